@@ -113,7 +113,7 @@ def check_label_scores(estimator: Any) -> None:
 
 
 def check_pipeline_and_grid_search(estimator: Any) -> None:
-    """Check use in a pipeline and in a grid search with labels of several columns."""
+    """Check use in a pipeline and in a grid search with multi-label data."""
     X, Y = _data(estimator)
     pipeline = make_pipeline(StandardScaler(), clone(estimator))
     assert pipeline.fit_transform(X, Y).shape[0] == len(X)

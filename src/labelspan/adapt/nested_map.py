@@ -191,8 +191,8 @@ def choose_ridge(
 ) -> float:
     """Choose the ridge penalty by (generalised) cross-validation.
 
-    From moments only where rows are many compared with dimensions, else by leave-one-out errors
-    on some rows.
+    Only moments are used if there are many more rows than dimensions, otherwise leave-one-out
+    errors on some rows.
     """
     if squares.size == 0:
         return 0.0

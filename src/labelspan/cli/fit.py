@@ -497,7 +497,7 @@ def _check_out(out: Path, *, force: bool) -> None:
 
 
 def _only_ours(out: Path) -> bool:
-    """Tell whether a folder has only files of an index."""
+    """Return whether a folder has only files of an index."""
     if not any(out.iterdir()):
         return True
     from ..index.folder import foreign_files  # noqa: PLC0415

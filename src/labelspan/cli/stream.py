@@ -28,7 +28,7 @@ _SHARE_OF_MEMORY = 0.5
 
 
 def is_too_large(corpus: str) -> bool:
-    """Tell whether a file or folder is too large to be fitted in memory, by its size."""
+    """Return whether a file or folder is too large to be fitted in memory, by its size."""
     path = Path(corpus)
     if corpus in ("-", BUNDLED) or not (path.is_file() or path.is_dir()):
         return False

@@ -1,4 +1,4 @@
-"""Change labels in a corpus: a copy or a patch, in which everything else stays as it was."""
+"""Change labels in a corpus: a copy or a patch, in which everything else is unchanged."""
 
 from __future__ import annotations
 

@@ -113,12 +113,12 @@ class _Profile:
 
     @property
     def may_be_labels(self) -> bool:
-        """Tell whether a field of a fitting name holds labels; a text may have such a name."""
+        """Return whether a field of a fitting name holds labels; a text may have such a name."""
         return self.lists or not self.strings or self.label_length <= 60
 
     @property
     def repeats_short(self) -> bool:
-        """Tell whether values are short and come again, as labels do."""
+        """Return whether values are short and come again, as labels do."""
         return (
             self.strings
             and self.n_labels > 1
@@ -130,7 +130,7 @@ class _Profile:
 
     @property
     def is_class(self) -> bool:
-        """Tell whether values are numbers of classes: few, each of them often."""
+        """Return whether values are numbers of classes: few, each of them often."""
         return self.whole and 1 < self.n_labels <= 100 and min(self.filled, self.repeats) > 0.95
 
 
@@ -173,7 +173,7 @@ class _Guess:
     # --- labels ---
 
     def labels(self, taken: Container[str | None]) -> tuple[tuple[str, ...], tuple[str, ...], str]:
-        """Return the fields of labels, others that could be it, and what told."""
+        """Return the fields of labels, other candidates, and how they were recognised."""
         free = [one for one in self.there if one not in taken]
         named = self._named_labels(free)
         if named:
@@ -246,7 +246,7 @@ class _Guess:
     # --- text ---
 
     def text(self, taken: Container[str | None]) -> tuple[tuple[str, ...], str]:
-        """Return the fields of the text, headings first, and what told."""
+        """Return the fields of the text, headings first, and how they were recognised."""
         free = [one for one in self.there if one not in taken]
         strings = [
             one
@@ -295,7 +295,7 @@ class _Guess:
     # --- ids ---
 
     def ids(self, taken: Container[str | None]) -> tuple[str | None, str]:
-        """Return a field that is different in all items, and what told."""
+        """Return a field that is unique for all items, and how it was recognised."""
         free = [one for one in self.there if one not in taken]
         ranks = {one: rank(self.short(one), "ids") for one in free if one in self.main}
         ranked = sorted(
@@ -325,7 +325,7 @@ class _Guess:
         return None, "content"
 
     def _is_measure(self, name: str) -> bool:
-        """Tell whether the values are decimal numbers or dates, which differ but name nothing."""
+        """Return whether the values are decimal numbers or dates, which differ but name nothing."""
         values = (str(item.get(name)) for item in self.items[:100])
         return all(_MEASURE.fullmatch(value.strip()) for value in values)
 
@@ -427,7 +427,7 @@ def plain(value: Any) -> Any:
 
 
 def _is_metadata(items: Sequence[dict[str, Any]], name: str) -> bool:
-    """Tell whether all values can be stored; dates can, as text, and lists of names."""
+    """Return whether all values can be stored; dates can, as text, and lists of names."""
     return all(
         is_names(value) or not isinstance(value, dict | list | tuple | bytes)
         for value in (item.get(name) for item in items)

@@ -314,7 +314,7 @@ def _read_labels(
 
 
 def _is_markdown(texts: Sequence[Member]) -> bool:
-    """Tell whether half of some files begin with fields."""
+    """Return whether half of some files begin with fields."""
     some = texts[:: max(1, len(texts) // 50)]
     return sum(has_front_matter(one.start(4)) for one in some) >= 0.5 * len(some)
 

@@ -85,7 +85,7 @@ def best_separator(texts: Sequence[str]) -> str:
 
 
 def is_bracketed(text: str) -> bool:
-    """Tell whether a string looks like a list, a tuple or a set."""
+    """Return whether a string looks like a list, a tuple or a set."""
     return len(text) > 1 and (text[0], text[-1]) in (("[", "]"), ("(", ")"), ("{", "}"))
 
 
@@ -126,12 +126,12 @@ def clean(text: str) -> str:
 
 
 def is_missing(value: Any) -> bool:
-    """Tell whether a value is null, or a number that is not finite."""
+    """Return whether a value is null, or a number that is not finite."""
     return value is None or (isinstance(value, float) and not math.isfinite(value))
 
 
 def is_names(value: Any) -> bool:
-    """Tell whether a value is a list of names."""
+    """Return whether a value is a list of names."""
     return isinstance(value, list | tuple) and all(isinstance(one, str | int) for one in value)
 
 

@@ -45,7 +45,7 @@ def rank(name: str, kind: str) -> int | None:
 
 
 def is_known(name: str) -> bool:
-    """Tell whether a name is known for texts, headings, labels or ids."""
+    """Return whether a name is known for texts, headings, labels or ids."""
     kinds = ("texts", "headings", "labels", "ids")
     return len(name.split()) < 4 and any(normal(name) in known_names(kind) for kind in kinds)
 

@@ -23,7 +23,7 @@ _BATCH = 1000
 
 @contextmanager
 def arrow_errors(name: str | os.PathLike[str]) -> Iterator[tuple[Any, Any]]:
-    """Yield pyarrow and its parquet module; their errors are those of a damaged file."""
+    """Yield pyarrow and its parquet module; their errors are reported as a damaged file."""
     try:
         import pyarrow as arrow  # noqa: PLC0415 - optional
         from pyarrow import parquet  # noqa: PLC0415

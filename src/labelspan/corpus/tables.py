@@ -97,7 +97,7 @@ def _is_uris(cell: str) -> bool:
 
 
 def tagged_kind(lines: Sequence[str]) -> str | None:
-    """Tell whether lines are a text, a tab and "uris", or "labels" with tabs between them."""
+    """Return whether lines are a text, a tab and "uris", or "labels" with tabs between them."""
     rows = [line.split("\t") for line in lines]
     if not rows or sum(len(row) > 1 for row in rows) < 0.9 * len(rows):
         return None
@@ -243,7 +243,7 @@ def _sampled(name: str, text: str, delimiter: str, cut: bool) -> tuple[Cells, bo
 
 
 def _is_better(plain: Cells, lenient: Cells, delimiter: str, quoted: Cells | None) -> bool:
-    """Tell whether cells without quoting fit their columns better than those with it."""
+    """Return whether cells without quoting fit their columns better than those with it."""
     ragged, other = (
         sum(len(row) != len(rows[0][1]) for _, row in rows) for rows in (plain, lenient)
     )
@@ -252,14 +252,14 @@ def _is_better(plain: Cells, lenient: Cells, delimiter: str, quoted: Cells | Non
 
 
 def _has_names(cells: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Tell whether a cell of the first row has a known name, which is not a value of others."""
+    """Return whether a cell of the first row has a known name, which is not a value of others."""
     known = {cell.strip() for cell in cells if is_known(cell)}
     values = {cell.strip() for row in rows if list(row) != list(cells) for cell in row}
     return bool(known - values)
 
 
 def _is_header(columns: list[str], rows: list[list[str]]) -> bool:
-    """Tell whether the first line names columns."""
+    """Return whether the first line names columns."""
     if _has_names(columns, rows):
         return True
     checks: tuple[Callable[[str], bool], ...] = (

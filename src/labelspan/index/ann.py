@@ -55,7 +55,7 @@ def _installed() -> bool:
 
 
 def useful(count: int) -> bool:
-    """Tell whether approximate search of this number of items is worth its file, and possible."""
+    """Return whether approximate search of this number of items is worth its file, and possible."""
     return count >= LARGE and _installed()
 
 

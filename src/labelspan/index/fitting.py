@@ -685,7 +685,7 @@ def _training(rows: Any, labels: LabelTable, required: bool) -> tuple[Any, Any]:
 
 
 def _takes_operators(estimator: Any) -> bool:
-    """Tell whether an estimator learns from products with the rows, which may be elsewhere."""
+    """Return whether an estimator learns from products with the rows, which may be elsewhere."""
     return isinstance(estimator, Embedding) and not isinstance(estimator, LPP | DLE)
 
 

@@ -226,7 +226,7 @@ class IndexFolder:
             (self.path / name).unlink(missing_ok=True)
 
     def replaced(self) -> bool:
-        """Tell whether another generation is current than the one that was read."""
+        """Return whether another generation is current than the one that was read."""
         return bool(read_manifest(self.path).get("generation") != self.generation)
 
     def check_current(self) -> None:

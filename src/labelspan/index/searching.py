@@ -2,9 +2,9 @@
 
 The score of an item for a text is the weighted sum of two standardised scores: BM25 of the query's
 words divided by its standard deviation over all items, and the cosine in the space divided by its
-standard deviation. It is given as a share of the largest possible sum, from 0 to 1. Items whose
-id or title is the query come first, with a score of 1. Queries without a text are compared in the
-space.
+standard deviation. It is divided by the largest possible sum, so that it is from 0 to 1. Items
+whose id or title is the query come first, with a score of 1. Queries without a text are compared in
+the space.
 """
 
 from __future__ import annotations

@@ -769,7 +769,7 @@ class ItemStore:
         self._database.close()
 
     def changed(self) -> bool:
-        """Tell whether a writer has changed the items since they were read."""
+        """Return whether a writer has changed the items since they were read."""
         return self._database.revision != self.revision
 
     def verify(self) -> None:
@@ -1093,7 +1093,7 @@ def _digest(value: Any) -> bytes:
 
 
 def _is_id(name: Any) -> bool:
-    """Tell whether a value may be an id: a string that can be written in UTF-8."""
+    """Return whether a value may be an id: a string that can be written in UTF-8."""
     try:
         return isinstance(name, str) and name.encode() is not None
     except UnicodeEncodeError:

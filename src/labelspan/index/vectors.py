@@ -211,7 +211,7 @@ class LabelDirections:
     means: Array
 
     def is_sound(self, width: int) -> bool:
-        """Tell whether the parts fit together, and to vectors of some width."""
+        """Return whether the parts fit together, and to vectors of some width."""
         arrays = (self.directions, self.means)
         return (
             self.directions.shape == (len(self.means), width)

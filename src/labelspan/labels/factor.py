@@ -249,8 +249,8 @@ def rank_tolerance(dtype: Any, shape: tuple[int, int]) -> float:
     To be applied after columns are scaled to unit length. Rounding of the entries of X in
     their own width has singular values of about eps then, whatever the number of rows:
     8 eps times the root of the smaller side. Sums over rows and columns, in float64, add
-    8 eps times the root of both sides. Data in float32 is taken to have been computed in
-    float32: its rank is that of its own width.
+    8 eps times the root of both sides. Data in float32 is assumed to have been computed in float32:
+    its rank is that at float32 precision.
 
     Parameters
     ----------

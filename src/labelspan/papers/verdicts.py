@@ -96,7 +96,7 @@ def judge(claim: Claim, results: Results) -> Verdict:
 
 
 def _near_tie(claim: Claim, cell: Results) -> bool:
-    """Tell whether two sides differ by little of the spread of their runs."""
+    """Return whether two sides differ by little of the spread of their runs."""
     left, right = (cell.only(**side) for side in (claim.left, claim.right))
     spread = max(left.deviation(claim.measure), right.deviation(claim.measure))
     return abs(left.mean(claim.measure) - right.mean(claim.measure)) < _TIE * spread

@@ -93,8 +93,8 @@ def check_regression(
     The residual ``r = X'(T - X G) - alpha G`` is divided by the lengths of the columns of
     ``[X; sqrt(alpha) I]``. ``energy`` gives ``tr r'(X'X + alpha I)^+ r`` from the
     factorisation that was used: the square of the error of the fitted labels (and of the
-    weights, by their penalty), small where that factorisation has any digits left. Every
-    target takes part, in random combinations: two products with at most 4 columns.
+    weights, by their penalty), small where that factorisation has any digits left. All targets are
+    used, in random combinations: two products with at most 4 columns.
     """
     mixing = combinations(targets.shape[1])
     wanted, found = host(targets) @ mixing, _multiplied(slopes, mixing)

@@ -191,7 +191,7 @@ def choose_alpha(X: Operator, labels: Any, *, intercept: bool) -> AlphaCurve:
 
 
 def _is_centred(X: Operator) -> bool:
-    """Tell whether the means of the columns are rounding."""
+    """Return whether the means of the columns are rounding."""
     size = np.sqrt(X.sum_of_squares() / max(1, X.shape[0]))
     return bool(np.linalg.norm(host(X.column_means())) <= 1e-10 * size)
 

@@ -476,7 +476,7 @@ class LabelledSpace:
         return metric.solve(right)
 
     def _is_crowded(self, gains: list[float]) -> bool:
-        """Tell whether the space has, or will have, more directions than it is worth."""
+        """Return whether the space has, or will have, more directions than it is worth."""
         X, size = self.X, self.space.size
         if X.short_side <= _MANY_DIRECTIONS:
             return False

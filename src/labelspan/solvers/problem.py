@@ -245,7 +245,7 @@ class Solver(Protocol):
 
 
 def decomposes(X: Operator) -> bool:
-    """Tell whether one decomposition of the data is the cheapest way to everything."""
+    """Return whether one decomposition of the data is the cheapest way to everything."""
     return X.short_side <= (_SPARSE_SIDE if X.fill < _SPARSE else _DENSE_SIDE)
 
 

@@ -188,7 +188,7 @@ def inverse_root(matrix: Array, alpha: float = 0.0, floor: float = 0.0) -> Array
 
 
 def units_decide(matrix: Array, floor: float = 0.0) -> tuple[bool, bool]:
-    """Tell whether `inverse_root` leaves out directions only because of their units.
+    """Return whether `inverse_root` leaves out directions only because of their units.
 
     That is, directions that are not null after scaling to a unit diagonal. The second answer is
     whether some are so short then that products cannot distinguish them from null ones.
@@ -495,7 +495,7 @@ def _level(regression: Regression, square: float, seen: Array) -> float:
 
 
 def _lost_digits(gram: Array, own: float, alpha: float, tolerance: float) -> bool:
-    """Tell whether directions have lost half of their digits.
+    """Return whether directions have lost half of their digits.
 
     Without a penalty every direction counts, and images shorter than the square root of the
     rounding have.

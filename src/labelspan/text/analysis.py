@@ -137,12 +137,12 @@ def split_words(text: str) -> list[str]:
 
 
 def has_unspaced(text: str) -> bool:
-    """Tell whether a text has characters of a script that is written without spaces."""
+    """Return whether a text has characters of a script that is written without spaces."""
     return not text.isascii() and _UNSPACED_CHARACTER.search(text) is not None
 
 
 def is_unspaced(word: str) -> bool:
-    """Tell whether a word begins with a character of a script that is written without spaces."""
+    """Return whether a word begins with a character of a script that is written without spaces."""
     return _UNSPACED_CHARACTER.match(word) is not None
 
 

@@ -363,14 +363,14 @@ def checked_parts(
 
 
 def offsets_rise(offsets: Array, end: int) -> bool:
-    """Tell whether offsets begin at 0, never fall, and end at ``end``."""
+    """Return whether offsets begin at 0, never fall, and end at ``end``."""
     return bool(
         offsets.size and offsets[0] == 0 and offsets[-1] == end and (np.diff(offsets) >= 0).all()
     )
 
 
 def within(numbers: Array, end: int) -> bool:
-    """Tell whether all numbers are from 0 to ``end - 1``."""
+    """Return whether all numbers are from 0 to ``end - 1``."""
     return not len(numbers) or (int(numbers.min()) >= 0 and int(numbers.max()) < end)
 
 
