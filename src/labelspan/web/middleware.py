@@ -76,7 +76,8 @@ class Guard:
             if refused.status == 500:
                 _log.error("%s %r failed", scope["method"], scope["path"], exc_info=error)
             if not started:
-                await refusing(refused)(scope, receive, send)
+                response = refused_response(refused, json_wanted=wants_json(scope))
+                await response(scope, receive, send_on)
 
     def _check(self, scope: Scope) -> None:
         if scope["http_version"] not in {"1.0", "1.1"}:
@@ -98,19 +99,6 @@ class Guard:
             most = f"at most {LONGEST_ADDRESS:,} bytes"
             raise Refused(414, f"An address may have {most}, but this one has {length:,}.")
         _check_length(scope)
-
-
-def refusing(refused: Refused) -> ASGIApp:
-    """Return an application that refuses every request."""
-
-    async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
-        async def send_on(message: Message) -> None:
-            await _send(message, send)
-
-        response = refused_response(refused, json_wanted=wants_json(scope))
-        await response(scope, receive, send_on)
-
-    return refuse
 
 
 async def _send(message: Message, send: Send) -> None:

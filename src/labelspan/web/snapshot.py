@@ -6,7 +6,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -153,14 +153,12 @@ class Snapshot:
             if not self.tags or self.audit_state != "none":
                 return
             self.audit_state = "computing"
-        held = self.keep()
-        held.__enter__()
+        held = ExitStack()
+        held.enter_context(self.keep())
 
         def work() -> None:
-            try:
+            with held:
                 self.compute_audit()
-            finally:
-                held.__exit__(None, None, None)
 
         threading.Thread(target=work, name="audit", daemon=True).start()
 
@@ -377,10 +375,13 @@ class Served:
             yield held
 
     @contextmanager
-    def held(self) -> Iterator[Snapshot]:
-        """Hold the current snapshot for long: it stays open, but items may come and go."""
+    def held(self, one: Snapshot | None = None) -> Iterator[Snapshot]:
+        """Hold a snapshot, the current one by default, for long.
+
+        It stays open, but items may come and go.
+        """
         with self._lock:
-            held = self._current
+            held = self._current if one is None else one
             held.users += 1
         try:
             yield held
@@ -440,19 +441,10 @@ class Served:
         except BaseException:
             index.close()
             raise
-        made.keep = partial(self._keep, made)
+        made.keep = partial(self.held, made)
         if self._compared is not None:
             made.compare_with = self._compared.lease
         return made
-
-    @contextmanager
-    def _keep(self, held: Snapshot) -> Iterator[None]:
-        with self._lock:
-            held.users += 1
-        try:
-            yield
-        finally:
-            self._let_go(held)
 
     def _let_go(self, held: Snapshot) -> None:
         with self._lock:
