@@ -245,7 +245,7 @@ def test_where_the_vectors_as_they_came_are_better_it_is_said():
     found = narrow.report_.comparison()
     assert found.original > max(found.adapted, found.pca)
     assert narrow.report_.original_better
-    assert "The vectors as they came are better" in narrow.report_.reason
+    assert "The original vectors are better" in narrow.report_.reason
     assert "better on held-out rows" in narrow.status_
     assert not wide.report_.original_better
     assert wide.status_ == "exact"

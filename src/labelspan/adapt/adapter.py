@@ -316,7 +316,7 @@ class Adapter(Embedding):
         self.mean_ = features.place(spectrum.mean)
         self.eigenvalues_ = axes.values[:size]
         self.n_components_ = size
-        better = "; the vectors as they came were better on held-out rows"
+        better = "; the original vectors were better on held-out rows"
         self.solver_, self.n_iter_ = "exact", 1
         self.status_ = "exact" + (better if choice.original_better else "")
         self.classes_ = stream.names

@@ -99,7 +99,7 @@ class HeldOutRows:
         return int(self.spectrum.squares.size)
 
     def untouched(self) -> tuple[Array, Array]:
-        """Return scores of the vectors as they came, for all labels and for held-out ones."""
+        """Return scores of the original vectors, for all labels and for held-out ones."""
         width = self.queries.shape[1]
         queries, items = (side.astype(np.float32) for side in (self.queries, self.items))
         ((_, found),) = nearest(queries, items, [width])

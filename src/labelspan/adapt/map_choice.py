@@ -124,7 +124,7 @@ class MapChoice:
         self.original_better = behind > QUANTILE * error
         if self.original_better:
             reason += (
-                f" The vectors as they came are better: their nDCG@10 is higher by {behind:.3f}; "
+                f" The original vectors are better: their nDCG@10 is higher by {behind:.3f}; "
                 "take more dimensions, or leave the adapter out."
             )
         return balance, size, reason

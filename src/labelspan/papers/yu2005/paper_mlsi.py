@@ -24,7 +24,7 @@ LABEL_KERNELS = ("linear", "poly", "rbf", "sigmoid", "cosine", "laplacian")
 
 
 class PaperMLSI(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    r"""Multi-label informed latent semantic indexing, to the letter of yu2005.
+    r"""Multi-label informed latent semantic indexing, exactly as in yu2005.
 
     For data of the size of the paper, a few thousand rows or features; :class:`labelspan.MLSI` is
     the one to use. With its defaults this is Eq. 8, and behind :class:`labelspan.KernelFeatures`
