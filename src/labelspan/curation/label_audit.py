@@ -19,9 +19,10 @@ from scipy import sparse
 from .._typing import Array
 from ..errors import InvalidParameter, Mismatch
 from ..index.tagging import tag_features
+from ..operators.row_data import unit_rows
 from ..tagger import Tagger
 from .audit_results import KINDS, AuditKind, Finding, LabelAudit
-from .similar_rows import similar_rows, unit_rows
+from .similar_rows import similar_rows
 
 if TYPE_CHECKING:
     from ..index import SemanticIndex

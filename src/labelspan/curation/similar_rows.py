@@ -8,8 +8,9 @@ import numpy as np
 from scipy import sparse
 
 from .._typing import Array
+from ..operators.row_data import unit_rows
 
-__all__ = ["similar_rows", "unit_rows"]
+__all__ = ["similar_rows"]
 
 # Entries of a block of products, and pairs whose cosine is computed at once.
 _ENTRIES, _PAIRS = 1 << 23, 1 << 14
@@ -56,16 +57,6 @@ def similar_rows(rows: Any, least: float) -> list[tuple[int, int, float]]:
             a, b = sorted((int(row[pair]), int(column[pair])))
             found[a, b] = min(1.0, float(cosines[pair]))
     return [(a, b, cosine) for (a, b), cosine in sorted(found.items())]
-
-
-def unit_rows(rows: Any) -> Any:
-    """Scale the rows of an array or a sparse matrix to length 1; rows of zeros stay."""
-    if not sparse.issparse(rows):
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        return rows / np.where(lengths > 0, lengths, 1)
-    lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
-    scale = (1 / np.where(lengths > 0, lengths, 1)).astype(rows.dtype)
-    return sparse.csr_matrix(sparse.diags_array(scale) @ rows)
 
 
 def _rarest(units: sparse.csr_matrix) -> sparse.csr_matrix:
