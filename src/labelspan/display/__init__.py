@@ -3,12 +3,10 @@
 from .corpus_html import corpus_html
 from .corpus_map import CorpusMap, CorpusMapDisplay
 from .embedding import EmbeddingDisplay
-from .loadings import LoadingsDisplay
 
 __all__ = [
     "CorpusMap",
     "CorpusMapDisplay",
     "EmbeddingDisplay",
-    "LoadingsDisplay",
     "corpus_html",
 ]

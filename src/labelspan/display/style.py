@@ -25,7 +25,6 @@ __all__ = [
     "legend_point",
     "make_axes",
     "palettes",
-    "rows_of",
     "short_ticks",
     "shorten",
     "side_legend",
@@ -136,8 +135,3 @@ def check_names(owner: str, what: str, names: Any, count: int) -> Array:
             f"{owner}: {what} must have {count} entries, but has shape {array.shape}."
         )
     return array
-
-
-def rows_of(y: Any) -> int:
-    """Return the number of rows of labels in any container."""
-    return int(y.shape[0]) if len(getattr(y, "shape", ())) else len(y)
