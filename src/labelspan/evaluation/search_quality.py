@@ -25,8 +25,8 @@ from ..errors import InvalidFile, InvalidInput, MissingData
 from ..estimators import LSI, MLSI
 from ..index import Item, SemanticIndex
 from ..index.inputs import LabelLists, read_ids, read_label_lists, read_texts
+from ..index.model import Space
 from ..index.searching import BALANCE
-from ..index.space import Space
 from ..text import Analyzer, Vocabulary, WordSearch, WordSegment, detect_language, parse_query
 from .measurements import Record, ReportTable, Results
 from .text_features import learn_features

@@ -16,7 +16,7 @@ import numpy as np
 from .._typing import Array
 from ..errors import InvalidParameter
 from ..estimators import CCA, HSL, LSI, MLSI, OPLS
-from ..index.space import Space
+from ..index.model import Space
 from ..index.vectors import unit_rows
 from ..metrics import f1_scores, retrieval_at_k, threshold_by_share
 

@@ -1,7 +1,6 @@
 """Index of items with texts and labels: search, tag, explain, add, save."""
 
 from .browsing import Facet, ItemList
-from .filters import Filter
 from .label_tree import FoundLabel, LabelNode
 from .results import (
     Axis,
@@ -15,6 +14,7 @@ from .results import (
     Vote,
     WordShare,
 )
+from .searching import Filter
 from .semantic import SemanticIndex
 
 __all__ = [

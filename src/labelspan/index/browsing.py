@@ -11,13 +11,12 @@ from scipy import sparse
 
 from .._typing import Array
 from ..errors import InvalidInput
-from .filters import Filter, mask_rows
 from .inputs import as_names
 from .label_tree import LabelNode, label_tree
 from .metadata_fields import FieldKind, metadata_text
 from .model import IndexModel
 from .results import Hit
-from .searching import Ranking, match_all, query_vectors
+from .searching import Filter, Ranking, mask_rows, match_all, query_vectors
 from .store import ItemStore
 
 __all__ = ["Facet", "ItemList", "browse", "label_separator"]

@@ -64,10 +64,9 @@ from ..text.vocabulary import pack_strings
 from .array_file import ArrayBlocks, Rows
 from .folder import ITEMS, UNFINISHED, Files, IndexFolder
 from .inputs import LabelLists, read_ids, read_label_lists, read_metadata
-from .model import IndexModel, ModelEncoder, merged_segments, read_vectors, write_model
+from .model import IndexModel, ModelEncoder, Space, merged_segments, read_vectors, write_model
 from .older import read_decisions
 from .results import Item
-from .space import Space
 from .store import ItemDatabase, LabelTable
 
 __all__ = [

@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -56,31 +57,23 @@ class IndexItems:
 
     def items(self, skip: int = 0) -> Iterator[Item]:
         """Yield the items in their order, without the first ones."""
-        found = self._items() if self._content["version"] < _FIRST_WITH_DATABASE else self._now()
-        for number, item in enumerate(found):
-            if number >= skip:
-                yield item
+        old = self._content["version"] < _FIRST_WITH_DATABASE
+        yield from islice(self._older_items() if old else self._items(), skip, None)
 
     def vocabulary(self) -> LabelVocabulary | None:
         """Return the vocabulary of the labels; None without one, and of older formats."""
         if self._content["version"] < _FIRST_WITH_DATABASE:
             return None
-        database = ItemDatabase.open(self._path, self._key, write=False)
-        try:
+        with closing(ItemDatabase.open(self._path, self._key, write=False)) as database:
             found = database.about(VOCABULARY)
-        finally:
-            database.close()
         return None if found is None else LabelVocabulary.from_json(found)
 
-    def _now(self) -> Iterator[Item]:
-        database = ItemDatabase.open(self._path, self._key, write=False)
-        try:
+    def _items(self) -> Iterator[Item]:
+        with closing(ItemDatabase.open(self._path, self._key, write=False)) as database:
             for _, item in database.scan(labels=database.label_table()):
                 yield item
-        finally:
-            database.close()
 
-    def _items(self) -> Iterator[Item]:
+    def _older_items(self) -> Iterator[Item]:
         """Read the table of formats up to 4, with labels as JSON in each row."""
         file_size(self._path)
         try:
@@ -110,11 +103,9 @@ def read_decisions(folder: Path) -> list[tuple[Any, ...]]:
     if content["version"] < _FIRST_WITH_DATABASE:
         return _old_decisions(folder / "decisions.jsonl")
     path = generation_folder(folder, content) / ITEMS
-    database = ItemDatabase.open(path, field(content, "key", str), write=False, locked=True)
-    try:
+    key = field(content, "key", str)
+    with closing(ItemDatabase.open(path, key, write=False, locked=True)) as database:
         return database.decisions()
-    finally:
-        database.close()
 
 
 def _old_decisions(path: Path) -> list[tuple[Any, ...]]:

@@ -17,7 +17,6 @@ from ..errors import InvalidFile, InvalidInput, InvalidParameter, Mismatch
 from .ann import ANN_FILE, AnnCache, AnnIndex, AnnState
 from .browsing import ItemList, browse
 from .explain import explain, read_axes
-from .filters import Filter
 from .folder import Files, IndexFolder
 from .frames import ResultTable, frame_of, read_frame
 from .inputs import as_names, check_count, read_ids, read_label_lists, read_metadata, read_texts
@@ -26,7 +25,7 @@ from .metadata_fields import FieldKind
 from .model import IndexModel, read_model, write_model
 from .older import read_decisions
 from .results import Axis, Explanation, Hit, Item, LabelReport, Tag, TagExplanation
-from .searching import BALANCE, check_balance, search, similar_labels, unknown_words
+from .searching import BALANCE, Filter, check_balance, search, similar_labels, unknown_words
 from .store import ItemStore
 from .tagging import current_tagger, explain_tag, label_report, tag
 

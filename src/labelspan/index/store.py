@@ -13,8 +13,8 @@ The items are in one SQLite database, in memory or in a file:
 
 A change is one transaction, on disk when its call returns, and then made in memory. Each record
 has a hash, which is checked when it is read. Files from elsewhere are opened without running
-anything in them. Search takes three steps: mask the rows that a filter allows (:mod:`.filters`),
-rank them (:mod:`.searching`), and fetch the items that are shown.
+anything in them. Search takes three steps: mask the rows that a filter allows, rank them
+(:mod:`.searching`), and fetch the items that are shown.
 """
 
 from __future__ import annotations

@@ -64,26 +64,12 @@ class UnitVectors:
     """
 
     def __init__(self, base: Array) -> None:
-        self._base = base
+        # Fixed array with the first rows, and the number of dimensions.
+        self.base, self.width = base, int(base.shape[1])
         self._tail = np.zeros((0, base.shape[1]), dtype=np.float32)
         self.alive = np.ones(base.shape[0], dtype=bool)
-        # A float32 dot product of two unit vectors is off by less than half of this.
-        self._slack = (self.width + 2) * float(np.finfo(np.float32).eps)
-
-    @property
-    def base(self) -> Array:
-        """Fixed array with the first rows."""
-        return self._base
-
-    @property
-    def width(self) -> int:
-        """Number of dimensions."""
-        return int(self._base.shape[1])
-
-    @property
-    def slack(self) -> float:
-        """Twice the largest rounding error of a product in float32."""
-        return self._slack
+        # Twice the largest rounding error of a product of unit vectors in float32.
+        self.slack = (self.width + 2) * float(np.finfo(np.float32).eps)
 
     @property
     def queries_at_once(self) -> int:
@@ -92,7 +78,7 @@ class UnitVectors:
 
     def append(self, rows: Array) -> None:
         """Add rows at the end."""
-        used = self.alive.size - len(self._base)
+        used = self.alive.size - len(self.base)
         if used + len(rows) > len(self._tail):
             grown = np.zeros((max(2 * len(self._tail), used + len(rows), 64), self.width), "f4")
             grown[:used] = self._tail[:used]
@@ -109,15 +95,15 @@ class UnitVectors:
         """Return the vectors in some rows."""
         numbers = np.asarray(numbers, dtype=np.intp)
         out = np.empty((numbers.size, self.width), dtype=np.float32)
-        late = numbers >= len(self._base)
-        out[~late] = self._base[numbers[~late]]
-        out[late] = self._tail[numbers[late] - len(self._base)]
+        late = numbers >= len(self.base)
+        out[~late] = self.base[numbers[~late]]
+        out[late] = self._tail[numbers[late] - len(self.base)]
         return out
 
     def blocks(self, step: int = _ROWS_AT_ONCE) -> Iterator[tuple[int, Array]]:
         """Yield blocks of rows, each with the number of its first row."""
-        used = self.alive.size - len(self._base)
-        for first, array in ((0, self._base), (len(self._base), self._tail[:used])):
+        used = self.alive.size - len(self.base)
+        for first, array in ((0, self.base), (len(self.base), self._tail[:used])):
             for start in range(0, len(array), step):
                 yield first + start, array[start : start + step]
 
@@ -143,7 +129,7 @@ class UnitVectors:
         for start in range(0, len(queries), self.queries_at_once):
             part = queries[start : start + self.queries_at_once]
             found += [
-                self.rank(query, _candidates(scores, k, mask, self._slack), k)
+                self.rank(query, _candidates(scores, k, mask, self.slack), k)
                 for query, scores in zip(part, self.products(part), strict=True)
             ]
         return found
@@ -163,7 +149,7 @@ class UnitVectors:
                 for start in range(0, len(rows), _ROWS_AT_ONCE)
             ]
         )
-        return np.where(scores > self._slack, scores, 0.0)
+        return np.where(scores > self.slack, scores, 0.0)
 
     def moments(self) -> tuple[Array, Array]:
         """Compute the mean of the rows and of their outer products, on a sample if there are many.
