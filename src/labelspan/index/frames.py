@@ -6,23 +6,14 @@ import math
 from collections.abc import Iterable, Sequence
 from html import escape
 from importlib import import_module
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from ..errors import InvalidParameter, MissingData
 from .results import Hit, Item, Tag
 
-__all__ = ["FrameItems", "ResultTable", "frame_of", "read_frame"]
+__all__ = ["ResultTable", "frame_of", "read_frame"]
 
 T = TypeVar("T", Hit, Tag)
-
-
-class FrameItems(NamedTuple):
-    """What :meth:`SemanticIndex.fit` takes, from the columns of a data frame."""
-
-    texts: list[str]
-    labels: list[list[str] | None] | None
-    ids: list[str] | None
-    metadata: list[dict[str, Any]]
 
 
 def read_frame(
@@ -32,8 +23,8 @@ def read_frame(
     labels: str | None,
     id: str | None,
     separator: str | None,
-) -> FrameItems:
-    """Read the columns of a data frame; missing labels are unknown."""
+) -> dict[str, Any]:
+    """Read what a fit takes from the columns of a data frame; missing labels are unknown."""
     names = [str(name) for name in frame.columns]
     fields = [text] if isinstance(text, str) else list(text)
     for name in (*fields, *filter(None, (labels, id))):
@@ -45,15 +36,15 @@ def read_frame(
     count = len(columns[fields[0]])
     parts = [["" if _missing(one) else str(one) for one in columns[name]] for name in fields]
     others = [name for name in names if name not in {*fields, labels, id}]
-    return FrameItems(
-        ["\n".join(filter(None, row)) for row in zip(*parts, strict=True)],
-        None if labels is None else [_labels(one, separator) for one in columns[labels]],
-        None if id is None else [str(one) for one in columns[id]],
-        [
+    return {
+        "texts": ["\n".join(filter(None, row)) for row in zip(*parts, strict=True)],
+        "labels": None if labels is None else [_labels(one, separator) for one in columns[labels]],
+        "ids": None if id is None else [str(one) for one in columns[id]],
+        "metadata": [
             {name: _plain(columns[name][n]) for name in others if not _missing(columns[name][n])}
             for n in range(count)
         ],
-    )
+    }
 
 
 def _missing(value: Any) -> bool:

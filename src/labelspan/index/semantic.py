@@ -295,7 +295,7 @@ class SemanticIndex:
         (('game', 'net'), {'year': 2010})
         """
         found = read_frame(frame, text=text, labels=labels, id=id, separator=separator)
-        return cls(**settings).fit(found.texts, found.labels, found.ids, metadata=found.metadata)
+        return cls(**settings).fit(**found)
 
     def to_frame(self, library: str = "pandas") -> Any:
         """Return all items as a data frame: id, text, labels and metadata.
