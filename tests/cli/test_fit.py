@@ -1,12 +1,15 @@
 """The commands fit and add: each format, and every error."""
 
 import json
+import sqlite3
+from contextlib import closing
 
 import pytest
 from _support.commands import one_sentence, run
 from _support.tagged import as_lines, formats, rows
 
 from labelspan import SemanticIndex
+from labelspan.index.folder import write_manifest
 
 # --- fit and add --------------------------------------------------------------------------
 
@@ -213,6 +216,30 @@ def test_an_index_is_fitted_again_from_its_items(here):
     told = one_sentence(run("search", "chess", "-i", "new.labelspan"))
     assert "older format 3" in told
     assert "labelspan fit new.labelspan" in told
+
+
+def test_an_index_of_format_4_is_fitted_again_from_its_items(here):
+    """Its arrays were files of numpy, its labels JSON in the table of items."""
+    folder = here / "old.labelspan"
+    (folder / "generation-01234567").mkdir(parents=True)
+    with closing(sqlite3.connect(folder / "generation-01234567" / "items.sqlite")) as database:
+        database.execute("CREATE TABLE items (row INTEGER, id, text, labels, metadata)")
+        values = [
+            (n, one["id"], one["body"], json.dumps(one["tags"]), "{}")
+            for n, one in enumerate(rows())
+        ]
+        database.executemany("INSERT INTO items VALUES (?, ?, ?, ?, ?)", values)
+        database.commit()
+    content = {"generation": "generation-01234567", "key": "01234567", "files": {"vectors.npy": {}}}
+    write_manifest(folder, content)
+    manifest = folder / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"version": 5', '"version": 4', 1))
+    result = run("fit", "old.labelspan", "--dimensions", 4)
+    assert result.exit_code == 0, result.output
+    with SemanticIndex.load("old.labelspan", verify=True) as index:
+        assert [(item.id, item.text, item.labels) for item in index.items()] == [
+            (one["id"], one["body"], tuple(sorted(one["tags"]))) for one in rows()
+        ]
 
 
 def test_fit_a_stream_of_standard_input_and_of_a_folder(here):

@@ -386,7 +386,8 @@ def generation_folder(folder: Path, content: Mapping[str, Any]) -> Path:
         raise InvalidFile(
             f"{_MANIFEST}: {name!r:.80} is not a folder of this index; it is not opened."
         )
-    for file in field(content, "files", dict):
+    # Of an older index only the items are read.
+    for file in field(content, "files", dict) if content.get("version") == _VERSION else ():
         if not _FILE_NAME.fullmatch(file) or (inside / file).is_symlink():
             raise InvalidFile(
                 f"{_MANIFEST}: {file!r:.80} is not a file of this index; it is not opened."
