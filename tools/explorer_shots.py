@@ -88,7 +88,7 @@ def serving(index: Path, compare_with: Path | None) -> Iterator[tuple[str, str]]
             raise SystemExit("".join(lines) + (process.stderr.read() or ""))
         address, entrance = (one[0] for one in found if one is not None)
         wait_for(f"{address}map.json", "drawing")
-        wait_for(f"{address}audit.json", "computing")
+        wait_for(f"{address}review.json", "computing")
         yield address.rstrip("/"), entrance
     finally:
         process.terminate()
