@@ -173,4 +173,3 @@ def test_the_recommended_command_reads_the_corpus_the_same_way(here):
     line = recommended(result)
     assert "'my corpus.jsonl' --text name --labels kinds" in line
     assert run(*shlex.split(line)[1:]).exit_code == 0
-    assert "--labels kinds" in (here / "evaluation" / "report.html").read_text()

@@ -99,7 +99,9 @@ for more in (30, 60):
         resource.setrlimit(resource.RLIMIT_AS, (used + (more << 20),) * 2)
     code, said = command("fit", "large.jsonl", "-o", "new", setup=limited)
     # OpenBLAS has a sentence of its own, and ends the process itself.
-    assert code == 1 and said.startswith(("There is not enough memory", "OpenBLAS error: Memory"))
+    assert code == 1 and said.startswith(
+        ("There is not enough memory", "OpenBLAS error: Memory")
+    ), (more, code, said)
     assert files() == before
     found[more] = said
 more = 20

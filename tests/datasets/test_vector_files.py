@@ -197,7 +197,7 @@ def test_labels_that_are_refused(tmp_path):
         (tmp_path / "many.npz", "one array of labels"),
         (tmp_path / "names.npz", "1 names for 2 labels"),
         (tmp_path / "no.txt", "holds no labels"),
-        (tmp_path / "two.csv", "none of its fields"),
+        (tmp_path / "two.csv", "no field has a usual name"),
     ]:
         with pytest.raises(InvalidInput, match=message):
             read_label_file(path)

@@ -159,7 +159,7 @@ def test_any_value_in_any_place_of_the_manifest(small, before):
         write_manifest(small, content)
         # What is not needed may be anything; nothing but an answer or a sentence comes of it.
         loaded += not isinstance(attempt(small), str)
-    assert loaded < len(chosen) / 3
+    assert loaded < len(chosen) / 2
     write_manifest(small, whole)
     assert attempt(small) == before
 

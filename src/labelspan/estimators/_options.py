@@ -134,7 +134,9 @@ def _refuse_large_space(model: Any, problem: Problem) -> None:
     narrow = "" if X.dtype == np.float32 else "give X in float32, "
     refuse_too_large(
         type(model).__name__,
-        krylov_bytes(in_memory, columns, k, count, X.dtype.itemsize, model.max_iter),
+        krylov_bytes(
+            in_memory, columns, k, count, X.dtype.itemsize, getattr(model, "max_iter", None)
+        ),
         f"a space of {count} components over {rows} rows, {columns} features and {k} labels",
         f"{narrow}lower n_components, or fit on fewer rows",
     )

@@ -156,7 +156,8 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     # --- input ------------------------------------------------------------------------
 
     def _check_params(self) -> None:
-        given = {name: getattr(self, name) for name in self._constraints}
+        # A method of somebody else's may leave options out.
+        given = {name: getattr(self, name) for name in self._constraints if hasattr(self, name)}
         check_params(type(self).__name__, given, self._constraints)
 
     def _validate(self, X: Any, *, reset: bool, least: int = 1, select_rows: bool = False) -> Any:
@@ -506,10 +507,8 @@ class LabelledEmbedding(Embedding):
 
     # Options of methods whose constructor does not have them, with those of Embedding.
     alpha: float | str = "auto"
-    max_iter: int | None = None
     penalty: str = "l2"
     scale: str | None = None
-    tol: float | None = None
 
     alpha_: float
     alpha_curve_: AlphaCurve | None
