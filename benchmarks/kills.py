@@ -231,12 +231,14 @@ class Kills:
         def undo() -> None:
             with SemanticIndex.load(self.out, write=True) as index:
                 review = Review(index)
-                while review.undo():
-                    pass
+                for group in review.history(20):
+                    if group.action == "review" and not group.undone:
+                        review.undo(group.number)
 
         self.killed("review", decide, undo)
         with SemanticIndex.load(self.out, write=True) as index:
-            made = Review(index).decisions()
+            # Those of relabel are not of this review.
+            made = [one for one in Review(index).decisions() if one.action == "review"]
         expected = {name: set(own or ()) for name, own in before.items()}
         for one in made:
             change = expected[one.item].add if one.wanted else expected[one.item].discard

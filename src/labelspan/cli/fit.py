@@ -441,9 +441,7 @@ def add(  # noqa: PLR0917
                 metadata=found.metadata,
                 replace=replace,
             )
-            saved = opened.store.many_added
-            if saved:
-                opened.save()
+            saved = opened.store.many_added and _joined(opened)
             after = len(opened)
             new = [name for name in opened.labels if name not in learned]
         if saved:
@@ -461,6 +459,20 @@ def add(  # noqa: PLR0917
             "tag can use them.",
             err=True,
         )
+
+
+def _joined(opened: Any) -> bool:
+    """Join many added items with the others; without room they stay as they are, added."""
+    try:
+        opened.save()
+    except (MemoryError, OSError) as error:
+        typer.echo(
+            "The items were added. They are not joined with the others, which would make searches "
+            f"faster: {error or 'not enough memory'}.",
+            err=True,
+        )
+        return False
+    return True
 
 
 def _counted(number: Any, what: str) -> str:

@@ -158,7 +158,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _check_params(self) -> None:
         # A method of somebody else's may leave options out.
         given = {name: getattr(self, name) for name in self._constraints if hasattr(self, name)}
-        check_params(type(self).__name__, given, self._constraints)
+        check_params(type(self).__name__, given, {name: self._constraints[name] for name in given})
 
     def _validate(self, X: Any, *, reset: bool, least: int = 1, select_rows: bool = False) -> Any:
         """Return X as an array, a sparse matrix or an operator, with ``least`` rows or more.
