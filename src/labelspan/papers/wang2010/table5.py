@@ -90,7 +90,10 @@ def _run(key: Key, data_home: Path | None) -> Iterable[Record]:
             dle = DLEClassifier(projection=projection, alpha=alpha, label_weight="auto")
             given = dle.fit_predict(X, hidden, graph)[test]
             name = f"DLE {projection}" + (", penalty" if alpha else "")
-            yield {"method": name, **_measured(Y[test], given, dle.label_scores(X[test]))}
+            yield {
+                "method": name,
+                **_measured(Y[test], given, dle.embedding_.label_scores(X[test])),
+            }
     mlsi = PaperMLSI(min(50, *X[known].shape), form="ridge", alpha=1.0).fit(X[known], Y[known])
     scores = mlsi.label_scores(X[test])
     given = (scores > threshold_by_share(scores, share)).astype(int)

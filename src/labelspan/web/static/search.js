@@ -2,7 +2,7 @@
 "use strict";
 {
   const form = document.getElementById("search");
-  document.getElementById("sort").addEventListener("change", () => form.requestSubmit());
+  document.getElementById("sort")?.addEventListener("change", () => form.requestSubmit());
   // Short addresses: what is usual is not written.
   form.addEventListener("submit", () => {
     for (const one of form.querySelectorAll("[name]"))
