@@ -38,18 +38,18 @@ README = "README.md"
 WALKS = {
     "A data scientist with ten minutes": (
         "README",
-        ("pip install .", "labelspan demo", f"python:{README}:0", f"python:{README}:1"),
+        ("pip install .", "labelspan demo", f"python:{README}:0"),
         ("labelspan fit papers.jsonl", 'labelspan search "edit audio files"'),
         ('labelspan tag "a small chess program for the terminal"',),
     ),
     "A researcher who writes a paper": (
-        "Reproduction, Citing",
+        "Evidence, Versions and citing",
         ("labelspan data list", "labelspan reproduce wang2010 --table 3 --quick --out try"),
         ("pip install '.[plot]'", "labelspan reproduce wang2010 --table 3 --quick --out try"),
         ("ls try",),
     ),
     "An engineer with 50 million documents": (
-        "How large can it get?, A corpus larger than memory, Saving and deploying",
+        "Large data, Deploying",
         ("labelspan fit papers.jsonl --stream --out large.labelspan",),
         ("labelspan info large.labelspan",),
         ('labelspan search -i large.labelspan "edit audio files" -n 3',),
