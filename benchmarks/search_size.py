@@ -21,7 +21,8 @@ from sklearn.neighbors import NearestNeighbors
 
 from labelspan import MLSI
 from labelspan.datasets import make_tagged_vectors
-from labelspan.index.ann import AnnCache, AnnIndex
+from labelspan.index.ann import AnnIndex
+from labelspan.index.array_file import ArrayFile, write_arrays
 from labelspan.index.vectors import UnitVectors, unit_rows
 
 from .harness import Report, Row, make_parser
@@ -52,7 +53,7 @@ def main(args: argparse.Namespace) -> None:
             start = time.perf_counter()
             ann = AnnIndex.build(base, jobs=args.jobs, links=links, expansion=expansion)
             notes = {"build s": round(time.perf_counter() - start, 1)}
-            notes |= {"index MB": round(ann.nbytes / 1e6, 1)}
+            notes |= {"index MB": round(ann.content().nbytes / 1e6, 1)}
             for count in args.proposed:
                 name = f"usearch, {links} links, {expansion} visited, {count} proposed"
                 rows.append(
@@ -123,12 +124,11 @@ def file_row(base: Any, jobs: int) -> Row:
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "ann"
         start = time.perf_counter()
-        AnnCache(base, path, "benchmark").prepare(jobs)
+        write_arrays(path, {"usearch": AnnIndex.build(base, jobs=jobs).content()})
         built = time.perf_counter() - start
         start = time.perf_counter()
-        opened = AnnCache(base, path, "benchmark").ready()
+        AnnIndex.read(ArrayFile(path), *base.shape)
         seconds = time.perf_counter() - start
-        assert opened is not None
         size = path.stat().st_size
     notes = {"build and write s": f"{built:.1f}", "open and check s": f"{seconds:.2f}"}
     notes |= {"disk MB": f"{size / 1e6:.1f}", "vectors MB": f"{base.nbytes / 1e6:.1f}"}

@@ -47,9 +47,10 @@ def replaced(folder, name, content):
 def rewritten(folder, name, **changes):
     """A file with other arrays (None for none), and a manifest that vouches for it."""
     path = generation(folder) / f"{name}.arrays"
-    arrays = {**ArrayFile(path, mapped=False).arrays(), **changes}
+    file = ArrayFile(path, mapped=False)
+    arrays = {**file.arrays(), **changes}
     arrays = {part: array for part, array in arrays.items() if array is not None}
-    entry = write_arrays(path, arrays)
+    entry = write_arrays(path, arrays, **file.about)
     edited(folder, lambda manifest: manifest["files"][path.name].update(entry))
 
 

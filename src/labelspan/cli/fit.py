@@ -34,7 +34,7 @@ from .corpus_argument import (
 from .failures import plain_errors
 from .index_argument import DEFAULT, IndexOption, check_index, open_index
 from .progress import progress_bar
-from .stream import fit_streamed, is_too_large, open_stream, prepare_search
+from .stream import fit_streamed, is_too_large, open_stream
 
 if TYPE_CHECKING:
     from ..corpus import TaggedTexts
@@ -248,7 +248,6 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
             if names is not None:
                 index.use_vocabulary(names)
             index.save(out)
-        prepare_search(out, len(index))
         answer = {
             **_answer(out, len(index), len(index.labels), index.n_dimensions, method, start),
             "language": index.language_,
@@ -441,11 +440,10 @@ def add(  # noqa: PLR0917
                 metadata=found.metadata,
                 replace=replace,
             )
-            saved = opened.store.many_added and _joined(opened)
+            if opened.store.many_added:
+                _join(opened)
             after = len(opened)
             new = [name for name in opened.labels if name not in learned]
-        if saved:
-            prepare_search(index, after)
     added, replaced = after - before, len(found) - (after - before)
     if as_json:
         answer = {"index": str(index), "added": added, "replaced": replaced, "items": after}
@@ -461,7 +459,7 @@ def add(  # noqa: PLR0917
         )
 
 
-def _joined(opened: Any) -> bool:
+def _join(opened: Any) -> None:
     """Join many added items with the others; without room they stay as they are, added."""
     try:
         opened.save()
@@ -471,8 +469,6 @@ def _joined(opened: Any) -> bool:
             f"faster: {error or 'not enough memory'}.",
             err=True,
         )
-        return False
-    return True
 
 
 def _counted(number: Any, what: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
@@ -45,7 +44,6 @@ def info(
 
         about = read_manifest(index)["estimator"]
         labels = sorted(opened.labels.items(), key=lambda entry: (-entry[1], entry[0]))
-        cache = opened.search_cache()
         size = sum(file.stat().st_size for file in index.rglob("*") if file.is_file())
         found: dict[str, Any] = {
             "index": str(index),
@@ -66,8 +64,7 @@ def info(
             "solver": str(about["values"]["solver_"]),
             "metadata": list(opened.fields()),
             "megabytes": round(size / 1e6, 2),
-            "search": "approximate" if cache.vectors else "exact",
-            "search_cache": asdict(cache),
+            "search": "exact" if opened.store.ann is None else "approximate",
             "verified": verify,
         }
     if as_json:
@@ -84,11 +81,6 @@ def info(
         if value is not None:
             found["parameters"] = shown.replace(f"{name} auto", f"{name} {value:.3g} (auto)")
     found["metadata"] = ", ".join(found["metadata"])
-    if cache.vectors:
-        text = f"{cache.vectors:,} vectors, {cache.bytes / 1e6:.1f} MB"
-    else:
-        text = f"none ({cache.reason})"
-    found["search_cache"] = text
     found["verified"] = "every file and item" if found["verified"] else "small files (--verify)"
     top = ", ".join(f"{name} ({count:,})" for name, count in labels[:_MOST_LABELS])
     found["frequent labels"] = top + (", ..." if len(labels) > _MOST_LABELS else "")

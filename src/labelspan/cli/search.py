@@ -83,14 +83,9 @@ def search(  # noqa: PLR0917 - typer reads options from parameters
             help="Weight of the space: 0 compares only words, 1 only meaning.", min=0, max=1
         ),
     ] = _BALANCE,
-    approximate: Annotated[
-        bool | None,
-        typer.Option(
-            "--approximate/--exact",
-            help="Approximate nearest neighbours (built if missing), or a comparison with every "
-            "item. By default the index is searched approximately if that is prepared.",
-        ),
-    ] = None,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Compare with every item of a large index.")
+    ] = False,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show why each item was found.")
     ] = False,
@@ -132,7 +127,7 @@ def search(  # noqa: PLR0917 - typer reads options from parameters
             several = len(queries) > 1
             together = queries if several else queries[0]
             answers = opened.search(
-                together, number, wanted, **asked, approximate=approximate, balance=balance
+                together, number, wanted, **asked, approximate=not exact, balance=balance
             )
             for text, found in zip(queries, answers if several else [answers], strict=True):
                 reasons = None

@@ -16,15 +16,11 @@ if TYPE_CHECKING:
     from ..corpus import CorpusReader
     from ..index.fitting import ItemStream, StreamedIndex
 
-__all__ = ["fit_streamed", "is_too_large", "open_stream", "prepare_search"]
+__all__ = ["fit_streamed", "is_too_large", "open_stream"]
 
 # Memory that a fit takes for each byte of the corpus, about, and size below which nobody asks.
 _PER_BYTE = 40
 _SMALL = 1 << 26
-# Bytes per item of the links that approximate search follows, about, and the share of the memory
-# that preparing it may take after a stream.
-_LINKS = 150
-_SHARE_OF_MEMORY = 0.5
 
 
 def is_too_large(corpus: str) -> bool:
@@ -88,29 +84,4 @@ def fit_streamed(
             f"{found.undercount:,} texts",
             err=True,
         )
-    prepare_search(out, found.items, most=_SHARE_OF_MEMORY)
     return found
-
-
-def prepare_search(out: Path, items: int, most: float | None = None) -> None:
-    """Prepare approximate search in an index of many items, if usearch is installed.
-
-    With ``most``, only where that takes at most this share of the memory of the machine.
-    """
-    from ..index import SemanticIndex  # noqa: PLC0415
-    from ..index.ann import useful  # noqa: PLC0415
-    from ..operators.memory import available_memory  # noqa: PLC0415
-
-    if not useful(items):
-        return
-    with SemanticIndex.load(out, verify=False) as saved:
-        needed, there = (_LINKS + 2 * saved.n_dimensions) * len(saved), available_memory()
-        if most is not None and there is not None and needed > most * there:
-            typer.echo(
-                f"  approximate search is not prepared, because it needs {needed / 1e9:.1f} GB of "
-                "memory; SemanticIndex.prepare_search does it",
-                err=True,
-            )
-            return
-        with progress_bar("linking") as report:
-            saved.prepare_search(progress=report)

@@ -1,41 +1,37 @@
-"""Approximate nearest-neighbour search with usearch, as a cache in memory or in a file.
+"""Approximate nearest-neighbour search with usearch, in a large index that was saved.
 
-The usearch index covers the fixed array of vectors. It proposes rows, which are ranked by their
+A save links the vectors of a large index; usearch then proposes rows, which are ranked by their
 exact cosines. Rows added later are compared one by one, removed and filtered rows are skipped,
 and a query for which too few rows remain is searched exactly.
 
-usearch follows the links in its file without checking them, so a file that is not what was
-written must never reach it. The hash of the file detects damage. A file made by somebody else
-could have the right hash, so all its links are checked here first; at worst it then finds poor
-neighbours.
+usearch follows the links in its file without checking them. The hash of the file detects damage,
+but a file made by somebody else could have the right hash, so all its links are checked here
+first; at worst it then finds poor neighbours.
 """
 
 from __future__ import annotations
 
-import errno
 import logging
-import threading
-from collections.abc import Callable
-from dataclasses import dataclass
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
-from .._install import install_command
 from .._typing import Array
-from ..errors import InvalidFile, Mismatch
-from .array_file import ArrayFile, write_arrays
+from ..errors import InvalidFile
+from .array_file import ArrayFile
+from .folder import Files
 from .vectors import Ranked, UnitVectors, ranked
 
-__all__ = ["ANN_FILE", "AnnCache", "AnnIndex", "AnnState", "nearest", "proposed", "useful"]
+__all__ = ["AnnIndex", "nearest", "open_ann", "proposed", "write_ann"]
 
 _log = logging.getLogger("labelspan.index")
 
-ANN_FILE = "usearch.arrays"
+_FILE = "usearch"
 # In a smaller index comparing with every item takes a few milliseconds.
 LARGE = 300_000
+# Bytes of the links of a row, about, and the share of the memory that linking may take.
+_LINK_BYTES, _SHARE_OF_MEMORY = 150, 0.5
 # Chosen on 10^5 vectors of 100 dimensions (benchmarks/search_size.py): links per node, rows
 # visited when a row is added, and rows that a search proposes.
 _LINKS, _EXPANSION, _PROPOSED = 16, 64, 256
@@ -50,32 +46,49 @@ _MATRIX, _HEAD, _ABOUT, _KEY = 8, 64, 40, 8
 _COUNT = slice(17, 25)
 
 
-def _installed() -> bool:
-    return find_spec("usearch") is not None
+def write_ann(files: Files) -> None:
+    """Link the vectors that were written before, if they are many and usearch is installed."""
+    base = files.open("vectors", later=True).array("vectors")
+    rows, width = base.shape
+    if rows < LARGE or find_spec("usearch") is None:
+        return
+    from ..operators.memory import available_memory  # noqa: PLC0415 - searches do without it
+
+    needed, there = rows * (_LINK_BYTES + 2 * width), available_memory()
+    if there is not None and needed > _SHARE_OF_MEMORY * there:
+        _log.warning("Search stays exact: linking the vectors needs %.1f GB.", needed / 1e9)
+        return
+    built = AnnIndex.build(base)
+    if len(built):
+        files.write(_FILE, {"usearch": built.content()}, usearch=_version())
 
 
-def useful(count: int) -> bool:
-    """Return whether approximate search of this number of items is worth its file, and possible."""
-    return count >= LARGE and _installed()
+def open_ann(files: Files) -> ArrayFile | None:
+    """Open the file of links that the manifest names, if usearch is as it was written with."""
+    if f"{_FILE}.arrays" not in files.entries:
+        return None
+    file = files.open(_FILE)
+    usable = find_spec("usearch") is not None and file.about.get("usearch") == _version()
+    return file if usable else None
+
+
+def _version() -> str:
+    from importlib.metadata import version  # noqa: PLC0415 - only where usearch is used
+
+    return version("usearch")
 
 
 class AnnIndex:
     """usearch index of the rows of an array; rows of zeros are not in it."""
 
-    def __init__(self, index: Any, content: Any = None) -> None:
+    def __init__(self, index: Any, content: Array | None = None) -> None:
         self._index = index
         # usearch reads from it as long as it is used.
         self._content = content
 
     @classmethod
     def build(
-        cls,
-        base: Array,
-        *,
-        jobs: int = 1,
-        links: int = _LINKS,
-        expansion: int = _EXPANSION,
-        progress: Callable[[int, int], None] | None = None,
+        cls, base: Array, *, jobs: int = 1, links: int = _LINKS, expansion: int = _EXPANSION
     ) -> Self:
         """Build the index; with one job the same rows give the same index."""
         index = _empty(base.shape[1], links, expansion)
@@ -84,38 +97,22 @@ class AnnIndex:
             rows = np.flatnonzero(block.any(axis=1))
             if rows.size:
                 index.add((start + rows).astype(np.uint64), block[rows], threads=jobs)
-            if progress is not None:
-                progress(min(start + _ROWS_AT_ONCE, len(base)), len(base))
         return cls(index)
 
     @classmethod
-    def read(cls, path: Path, made_of: dict[str, Any], *, mapped: bool) -> Self:
-        """Read the index in a file, if it is valid and was made from the same vectors."""
-        file = ArrayFile(path, mapped=mapped)
-        for name, value in made_of.items():
-            if file.about.get(name) != value:
-                raise InvalidFile(f"{path} is out of date or damaged: its {name} differs.")
-        file.verify()
-        content = file.array("usearch")
-        index = _empty(made_of["width"])
-        check_ann(content, bytes(index.save()), made_of["rows"])
+    def read(cls, file: ArrayFile, rows: int, width: int) -> Self:
+        """Read the index of an array of some shape, after a check of all its links."""
+        content, index = file.array("usearch"), _empty(width)
+        check_ann(content, bytes(index.save()), rows)
         index.view(content.data)
         return cls(index, content)
 
-    def write(self, path: Path, made_of: dict[str, Any]) -> None:
-        """Write the index to a file."""
-        content = np.frombuffer(self._index.save(), dtype=np.uint8)
-        # If a later usearch writes another format, its index is kept in memory only.
-        check_ann(content, bytes(_empty(made_of["width"]).save()), made_of["rows"])
-        write_arrays(path, {"usearch": content}, **made_of)
+    def content(self) -> Array:
+        """Return the index as bytes."""
+        return np.frombuffer(self._index.save(), dtype=np.uint8)
 
     def __len__(self) -> int:
         return len(self._index)
-
-    @property
-    def nbytes(self) -> int:
-        """Size in memory, or in the file."""
-        return int(self._index.serialized_length)
 
     def propose(self, queries: Array, count: int) -> list[Array]:
         """Propose about ``count`` near rows for each query, in row order."""
@@ -141,113 +138,6 @@ def _empty(width: int, links: int = _LINKS, expansion: int = _EXPANSION) -> Any:
         expansion_add=expansion,
         enable_key_lookups=False,
     )
-
-
-@dataclass(frozen=True)
-class AnnState:
-    """State of approximate search.
-
-    Attributes
-    ----------
-    vectors : int
-        Number of vectors that the usearch index covers; 0 if there is none that can be used.
-    bytes : int
-        Size of the usearch index.
-    reason : str
-        Why there is none; empty if there is one.
-    """
-
-    vectors: int
-    bytes: int
-    reason: str
-
-
-class AnnCache:
-    """usearch index of an array: in memory, in a file next to the array, or not built yet.
-
-    The file is not part of the saved index. It is used if it is valid and was made from the same
-    vectors by the installed version of usearch; otherwise it counts as missing.
-    """
-
-    def __init__(
-        self, base: Array, path: Path | None = None, sha256: str = "", *, mapped: bool = True
-    ) -> None:
-        self._base, self._path, self._sha256, self._mapped = base, path, sha256, mapped
-        self._ann: AnnIndex | None = None
-        self._refused: tuple[Any, str] | None = None
-        self._opening, self._building = threading.Lock(), threading.Lock()
-
-    def ready(self) -> AnnIndex | None:
-        """Return the index that is in memory or in a valid file, or None."""
-        with self._opening:
-            if self._ann is None and self._path is not None:
-                self._ann = self._opened(self._path)
-            return self._ann
-
-    def prepare(
-        self, jobs: int = 1, progress: Callable[[int, int], None] | None = None
-    ) -> AnnIndex:
-        """Return the index; build it, and write its file, if there is none."""
-        if not _installed():
-            raise Mismatch(
-                "approximate search needs usearch, which is not installed; "
-                f"{install_command('ann')}, or leave approximate= out."
-            )
-        # Meanwhile searches are exact.
-        with self._building:
-            found = self.ready()
-            if found is not None:
-                return found
-            built = AnnIndex.build(self._base, jobs=jobs, progress=progress)
-            if self._path is not None and self._path.parent.is_dir() and len(built):
-                try:
-                    built.write(self._path, self._made_of())
-                except (InvalidFile, OSError) as error:
-                    _log.warning(
-                        "The index for approximate search is kept in memory only: %s", error
-                    )
-            with self._opening:
-                self._ann = built
-            return built
-
-    def state(self) -> AnnState:
-        """Describe the current state."""
-        found = self.ready()
-        if found is not None:
-            return AnnState(len(self._base), found.nbytes, "")
-        if not _installed():
-            return AnnState(0, 0, "usearch is not installed")
-        return AnnState(0, 0, "none was built" if self._refused is None else self._refused[1])
-
-    def _opened(self, path: Path) -> AnnIndex | None:
-        try:
-            about = path.lstat()
-        except OSError:
-            self._refused = None
-            return None
-        mark = about.st_ino, about.st_size, about.st_mtime_ns
-        if not _installed() or (self._refused is not None and self._refused[0] == mark):
-            return None
-        try:
-            return AnnIndex.read(path, self._made_of(), mapped=self._mapped)
-        except Exception as error:
-            # Whatever is wrong with the file, the vectors can still be searched exactly.
-            _log.warning("A file for approximate search is not used: %s", error)
-            if getattr(error, "errno", None) not in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
-                self._refused = mark, str(error)
-            return None
-
-    def _made_of(self) -> dict[str, Any]:
-        from importlib.metadata import version  # noqa: PLC0415 - only where usearch is used
-
-        rows, width = self._base.shape
-        return {
-            "vectors": self._sha256,
-            "rows": rows,
-            "width": width,
-            "usearch": version("usearch"),
-            "settings": [_LINKS, _EXPANSION],
-        }
 
 
 def proposed(

@@ -19,6 +19,7 @@ from .._typing import Array
 from ..errors import InvalidFile, InvalidInput, InvalidParameter, Mismatch
 from ..text import TextFeatures, Vocabulary, WordSearch, WordSegment, check_language
 from ..text.static_vectors import PooledVectors
+from .ann import write_ann
 from .array_file import ArrayFile, parse_json
 from .folder import Files, field
 from .vectors import LabelDirections, unit_rows
@@ -363,7 +364,7 @@ def refuse_vectors(vectors: Any, owner: str) -> None:
 def write_model(
     files: Files, model: IndexModel, words: WordSearch | None, settings: dict[str, Any]
 ) -> dict[str, Any]:
-    """Write what was learned; return the content of the manifest."""
+    """Write what was learned next to the vectors; return the content of the manifest."""
     features: dict[str, Any] | None = None
     if isinstance(model.features, ModelEncoder):
         features = {"kind": "encoder", "size": model.features.size}
@@ -387,6 +388,7 @@ def write_model(
         labels = json.dumps(list(model.tagger.labels)).encode()
         arrays = {**model.tagger.arrays(), "labels": np.frombuffer(labels, dtype=np.uint8)}
         files.write("tagger", arrays)
+    write_ann(files)
     return {
         "class": "SemanticIndex",
         "settings": settings,

@@ -13,8 +13,7 @@ import numpy as np
 
 from .._typing import Array
 from ..corpus import LabelVocabulary
-from ..errors import InvalidFile, InvalidInput, InvalidParameter, Mismatch
-from .ann import ANN_FILE, AnnCache, AnnIndex, AnnState
+from ..errors import InvalidFile, InvalidInput, Mismatch
 from .browsing import ItemList, browse
 from .explain import explain, read_axes
 from .folder import Files, IndexFolder
@@ -35,17 +34,15 @@ if TYPE_CHECKING:
 
 __all__ = ["SemanticIndex"]
 
-# Called with the number of steps done and their total.
-ProgressCallback = Callable[[int, int], Any]
-
 
 class SemanticIndex:
     r"""Semantic index of items with texts and labels, in an embedding learned from both.
 
     An estimator learns an embedding from features of the texts and from labels, a tagger learns to
     predict labels, and a store holds the items. A text query is compared with items by words and by
-    embedding; items and labels as queries only by embedding. Search compares with every item, or is
-    approximate in an index that was prepared for it (:meth:`prepare_search`).
+    embedding; items and labels as queries only by embedding. Search compares with every item; in an
+    index of 300,000 items or more that was saved with usearch (``pip install 'labelspan[ann]'``),
+    it is approximate.
 
     Features are TF-IDF of words and pairs of words after Unicode normalisation and case folding:
     ``1 + log(tf)``, rows of length 1, at most 30,000 features; with 1,000 texts or more, features
@@ -144,7 +141,6 @@ class SemanticIndex:
         self._folder: IndexFolder | None = None
         self._mapped = True
         self.corpus_fields: dict[str, Any] = {}
-        self._ann: AnnCache | None = None
         # The tagger for the present labels, and the revision of the items that it knows.
         self._current: tuple[int, Tagger | None] | None = None
         self._updating = threading.Lock()
@@ -239,15 +235,14 @@ class SemanticIndex:
         )
         assert found.vectors is not None
         self._encoder = encoder
-        store = ItemStore(found.database, found.vectors, found.words)
-        self._hold(found.model, store, AnnCache(found.vectors))
+        self._hold(found.model, ItemStore(found.database, found.vectors, found.words))
         return self
 
-    def _hold(self, model: IndexModel, store: ItemStore, ann: AnnCache | None) -> None:
+    def _hold(self, model: IndexModel, store: ItemStore) -> None:
         """Replace what the index holds."""
         if self._store is not None:
             self._store.close()
-        self._model, self._store, self._ann, self._current = model, store, ann, None
+        self._model, self._store, self._current = model, store, None
 
     @classmethod
     def from_frame(
@@ -634,7 +629,7 @@ class SemanticIndex:
         *,
         items: str | Sequence[str] = ...,
         labels: str | Sequence[str] = ...,
-        approximate: bool | None = ...,
+        approximate: bool = ...,
         balance: float = ...,
     ) -> ResultTable[Hit]: ...
 
@@ -649,7 +644,7 @@ class SemanticIndex:
         *,
         items: str | Sequence[str] = (),
         labels: str | Sequence[str] = (),
-        approximate: bool | None = None,
+        approximate: bool = True,
         balance: float = BALANCE,
     ) -> Any:
         """Find items by a text, by items, by labels, or by a combination of these.
@@ -675,13 +670,11 @@ class SemanticIndex:
             Ids of example items, which are not among the results.
         labels : str or list of str, default=()
             Labels, learned or not.
-        approximate : bool or None, default=None
-            False compares with every item. True uses approximate search, and calls
-            :meth:`prepare_search` if needed; scores are exact, but an item may be missed. None
-            means True for a prepared index, and False
-            otherwise. For more than 256 results, with a filter that fewer than one item in four
-            passes, or if too few candidates are proposed, every item is compared in any case.
-            ``search_by_`` says which kind of search was used.
+        approximate : bool, default=True
+            Whether a large index that was saved with usearch is searched approximately: scores
+            are exact, but an item may be missed. For more than 256 results, with a filter that
+            fewer than one item in four passes, or if too few candidates are proposed, every item
+            is compared in any case. ``search_by_`` says which kind of search was used.
         balance : float, default=0.4
             Weight of the embedding in a text search: 0 uses only words, 1 only the embedding.
 
@@ -700,7 +693,7 @@ class SemanticIndex:
             filter=filter,
             items=as_names(items),
             labels=as_names(labels),
-            ann=self._ann_index(approximate),
+            ann=store.ann if approximate else None,
             balance=check_balance("search", balance),
         )
         self.search_by_ = "approximate" if used else "exact"
@@ -790,41 +783,6 @@ class SemanticIndex:
         {'jurasic': ['jurassic']}
         """
         return unknown_words(self.store, query)
-
-    def prepare_search(self, *, jobs: int = 1, progress: ProgressCallback | None = None) -> Self:
-        """Build the index for approximate search, unless a valid one exists.
-
-        It needs usearch (``pip install 'labelspan[ann]'``) and, for a million items with 100
-        dimensions, some minutes and 350 MB. In a folder it is a cache that may be deleted, and is
-        not used if it does not match the vectors. Items added after the last save are compared one
-        by one.
-
-        Parameters
-        ----------
-        jobs : int, default=1
-            Number of threads. With one, the same vectors give the same result.
-        progress : function or None, default=None
-            Called with the number of vectors done and their total.
-
-        Returns
-        -------
-        self
-            The index, which can now search approximately.
-        """
-        check_count("prepare_search", "jobs", jobs)
-        self._ann_cache().prepare(jobs, progress)
-        return self
-
-    def search_cache(self) -> AnnState:
-        """Describe what approximate search would use.
-
-        Returns
-        -------
-        AnnState
-            With ``vectors``, the number of vectors covered, ``bytes``, and ``reason``, which says
-            why there is none.
-        """
-        return self._ann_cache().state()
 
     @overload
     def tag(self, query: str | None = ..., k: int = ..., *, items: str = ...) -> list[Tag]: ...
@@ -1029,26 +987,6 @@ class SemanticIndex:
         check_count("axes", "n", n)
         return read_axes(model, store, range(self.n_dimensions) if numbers is None else numbers, n)
 
-    def _ann_cache(self) -> AnnCache:
-        store = self.store
-        if self._ann is None:
-            assert self._folder is not None
-            path = self._folder.path / self._folder.generation / ANN_FILE
-            self._ann = AnnCache(
-                store.vectors.base, path, store.vectors_sha256, mapped=self._mapped
-            )
-        return self._ann
-
-    def _ann_index(self, approximate: bool | None) -> AnnIndex | None:
-        """Return what a search uses; None for an exact search."""
-        if approximate not in (None, True, False):
-            raise InvalidParameter(
-                f"search: approximate must be True, False or None, but {approximate!r} was given."
-            )
-        if approximate:
-            return self._ann_cache().prepare()
-        return self._ann_cache().ready() if approximate is None else None
-
     # --- the folder -------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str] | None = None) -> Self:
@@ -1204,7 +1142,7 @@ class SemanticIndex:
         except BaseException:
             store.close()
             raise
-        self._hold(model, store, None)
+        self._hold(model, store)
         self.estimator, self._default = None, bool(settings.get("default_estimator"))
         self.language = settings["language"]
         self.corpus_fields = settings["fields"]
@@ -1241,7 +1179,7 @@ class SemanticIndex:
             self._store.close()
         if self._folder is not None:
             self._folder.close()
-        self._model = self._store = self._folder = self._ann = self._current = None
+        self._model = self._store = self._folder = self._current = None
 
     def __enter__(self) -> Self:
         return self

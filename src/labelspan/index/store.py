@@ -39,6 +39,7 @@ from .._typing import Array
 from ..corpus import LabelVocabulary
 from ..errors import InvalidFile, InvalidInput, Mismatch, Replaced
 from ..text import WordSearch, WordSegment
+from .ann import AnnIndex, open_ann
 from .array_file import ArrayFile, Rows, parse_json, write_arrays
 from .folder import ITEMS, Files, field
 from .inputs import did_you_mean, label_name
@@ -646,8 +647,8 @@ class ItemStore:
         Words of the first n rows; None if the index takes vectors.
     folder : Path or None, default=None
         Where the files are; None in memory.
-    sha256 : str, default=""
-        Hash of the file of the vectors.
+    links : ArrayFile or None, default=None
+        Links of the vectors, for approximate search.
     """
 
     def __init__(
@@ -656,11 +657,11 @@ class ItemStore:
         vectors: Array,
         words: WordSearch | None,
         folder: Path | None = None,
-        sha256: str = "",
+        links: ArrayFile | None = None,
     ) -> None:
         self._database = database
         self._lock = threading.RLock()
-        self.words, self.folder, self.vectors_sha256 = words, folder, sha256
+        self.words, self.folder, self._links = words, folder, links
         with database.snapshot():
             self.revision = database.revision
             self.labels = database.label_table()
@@ -684,11 +685,11 @@ class ItemStore:
         check: Callable[[], None],
     ) -> Self:
         """Open the items of a generation; ``check`` is called before each change."""
-        file, path = files.open("vectors"), files.folder / ITEMS
-        key = field(content, "key", str)
+        vectors, links = files.open("vectors").array("vectors"), open_ann(files)
+        path, key = files.folder / ITEMS, field(content, "key", str)
         database = ItemDatabase.open(path, key, write=write, check=check)
         try:
-            found = cls(database, file.array("vectors"), words, files.folder, file.sha256)
+            found = cls(database, vectors, words, files.folder, links)
             if file_size(path) <= _SMALL_DATABASE:
                 found.verify()
             return found
@@ -955,6 +956,13 @@ class ItemStore:
         for start in range(0, len(alive), _FETCHED_AT_ONCE):
             part = alive[start : start + _FETCHED_AT_ONCE].tolist()
             yield from sorted(self.fetch(part).items())
+
+    @cached_property
+    def ann(self) -> AnnIndex | None:
+        """What proposes near rows in a large index that was saved; None if search is exact."""
+        if self._links is None:
+            return None
+        return AnnIndex.read(self._links, *self.vectors.base.shape)
 
     # --- computed from items and labels -----------------------------------------------
 

@@ -20,7 +20,6 @@ from ..curation.decisions import DecisionLog
 from ..curation.review_queue import finding_key, pair_of
 from ..errors import LabelspanError
 from ..index import ItemList, SemanticIndex, Tag, TagExplanation
-from ..index.ann import useful
 from ..index.passages import QueryWords
 from ..index.tagging import tags_without_item
 from .editing import Editing
@@ -222,14 +221,6 @@ class Snapshot:
                 self._map_is_old = False
                 self.draw_map()
             return self.map
-
-    def prepare_search(self) -> None:
-        """Build the cache of approximate search for a large index; until then, search is exact."""
-        try:
-            if useful(len(self.index)):
-                self.index.prepare_search()
-        except Exception:
-            _log.exception("Approximate search could not be prepared.")
 
 
 @contextmanager
@@ -503,13 +494,9 @@ class Served:
             if self._stop.is_set():
                 return
             self._undrawn.clear()
-            with self.held() as held:
-                # Of several processes one draws the map; the others then find it in the folder.
-                with one_process(self.folder):
-                    held.draw_map(self._stop)
-                if self._stop.is_set():
-                    return
-                held.prepare_search()
+            # Of several processes one draws the map; the others then find it in the folder.
+            with self.held() as held, one_process(self.folder):
+                held.draw_map(self._stop)
 
     def close(self) -> None:
         """Stop looking for changes, and close the index."""
