@@ -13,7 +13,7 @@ The contract of the package, which needs numpy, scipy and PyStemmer only:
    which does not grow the vocabulary. ``features.names`` are the columns. Static vectors of words,
    ``counts.choose(PooledVectors.learn(path, vocabulary, blocks))``, are columns after them.
 3. **Search.** ``segment = WordSegment.build(block, ids, texts)`` has the postings of a block;
-   ``search = WordSearch(vocabulary, segments, removed)``. Rows are permanent, and numbered one
+   ``search = WordSearch(vocabulary, segments)``. Rows are permanent, and numbered one
    segment after the other: ``search.append(segment)`` adds rows at the end (small segments are
    joined), ``search.remove(rows)`` masks rows, ``search.set_labels(names, csr)`` sets the labels of
    all items after a fit or a relabel. ``search.score(parse_query(text))`` gives the

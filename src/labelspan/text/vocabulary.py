@@ -12,6 +12,7 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Self
 
 import numpy as np
@@ -68,14 +69,14 @@ class Vocabulary:
 
     def __init__(self, language: str = "none") -> None:
         self.analyzer = Analyzer(language)
+        self.words: list[str] = []
+        self.terms: list[str] = []
+        self.term_of = np.zeros(0, dtype=np.int32)
+        self.common = np.zeros(0, dtype=bool)
+        self.unspaced = np.zeros(0, dtype=bool)
         self._words = _Numbers()
         self._terms = _Numbers()
-        # Of the words that were looked at so far.
-        self._term_of = np.zeros(0, dtype=np.int32)
-        self._common = np.zeros(0, dtype=bool)
-        self._unspaced = np.zeros(0, dtype=bool)
         self._lock = threading.Lock()
-        self._listed: tuple[list[str], list[str]] = ([], [])
 
     @property
     def language(self) -> str:
@@ -83,43 +84,7 @@ class Vocabulary:
         return self.analyzer.language
 
     def __len__(self) -> int:
-        return len(self._words)
-
-    @property
-    def words(self) -> list[str]:
-        """All words, by their numbers."""
-        return self._list(0, self._words)
-
-    @property
-    def terms(self) -> list[str]:
-        """All terms, by their numbers."""
-        self._grow()
-        return self._list(1, self._terms)
-
-    def _list(self, which: int, numbers: _Numbers) -> list[str]:
-        known = self._listed[which]
-        if len(known) < len(numbers):
-            with self._lock:
-                known[:] = numbers
-        return known
-
-    @property
-    def term_of(self) -> Array:
-        """Number of the term of each word."""
-        self._grow()
-        return self._term_of
-
-    @property
-    def common(self) -> Array:
-        """Whether each word is a frequent word of the language (a stop word)."""
-        self._grow()
-        return self._common
-
-    @property
-    def unspaced(self) -> Array:
-        """Whether each word is a character of a script without spaces."""
-        self._grow()
-        return self._unspaced
+        return len(self.words)
 
     def term(self, term: str) -> int:
         """Return the number of a term; -1 if no text has it."""
@@ -146,6 +111,7 @@ class Vocabulary:
                 else:
                     tokens.extend(map(number, split_words(plain)))
                 starts.append(len(tokens))
+            self._grow()
         return TextBlock(
             self,
             _array(tokens, "i4"),
@@ -163,22 +129,24 @@ class Vocabulary:
                 self._terms[words[a] + words[b]]
                 for a, b in zip((keys >> 32).tolist(), (keys & 0xFFFFFFFF).tolist(), strict=True)
             ]
+            self._grow()
         return np.array(found, dtype=np.int32)[place]
 
     def _grow(self) -> None:
         """Stem the words that came since the last time."""
-        if self._term_of.size == len(self._words):
-            return
-        words = self.words
-        with self._lock:
-            new = words[self._term_of.size :]
-            common = self.analyzer.common
-            flags = np.array([word in common for word in new], dtype=bool)
-            unspaced = np.array([not w.isascii() and is_unspaced(w) for w in new], dtype=bool)
-            terms = [self._terms[stem] for stem in self.analyzer.stems(new)]
-            self._common = np.concatenate([self._common, flags])
-            self._unspaced = np.concatenate([self._unspaced, unspaced])
-            self._term_of = np.concatenate([self._term_of, np.array(terms, dtype=np.int32)])
+        new = list(islice(self._words, len(self.words), None))
+        stems = [self._terms[stem] for stem in self.analyzer.stems(new)]
+        self.terms += islice(self._terms, len(self.terms), None)
+        self.term_of = np.concatenate([self.term_of, np.array(stems, dtype=np.int32)])
+        self._append(new)
+
+    def _append(self, new: list[str]) -> None:
+        common = self.analyzer.common
+        frequent = np.array([word in common for word in new], dtype=bool)
+        unspaced = np.array([not w.isascii() and is_unspaced(w) for w in new], dtype=bool)
+        self.common = np.concatenate([self.common, frequent])
+        self.unspaced = np.concatenate([self.unspaced, unspaced])
+        self.words += new
 
     def arrays(self) -> dict[str, Array]:
         """Return all that is stored, by name."""
@@ -204,11 +172,8 @@ class Vocabulary:
         )
         if not sound:
             raise InvalidFile(_DAMAGED)
-        common = made.analyzer.common
-        made._listed = (words, terms)
-        made._term_of = np.asarray(term_of)
-        made._common = np.array([word in common for word in words], dtype=bool)
-        made._unspaced = np.array([not w.isascii() and is_unspaced(w) for w in words], dtype=bool)
+        made.terms, made.term_of = terms, np.asarray(term_of)
+        made._append(words)
         return made
 
 

@@ -12,7 +12,8 @@ import hashlib
 import math
 import threading
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -22,7 +23,7 @@ from scipy import sparse
 
 from .._typing import Array
 from ..errors import InvalidFile
-from .analysis import Analyzer, normalise, split_words
+from .analysis import Analyzer, first_line, normalise, split_words
 from .query_syntax import ParsedQuery
 from .spelling import near_spellings
 from .vocabulary import TextBlock, Vocabulary, checked_parts, offsets_rise, ranges, within
@@ -40,7 +41,7 @@ _DAMAGED = "The files of the word index do not fit together; it is damaged."
 
 @dataclass(frozen=True)
 class WordMatch:
-    """What one word of a query adds: rows with it, BM25 of each, and the largest possible.
+    """What one word of a query adds: rows with it, in order, and BM25 of each.
 
     ``rarity`` is its inverse document frequency times how often the query has it.
     """
@@ -48,7 +49,6 @@ class WordMatch:
     word: str
     rows: Array
     scores: Array
-    most: float
     rarity: float
 
 
@@ -162,31 +162,41 @@ class WordSegment:
         return cls._of(TextBlock.join([one.block for one in segments]), keys[order], rows[order])
 
     @cached_property
-    def place(self) -> Array:
+    def _place(self) -> Array:
         """Place of each term of the vocabulary among those of the segment; -1 for others."""
         found = np.full(int(self.terms.max(initial=-1)) + 2, -1, dtype=np.int64)
         found[self.terms] = np.arange(self.terms.size)
         return found
 
-    def places(self, numbers: Array) -> Array:
-        """Return the places of some terms; the number -1 has none."""
-        return np.asarray(self.place[np.minimum(numbers, self.place.size - 1)])
+    def postings(self, numbers: Iterable[int], prefix: str = "") -> Iterator[slice]:
+        """Yield the postings of each of some terms, and of all terms with a beginning."""
+        for number in numbers:
+            place = int(self._place[min(number, self._place.size - 1)])
+            if place >= 0:
+                yield slice(int(self.starts[place]), int(self.starts[place + 1]))
+        if prefix:
+            low, high = _range(self.terms, self.block.vocabulary.terms.__getitem__, prefix)
+            yield slice(int(self.starts[low]), int(self.starts[high]))
 
-    def beginning(self, prefix: str) -> slice:
-        """Return the postings of all terms with a beginning."""
-        names = self.block.vocabulary.terms
-        low, high = _range(self.terms, names.__getitem__, prefix)
-        return slice(int(self.starts[low]), int(self.starts[high]))
-
-    def frequencies(self, removed: Array) -> Array:
-        """Count the texts with each term, without some rows."""
-        found = np.diff(self.starts)
-        if removed.size:
-            gone = np.zeros(len(self.block), dtype=bool)
-            gone[removed] = True
-            sums = np.concatenate([[0], np.cumsum(gone[self.rows])])
-            found = found - (sums[self.starts[1:]] - sums[self.starts[:-1]])
-        return found
+    def rows_with_phrase(self, numbers: Sequence[int]) -> Array:
+        """Return the rows in which some terms follow one another."""
+        different = set(numbers)
+        lists = [self.rows[part] for part in self.postings(different)]
+        if len(lists) < len(different):
+            return self.rows[:0]
+        counts = np.bincount(np.concatenate(lists), minlength=len(self.block))
+        rows = np.flatnonzero(counts == len(different))
+        block = self.block
+        if rows.size * _FEW < len(block):
+            block = block.take(rows)
+        else:
+            rows = np.arange(len(block))
+        terms = block.all_terms
+        start = np.flatnonzero(terms[: max(0, terms.size - len(numbers) + 1)] == numbers[0])
+        for offset, number in enumerate(numbers):
+            start = start[terms[start + offset] == number]
+        row = np.searchsorted(block.starts, start, side="right") - 1
+        return rows[np.unique(row[start + len(numbers) <= block.starts[row + 1]])]
 
     def arrays(self) -> dict[str, Array]:
         """Return all that is stored, by name."""
@@ -250,22 +260,14 @@ class _LabelWords:
             (np.ones(labels.nnz, dtype=np.int32), labels.indices, labels.indptr), labels.shape
         )
         found = sparse.csc_matrix(plain @ by_label)
-        self._starts, self._rows = found.indptr, found.indices
+        self.starts, self.rows = found.indptr, found.indices
 
-    def __contains__(self, term: str) -> bool:
-        return term in self._place
-
-    def rows(self, term: str) -> Array:
-        """Return the rows with a term."""
-        place = self._place.get(term)
-        return self._rows[:0] if place is None else self._between(place, place + 1)
-
-    def beginning(self, prefix: str) -> Array:
-        """Return the rows of all terms with a beginning, once for each term."""
-        return self._between(*_range(self.terms, str, prefix))
-
-    def _between(self, low: int, high: int) -> Array:
-        return np.asarray(self._rows[self._starts[low] : self._starts[high]])
+    def rows_with(self, terms: Iterable[str], prefix: str = "") -> list[Array]:
+        """Return the rows of each of some terms, and of all terms with a beginning."""
+        spans = [(self._place[one], self._place[one] + 1) for one in terms if one in self._place]
+        if prefix:
+            spans.append(_range(self.terms, str, prefix))
+        return [self.rows[self.starts[low] : self.starts[high]] for low, high in spans]
 
 
 class _State:
@@ -275,37 +277,31 @@ class _State:
         self, segments: tuple[WordSegment, ...], removed: Array, labels: _LabelWords
     ) -> None:
         self.segments, self.removed, self.labels = segments, removed, labels
-        sizes = [len(one.block) for one in segments]
-        self.first = np.cumsum([0, *sizes]).tolist()
+        self.first = np.cumsum([0, *(len(one.block) for one in segments)]).tolist()
         self.n = self.first[-1]
+        self.present = np.ones(self.n, dtype=bool)
+        self.present[removed] = False
         self.alive = self.n - removed.size
         lengths = np.concatenate([np.zeros(0), *(one.lengths for one in segments)])
-        total = float(lengths.sum() - lengths[removed].sum())
+        total = float(lengths[self.present].sum())
         average = total / self.alive if total > 0 else 1.0
         # How much a weight must be to count half.
         self.halves = (K1 * (1 - B + B * lengths / average)).astype(np.float32)
 
-    @cached_property
-    def scores(self) -> list[Array]:
-        """BM25 of each posting without the inverse document frequency."""
-        found = []
+    def postings(self, numbers: Sequence[int], prefix: str = "") -> tuple[list[Array], list[Array]]:
+        """Return rows of texts with each of some terms or a beginning, and weights, in parts."""
+        rows: list[Array] = []
+        weights: list[Array] = []
         for one, first in zip(self.segments, self.first, strict=False):
-            weights = one.weights.astype(np.float32)
-            found.append((K1 + 1) * weights / (weights + self.halves[first:][one.rows]))
-        return found
+            for part in one.postings(numbers, prefix):
+                rows.append(one.rows[part] + first)
+                weights.append(one.weights[part])
+        return rows, weights
 
-    @cached_property
-    def frequencies(self) -> list[Array]:
-        """Number of texts with each term, removed ones not counted."""
-        ends = np.searchsorted(self.removed, self.first)
-        return [
-            one.frequencies(self.removed[ends[n] : ends[n + 1]] - self.first[n])
-            for n, one in enumerate(self.segments)
-        ]
-
-    def rarity(self, having: Array) -> Array:
-        """Return the inverse document frequencies of words in numbers of items."""
-        return np.asarray(np.log1p((self.alive - having + 0.5) / (having + 0.5)))
+    def rows_with(self, number: int, prefix: str = "") -> Array:
+        """Return the rows of texts with a term or a beginning; some may come several times."""
+        rows = np.concatenate([np.zeros(0, np.int32), *self.postings([number], prefix)[0]])
+        return np.asarray(rows[self.present[rows]])
 
 
 class WordSearch:
@@ -317,8 +313,6 @@ class WordSearch:
         That of all segments.
     segments : sequence of WordSegment
         Their rows are numbered one segment after the other.
-    removed : sequence of int
-        Rows that are not found, and do not count in any statistic.
 
     Examples
     --------
@@ -332,27 +326,16 @@ class WordSearch:
     ['jurassic']
     """
 
-    def __init__(
-        self,
-        vocabulary: Vocabulary,
-        segments: Iterable[WordSegment] = (),
-        removed: Iterable[int] = (),
-    ) -> None:
+    def __init__(self, vocabulary: Vocabulary, segments: Iterable[WordSegment] = ()) -> None:
         self.vocabulary = vocabulary
         self._lock = threading.Lock()
         none = _LabelWords(vocabulary.analyzer, (), sparse.csr_matrix((0, 0), dtype=np.int8))
-        rows = np.unique(np.array(list(removed), dtype=np.int64))
-        self._state = _State(tuple(segments), rows, none)
+        self._state = _State(tuple(segments), np.zeros(0, dtype=np.int64), none)
 
     @property
     def segments(self) -> tuple[WordSegment, ...]:
         """All segments; the last ones may have been joined."""
         return self._state.segments
-
-    @property
-    def removed(self) -> Array:
-        """Rows that were removed, in order."""
-        return self._state.removed
 
     def __len__(self) -> int:
         return int(self._state.n)
@@ -375,7 +358,7 @@ class WordSearch:
             self._state = _State(tuple(parts), old.removed, old.labels)
 
     def remove(self, rows: Iterable[int]) -> None:
-        """Take rows out."""
+        """Take rows out: they are not found, and do not count in any statistic."""
         with self._lock:
             old = self._state
             removed = np.union1d(old.removed, np.array(list(rows), dtype=np.int64))
@@ -395,60 +378,58 @@ class WordSearch:
         key = _hash(self.vocabulary.analyzer.key(text))
         found = [np.zeros(0, dtype=np.int64)]
         for one, first in zip(state.segments, state.first, strict=False):
-            if key is not None:
-                begin, end = np.searchsorted(one.name_keys, [key, key + 1])
-                found.append(one.name_rows[begin:end].astype(np.int64) + first)
-        return np.setdiff1d(np.concatenate(found), state.removed)
+            begin, end = np.searchsorted(one.name_keys, [key, key + 1])
+            found.append(one.name_rows[begin:end].astype(np.int64) + first)
+        rows = np.concatenate(found)
+        return np.asarray(rows[state.present[rows]])
 
     def frequency(self, term: str) -> int:
-        """Return the number of items whose text has a term."""
-        return int(self._frequencies(self._state, [term])[0])
+        """Return how many texts have a term."""
+        return self._state.rows_with(self.vocabulary.term(term)).size
 
     def near(self, word: str, n: int = 3) -> list[str]:
         """Return words of the texts that are spelt nearly as a word, the most likely first."""
         state = self._state
         counts = np.zeros(len(self.vocabulary.terms), dtype=np.int64)
-        for one, frequencies in zip(state.segments, state.frequencies, strict=True):
-            counts[one.terms] += frequencies
+        for one, first in zip(state.segments, state.first, strict=False):
+            if one.terms.size:
+                present = state.present[first:][one.rows]
+                counts[one.terms] += np.add.reduceat(present, one.starts[:-1], dtype=np.int64)
         words = self.vocabulary.words
         return near_spellings(normalise(word), words, counts[self.vocabulary.term_of], n)
 
     def score(self, query: ParsedQuery) -> WordScores:
         """Compute BM25 of all items, and which of them a query allows."""
         state = self._state
-        words, prefixes, common = self._wanted(query)
-        simple = [term for term in words if term not in state.labels]
-        times = np.array([words[term][1] for term in simple], dtype=np.float64)
-        having = self._frequencies(state, simple)
-        rarity = times * state.rarity(having)
-        scores, coverage = self._added(state, simple, rarity)
-        most, total = float(rarity.sum()) * (K1 + 1), float(rarity.sum())
-        unknown = [words[term][0] for term, n in zip(simple, having.tolist(), strict=True) if not n]
-        others = [
-            self._match(state, *words[term], [term]) for term in words if term in state.labels
-        ]
-        others += [self._match(state, f"{one}*", n, (), one) for one, n in prefixes.items()]
-        for match in others:
-            scores[match.rows] += match.scores
-            coverage[match.rows] += match.rarity
-            most += match.most
-            total += match.rarity
-            if not match.rows.size:
-                unknown.append(match.word)
-        scores[state.removed] = 0.0
-        coverage *= 0.0 if common or not total else 1 / total
-        coverage[state.removed] = 0.0
-        count = len(words) + len(prefixes)
+        matches, common = self._matches(state, query)
+        rows = np.concatenate([np.zeros(0, np.intp), *(match.rows for match in matches)])
+        every = np.concatenate([np.zeros(0), *(match.scores for match in matches)])
+        rarity = np.array([match.rarity for match in matches])
+        # Without any row the sums are integers.
+        scores = np.bincount(rows, every, state.n).astype(np.float64, copy=False)
+        sizes = [match.rows.size for match in matches]
+        total = float(rarity.sum())
+        coverage = np.bincount(rows, np.repeat(rarity, sizes), state.n)
+        coverage = coverage * (0.0 if common or not total else 1 / total)
+        unknown = tuple(match.word for match in matches if not match.rows.size)
         deviation = _deviation(scores, state.alive)
         allowed = self._allowed(state, query)
-        return WordScores(scores, coverage, most, deviation, allowed, count, tuple(unknown))
+        return WordScores(
+            scores, coverage, (K1 + 1) * total, deviation, allowed, len(matches), unknown
+        )
 
     def matches(self, query: ParsedQuery) -> list[WordMatch]:
         """Find the items with each word; frequent words count only if there are no others."""
-        state = self._state
-        words, prefixes, _ = self._wanted(query)
-        found = [self._match(state, *words[term], [term]) for term in words]
-        return found + [self._match(state, f"{one}*", n, (), one) for one, n in prefixes.items()]
+        return self._matches(self._state, query)[0]
+
+    def explain(self, query: ParsedQuery, row: int) -> dict[str, float]:
+        """Return what each word of a query adds to the score of an item."""
+        shares: dict[str, float] = {}
+        for match in self.matches(query):
+            place = int(np.searchsorted(match.rows, row))
+            if place < match.rows.size and match.rows[place] == row:
+                shares[match.word] = float(match.scores[place])
+        return shares
 
     def term_weights(self) -> tuple[list[str], sparse.csr_matrix]:
         """Return BM25 of all items and terms without the rarity of terms, for other programs.
@@ -460,197 +441,92 @@ class WordSearch:
             Rows that were removed are empty.
         """
         state = self._state
-        terms = list(self.vocabulary.terms)
-        numbers = {term: number for number, term in enumerate(terms)}
-        rows, columns, weights = [], [], []
+        numbers = {term: number for number, term in enumerate(self.vocabulary.terms)}
+        named = state.labels
+        columns = np.array([numbers.setdefault(term, len(numbers)) for term in named.terms])
+        sizes = np.diff(named.starts)
+        parts = [(named.rows, np.repeat(columns, sizes), np.full(named.rows.size, _LABEL))]
         for one, first in zip(state.segments, state.first, strict=False):
-            rows.append(one.rows + first)
-            columns.append(np.repeat(one.terms, np.diff(one.starts)))
-            weights.append(one.weights.astype(np.float32))
-        for term in state.labels.terms:
-            number = numbers.setdefault(term, len(numbers))
-            own = state.labels.rows(term)
-            rows.append(own)
-            columns.append(np.full(own.size, number, dtype=np.int32))
-            weights.append(np.full(own.size, _LABEL, dtype=np.float32))
-        parts = (np.concatenate([np.zeros(0, np.int32), *list]) for list in (rows, columns))
-        values = np.concatenate([np.zeros(0, np.float32), *weights])
-        found = sparse.csr_matrix((values, tuple(parts)), shape=(state.n, max(1, len(numbers))))
-        found.sum_duplicates()
+            parts.append((one.rows + first, np.repeat(one.terms, np.diff(one.starts)), one.weights))
+        rows, every, weights = (np.concatenate(own) for own in zip(*parts, strict=True))
+        own = state.present[rows]
+        shape = (state.n, max(1, len(numbers)))
+        found = sparse.csr_matrix(
+            (weights[own].astype(np.float32), (rows[own], every[own].astype(np.int32))), shape=shape
+        )
         halves = np.repeat(state.halves, np.diff(found.indptr))
         found.data = (K1 + 1) * found.data / (found.data + halves)
-        found.data[np.isin(np.repeat(np.arange(state.n), np.diff(found.indptr)), state.removed)] = 0
-        found.eliminate_zeros()
         return list(numbers), found
 
-    def explain(self, query: ParsedQuery, row: int) -> dict[str, float]:
-        """Return what each word of a query adds to the score of an item."""
-        shares: dict[str, float] = {}
-        for match in self.matches(query):
-            place = int(np.searchsorted(match.rows, row))
-            if place < match.rows.size and match.rows[place] == row:
-                shares[match.word] = float(match.scores[place])
-        return shares
-
-    def _wanted(
-        self, query: ParsedQuery
-    ) -> tuple[dict[str, tuple[str, int]], dict[str, int], bool]:
-        """Return words by their terms, prefixes, with how often the query has each.
-
-        And whether the query only has frequent words.
-        """
+    def _matches(self, state: _State, query: ParsedQuery) -> tuple[list[WordMatch], bool]:
+        """Find the items with each word, and tell whether all words are frequent."""
         analyzer = self.vocabulary.analyzer
         words = analyzer.query("\n".join((*query.words, *query.phrases)))
-        prefixes: dict[str, int] = {}
+        prefixes: Counter[tuple[str, str]] = Counter()
         for part in query.prefixes:
-            *before, last = analyzer.query(part) or [("", "", True)]
+            *before, (word, term, _) = analyzer.query(part)
             words += before
-            if last[0]:
-                prefixes[last[0]] = prefixes.get(last[0], 0) + 1
+            prefixes[word, term] += 1
         common = not prefixes and all(frequent for *_, frequent in words)
-        if not common:
-            words = [word for word in words if not word[2]]
-        found: dict[str, tuple[str, int]] = {}
-        for word, term, _ in words:
-            shown, times = found.get(term, (word, 0))
-            found[term] = shown, times + 1
-        return found, prefixes, common and not query.phrases
-
-    def _frequencies(self, state: _State, terms: Sequence[str]) -> Array:
-        """Count the items with each of some terms in their texts."""
-        numbers = np.array([self.vocabulary.term(term) for term in terms], dtype=np.int64)
-        found = np.zeros(numbers.size, dtype=np.int64)
-        for one, frequencies in zip(state.segments, state.frequencies, strict=True):
-            places = one.places(numbers)
-            found[places >= 0] += frequencies[places[places >= 0]]
-        return found
-
-    def _added(self, state: _State, terms: Sequence[str], rarity: Array) -> tuple[Array, Array]:
-        """Add up the stored scores of some terms, and their rarity."""
-        numbers = np.array([self.vocabulary.term(term) for term in terms], dtype=np.int64)
-        scores, coverage = np.zeros(state.n), np.zeros(state.n)
-        for n, one in enumerate(state.segments):
-            places = one.places(numbers)
-            own = rarity[places >= 0]
-            places = places[places >= 0]
-            begin = one.starts[places]
-            sizes = one.starts[places + 1] - begin
-            postings = ranges(begin, sizes)
-            rows, weights = one.rows[postings], np.repeat(own, sizes)
-            part = slice(state.first[n], state.first[n + 1])
-            count = len(one.block)
-            scores[part] = np.bincount(rows, weights * state.scores[n][postings], count)
-            coverage[part] = np.bincount(rows, weights, count)
-        return scores, coverage
+        times: Counter[str] = Counter()
+        shown: dict[str, str] = {}
+        for word, term, frequent in words:
+            if common or not frequent:
+                times[term] += 1
+                shown.setdefault(term, word)
+        found = [self._match(state, shown[term], n, [term]) for term, n in times.items()]
+        for (word, stem), n in prefixes.items():
+            # The stem of a beginning may be shorter than it.
+            terms = [] if stem.startswith(word) else [stem]
+            found.append(self._match(state, f"{word}*", n, terms, word))
+        return found, common and not query.phrases
 
     def _match(
         self, state: _State, word: str, times: int, terms: Sequence[str], prefix: str = ""
     ) -> WordMatch:
         """Score one word, or all words with a beginning as if they were one."""
-        weights = np.zeros(state.n)
-        terms = list(terms)
-        if prefix:
-            # The stem of a beginning may be shorter than it.
-            stems = (term for _, term, _ in self.vocabulary.analyzer.query(prefix))
-            terms = [term for term in stems if not term.startswith(prefix)]
-            labelled = state.labels.beginning(prefix)
-            weights += _LABEL * np.bincount(labelled, minlength=state.n)
-        numbers = np.array([self.vocabulary.term(term) for term in terms], dtype=np.int64)
-        for one, first in zip(state.segments, state.first, strict=False):
-            own = weights[first : first + len(one.block)]
-            if prefix:
-                part = one.beginning(prefix)
-                own += np.bincount(one.rows[part], one.weights[part], len(one.block))
-            for place in one.places(numbers).tolist():
-                if place >= 0:
-                    part = slice(int(one.starts[place]), int(one.starts[place + 1]))
-                    own[one.rows[part]] += one.weights[part]
-        for term in terms:
-            weights[state.labels.rows(term)] += _LABEL
-        weights[state.removed] = 0.0
-        rows = np.flatnonzero(weights)
-        weights = weights[rows]
-        rarity = times * float(state.rarity(np.array(rows.size)))
+        parts, sizes = state.postings([self.vocabulary.term(term) for term in terms], prefix)
+        labelled = state.labels.rows_with(terms, prefix)
+        rows = np.concatenate([np.zeros(0, np.int32), *parts, *labelled])
+        weights = np.concatenate(
+            [np.zeros(0), *sizes, *(np.full(p.size, _LABEL) for p in labelled)]
+        )
+        if prefix or labelled:
+            # A row may have come several times.
+            every = np.bincount(rows, weights, state.n)
+            rows = np.flatnonzero(every)
+            weights = every[rows]
+        if state.removed.size:
+            own = state.present[rows]
+            rows, weights = rows[own], weights[own]
+        rarity = times * math.log1p((state.alive - rows.size + 0.5) / (rows.size + 0.5))
         scores = rarity * (K1 + 1) * weights / (weights + state.halves[rows])
-        return WordMatch(word, rows, scores, rarity * (K1 + 1), rarity)
+        return WordMatch(word, rows, scores, rarity)
 
     # --- phrases and exclusions -------------------------------------------------------
 
     def _allowed(self, state: _State, query: ParsedQuery) -> Array | None:
         """Mark the items with all phrases and without what is excluded."""
-        allowed: Array | None = None
-        for phrase in query.phrases:
-            marks = self._containing(state, phrase)
-            if marks is not None:
-                allowed = marks if allowed is None else allowed & marks
-        if query.excludes:
-            allowed = np.ones(state.n, dtype=bool) if allowed is None else allowed
-            for part in (*query.without, *query.without_phrases):
-                marks = self._containing(state, part)
-                if marks is not None:
-                    allowed &= ~marks
-            for part in query.without_prefixes:
-                *_, last = self.vocabulary.analyzer.query(part) or [("", "", True)]
-                if last[0]:
-                    allowed &= ~self._beginning(state, last[0])
-        return allowed
+        excluded = (*query.without, *query.without_phrases)
+        marks = [self._containing(state, phrase) for phrase in query.phrases]
+        marks += [~self._containing(state, part) for part in excluded]
+        marks += [~self._containing(state, part, prefix=True) for part in query.without_prefixes]
+        return np.logical_and.reduce(marks) if marks else None
 
-    def _beginning(self, state: _State, prefix: str) -> Array:
-        """Mark the texts with a beginning of a word."""
+    def _containing(self, state: _State, part: str, *, prefix: bool = False) -> Array:
+        """Mark the texts that contain words one after the other, or the beginning of a word."""
+        analyzer = self.vocabulary.analyzer
+        wanted = analyzer.query(part)
         marks = np.zeros(state.n, dtype=bool)
-        for one, first in zip(state.segments, state.first, strict=False):
-            marks[first + one.rows[one.beginning(prefix)].astype(np.int64)] = True
-        stem = self.vocabulary.analyzer.query(prefix)[0][1]
-        return marks if stem.startswith(prefix) else marks | self._having(state, stem)
-
-    def _having(self, state: _State, term: str) -> Array:
-        """Mark the texts with a term."""
-        marks = np.zeros(state.n, dtype=bool)
-        number = np.array([self.vocabulary.term(term)])
-        for one, first in zip(state.segments, state.first, strict=False):
-            place = int(one.places(number)[0])
-            if place >= 0:
-                rows = one.rows[one.starts[place] : one.starts[place + 1]]
-                marks[first + rows.astype(np.int64)] = True
+        if prefix or len(wanted) == 1:
+            word, term, _ = wanted[-1]
+            marks[state.rows_with(self.vocabulary.term(term), word if prefix else "")] = True
+        else:
+            terms = analyzer.stems(split_words(normalise(part)))
+            numbers = [self.vocabulary.term(term) for term in terms]
+            for one, first in zip(state.segments, state.first, strict=False):
+                marks[first + one.rows_with_phrase(numbers)] = True
         return marks
-
-    def _containing(self, state: _State, phrase: str) -> Array | None:
-        """Mark the texts that contain words one after the other; None for a phrase without any."""
-        wanted = self.vocabulary.analyzer.query(phrase)
-        if len(wanted) <= 1:
-            return self._having(state, wanted[0][1]) if wanted else None
-        terms = self.vocabulary.analyzer.stems(split_words(normalise(phrase)))
-        numbers = np.array([self.vocabulary.term(term) for term in terms], dtype=np.int64)
-        marks = np.zeros(state.n, dtype=bool)
-        if (numbers < 0).any():
-            return marks
-        for one, first in zip(state.segments, state.first, strict=False):
-            places = one.places(numbers)
-            if (places >= 0).all():
-                marks[first + _phrase_rows(one, numbers, places)] = True
-        return marks
-
-
-def _phrase_rows(segment: WordSegment, numbers: Array, places: Array) -> Array:
-    """Return the rows of a segment in which some terms follow one another."""
-    block = segment.block
-    sizes = segment.starts[places + 1] - segment.starts[places]
-    rarest = int(np.argmin(sizes))
-    if sizes[rarest] * _FEW < len(block):
-        begin = segment.starts[places[rarest]]
-        rows = segment.rows[begin : begin + sizes[rarest]]
-        tokens = ranges(block.starts[rows], block.starts[rows + 1] - block.starts[rows])
-        tokens = tokens[block.vocabulary.term_of[block.tokens[tokens]] == numbers[rarest]]
-    else:
-        tokens = np.flatnonzero(block.all_terms == numbers[rarest])
-    row = np.searchsorted(block.starts, tokens, side="right") - 1
-    start = tokens - rarest
-    fits = (start >= block.starts[row]) & (start + numbers.size <= block.starts[row + 1])
-    row, start = row[fits], start[fits]
-    for offset, number in enumerate(numbers.tolist()):
-        fits = block.vocabulary.term_of[block.tokens[start + offset]] == number
-        row, start = row[fits], start[fits]
-    return np.unique(row)
 
 
 def _deviation(scores: Array, count: int) -> float:
@@ -682,19 +558,16 @@ def _range(ordered: Any, name: Callable[[Any], str], prefix: str) -> tuple[int, 
 
 def _names(analyzer: Analyzer, ids: Sequence[str], texts: Sequence[str]) -> tuple[Array, Array]:
     """Return the hashes of ids and titles, in order, and their rows."""
-    found: set[tuple[int, int]] = set()
-    for row, (name, text) in enumerate(zip(ids, texts, strict=True)):
-        # Of a long text only the first line is split off.
-        title = next(iter(text.lstrip().partition("\n")[0].splitlines()), "")
-        hashes = (_hash(analyzer.key(one)) for one in (name, title))
-        found.update((key, row) for key in hashes if key is not None)
-    pairs = sorted(found)
-    keys = np.array([key for key, _ in pairs], dtype=np.int64)
-    return keys, np.array([row for _, row in pairs], dtype=np.int32)
+    found = {
+        (_hash(key), row)
+        for row, (name, text) in enumerate(zip(ids, texts, strict=True))
+        for key in map(analyzer.key, (name, first_line(text)[0]))
+        if key
+    }
+    pairs = np.array(sorted(found), dtype=np.int64).reshape(-1, 2)
+    return pairs[:, 0], pairs[:, 1].astype(np.int32)
 
 
-def _hash(key: str) -> int | None:
-    """Hash a name to a positive integer; None for a name without letters and digits."""
-    if not key:
-        return None
+def _hash(key: str) -> int:
+    """Hash a name to a positive integer."""
     return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "big") >> 2
