@@ -11,9 +11,8 @@ _TIMEOUT = 600
 _IMPORTED = [
     "labelspan.cli.commands",
     "labelspan.evaluation.comparison_report",
-    "labelspan.curation.decisions",
+    "labelspan.curation",
     "labelspan.index.estimator_files",
-    "labelspan.curation.label_audit",
     "labelspan.index.fitting",
     "sklearn.isotonic",
     "sklearn.manifold",

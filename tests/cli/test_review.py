@@ -8,7 +8,7 @@ from _support.commands import one_sentence, run
 from _support.topics import planted, planted_index
 
 from labelspan import SemanticIndex
-from labelspan.curation import Review, plan_edit
+from labelspan.curation import Review
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def test_keys_decide_and_undo(saved):
     said = result.stdout
     assert "1/" in said
     assert "Remove sound?" in said
-    assert "Removed: sound of item1." in said
+    assert "Done: Remove sound from item1." in said
     assert "nearest items: " in said
     assert "Keys: y yes" in said
     assert "Undone: Skip sound of" in said
@@ -78,7 +78,9 @@ def test_a_corpus_is_written_back_as_the_fit_read_it(tmp_path):
     assert fitted.exit_code == 0, fitted.output
     name, others = ids[0], labels[0][1:]
     with SemanticIndex.load(index, write=True) as opened:
-        Review(opened).apply(plan_edit(opened, name, "new", labels[0][0]), create=True)
+        opened_review = Review(opened)
+        edit = opened_review.plan_edit(name, "new", labels[0][0])
+        opened_review.apply(edit, create=True)
     result = run("review", index, "--apply", notes, "--out", copy)
     assert result.stdout == "1 items changed: 1 labels added, 1 removed.\n", result.output
     assert copy.read_text().splitlines()[1].endswith(f",old,{'/'.join([*others, 'new'])}")

@@ -5,8 +5,7 @@ import pytest
 from _support.topics import planted_index
 
 from labelspan import SemanticIndex
-from labelspan.curation import Review, plan_edit, plan_replace
-from labelspan.curation.decisions import DecisionLog
+from labelspan.curation import Review
 from labelspan.errors import InvalidInput
 
 
@@ -23,7 +22,7 @@ def labels(review):
 
 def test_a_preview_changes_nothing_and_counts_what_the_edit_changes(review):
     before, ids = labels(review), review.index.ids[:10]
-    edit = plan_edit(review.index, ids, add=["sound", "fresh"], remove="game")
+    edit = review.plan_edit(ids, add=["sound", "fresh"], remove="game")
     assert labels(review) == before
     assert review.history() == []
     assert edit.new_labels == ("fresh",)
@@ -35,7 +34,7 @@ def test_a_preview_changes_nothing_and_counts_what_the_edit_changes(review):
         assert set(after[name]) == wanted
     assert (made.who, made.action, made.changed.n_items) == ("anna", "edit", edit.n_items)
     # Done once, nothing is left to do, and no decision is kept for it.
-    again = plan_edit(review.index, ids, add=["sound", "fresh"])
+    again = review.plan_edit(ids, add=["sound", "fresh"])
     assert (again.n_items, again.said) == (0, "Nothing to change.")
     assert review.apply(again) is None
     assert len(review.history()) == 1
@@ -43,13 +42,13 @@ def test_a_preview_changes_nothing_and_counts_what_the_edit_changes(review):
 
 def test_a_bulk_edit_is_undone_as_one_also_by_another_process(review):
     before = labels(review)
-    review.apply(plan_replace(review.index, "sound", None), who="ben")
+    review.apply(review.plan_replace("sound", None), who="ben")
     assert "sound" not in review.index.labels
     # A log that is read again knows as much as the one that wrote it.
-    made = DecisionLog(review.index.store).undo()
+    made = Review(review.index).undo()
     assert {one.label for one in made.parts} == {"sound"}
     assert labels(review) == before
-    assert DecisionLog(review.index.store).history(5)[0].undone
+    assert Review(review.index).history(5)[0].undone
 
 
 def test_rename_keeps_what_was_learned(review):
@@ -61,7 +60,7 @@ def test_rename_keeps_what_was_learned(review):
         return [next(tag.probability for tag in row if tag.label == label) for row in found]
 
     before = chances("sound")
-    edit = plan_replace(review.index, "sound", "audio")
+    edit = review.plan_replace("sound", "audio")
     assert (edit.action, edit.new_labels) == ("rename", ("audio",))
     assert edit.n_items == review.index.labels["sound"]
     review.apply(edit, create=True)
@@ -73,7 +72,7 @@ def test_rename_keeps_what_was_learned(review):
 
 def test_merge_joins_items_and_undo_parts_them_again(review):
     before = labels(review)
-    edit = plan_replace(review.index, ["game", "sound"], "game")
+    edit = review.plan_replace(["game", "sound"], "game")
     assert edit.said == f"Merge sound into game in {edit.n_items} items."
     both = {name for name, own in before.items() if {"game", "sound"} & set(own)}
     review.apply(edit)
@@ -83,9 +82,9 @@ def test_merge_joins_items_and_undo_parts_them_again(review):
 
 
 def test_a_decision_among_others_is_undone_unless_a_later_one_needs_it(review):
-    first = review.apply(plan_edit(review.index, "item0", add="x"), create=True)
-    second = review.apply(plan_edit(review.index, "item1", add="x"))
-    third = review.apply(plan_edit(review.index, "item1", remove="x"))
+    first = review.apply(review.plan_edit("item0", add="x"), create=True)
+    second = review.apply(review.plan_edit("item1", add="x"))
+    third = review.apply(review.plan_edit("item1", remove="x"))
     with pytest.raises(InvalidInput, match=f"decision {third.number} is also about 'x' of 'item1'"):
         review.undo(second.number)
     review.undo(first.number)
@@ -103,7 +102,7 @@ def test_a_decision_among_others_is_undone_unless_a_later_one_needs_it(review):
 
 def test_history_has_pages_and_filters(review):
     for n in range(5):
-        review.apply(plan_edit(review.index, f"item{n}", add="x"), create=True)
+        review.apply(review.plan_edit(f"item{n}", add="x"), create=True)
     finding = review.waiting(kind="wrong")[0]
     review.decide([finding], "reject", who="cleo")
     numbers = [made.number for made in review.history(4)]
@@ -118,29 +117,29 @@ def test_history_has_pages_and_filters(review):
 @pytest.mark.parametrize(
     ("plan", "message"),
     [
-        (lambda index: plan_edit(index, ["item0", "nobody"], add="sound"), "no item 'nobody'"),
-        (lambda index: plan_edit(index, "item0", add="a", remove="a"), "both added and removed"),
-        (lambda index: plan_edit(index, "item0", remove="sond"), "did you mean 'sound'"),
-        (lambda index: plan_edit(index, "item0", add=""), "non-empty strings"),
-        (lambda index: plan_edit(index, "item0", add="\ud800"), "non-empty strings"),
-        (lambda index: plan_replace(index, "sond", "x"), "did you mean 'sound'"),
-        (lambda index: plan_replace(index, (), "x"), "no label was given"),
+        (lambda review: review.plan_edit(["item0", "nobody"], add="sound"), "no item 'nobody'"),
+        (lambda review: review.plan_edit("item0", add="a", remove="a"), "both added and removed"),
+        (lambda review: review.plan_edit("item0", remove="sond"), "did you mean 'sound'"),
+        (lambda review: review.plan_edit("item0", add=""), "non-empty strings"),
+        (lambda review: review.plan_edit("item0", add="\ud800"), "non-empty strings"),
+        (lambda review: review.plan_replace("sond", "x"), "did you mean 'sound'"),
+        (lambda review: review.plan_replace((), "x"), "no label was given"),
     ],
 )
 def test_bad_edits_are_refused(review, plan, message):
     with pytest.raises(InvalidInput, match=message):
-        plan(review.index)
+        plan(review)
 
 
 def test_a_label_is_created_only_when_that_is_said(review):
     before = labels(review)
     for edit in (
-        plan_edit(review.index, "item0", add="sond"),
-        plan_replace(review.index, "game", "sond"),
+        review.plan_edit("item0", add="sond"),
+        review.plan_replace("game", "sond"),
     ):
         with pytest.raises(InvalidInput, match=r"did you mean 'sound'.*to be created"):
             review.apply(edit)
     with pytest.raises(InvalidInput, match="200 characters"):
-        review.apply(plan_edit(review.index, "item0", add="y"), who="w" * 201, create=True)
+        review.apply(review.plan_edit("item0", add="y"), who="w" * 201, create=True)
     assert labels(review) == before
     assert review.history() == []

@@ -128,12 +128,12 @@ def test_an_audit_is_stored_and_read_by_others(tmp_path, monkeypatch):
         assert some.findings == tuple(
             one for kind in ("wrong", "junk") for one in found.of(kind)[:2]
         )
-    computed = label_audit._computed
-    monkeypatch.setattr(label_audit, "_computed", None)
+    finders = label_audit._FINDERS
+    monkeypatch.setattr(label_audit, "_FINDERS", {})
     with SemanticIndex.load(tmp_path / "i") as other:
         assert other.audit(30) == found
         assert other.audit(2, kinds=["wrong", "junk"]) == some
-    monkeypatch.setattr(label_audit, "_computed", computed)
+    monkeypatch.setattr(label_audit, "_FINDERS", finders)
     # Other labels have other findings.
     with SemanticIndex.load(tmp_path / "i", write=True) as index:
         index.relabel(ids[7], ["game"])
@@ -154,6 +154,6 @@ def test_a_damaged_stored_audit_is_computed_again(tmp_path, content, caplog):
         assert read.audit().counts == index.audit().counts
         assert "A stored result is not used" in caplog.text
     with SemanticIndex.load(tmp_path / "i") as read:
-        for wrong in ({}, [], {"wrong": 3}, {"wrong": {"findings": [1], "count": 0, "labels": 0}}):
+        for wrong in ({}, [], {"wrong": 3}, {"wrong": [[1, "a"]]}, {"wrong": [[1, 2, [], "", {}]]}):
             read.store.keep("audit", wrong)
             assert read.audit().counts == index.audit().counts

@@ -25,7 +25,6 @@ def rows_with_near_duplicates(seed, n=120, d=60):
 )
 def test_similar_rows_are_those_of_all_pairs(seed, least, kind, monkeypatch):
     monkeypatch.setattr("labelspan.curation.similar_rows._ENTRIES", 1000)
-    monkeypatch.setattr("labelspan.curation.similar_rows._PAIRS", 7)
     rows = rows_with_near_duplicates(seed)
     units = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300)
     cosines = np.triu(units @ units.T, 1)

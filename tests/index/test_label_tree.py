@@ -5,7 +5,7 @@ from _support.commands import run
 
 from labelspan import SemanticIndex
 from labelspan.corpus import Concept, LabelVocabulary
-from labelspan.curation import Review, plan_edit
+from labelspan.curation import Review
 from labelspan.errors import InvalidFile, InvalidInput, Mismatch
 
 WORDS = LabelVocabulary(
@@ -161,9 +161,10 @@ def test_it_is_kept_saved_and_not_lost(folder, tmp_path):
     with SemanticIndex.load(tmp_path / "copy", write=True) as index:
         assert index.vocabulary.concepts == WORDS.renamed(_nfc).concepts
         # A label that only the vocabulary has need not be created.
-        edit = plan_edit(index, "6", add="ships")
+        review = Review(index)
+        edit = review.plan_edit("6", add="ships")
         assert edit.new_labels == ()
-        Review(index).apply(edit)
+        review.apply(edit)
         assert index.item("6").labels == ("ships",)
     assert run("fit", tmp_path / "copy").exit_code == 0
     with SemanticIndex.load(tmp_path / "copy") as index:

@@ -125,7 +125,7 @@ def relabel(  # noqa: PLR0917 - typer reads options from parameters
       labelspan relabel --from changes.csv
     """
     with plain_errors():
-        from ..curation.decisions import DecisionLog  # noqa: PLC0415
+        from ..curation import Review  # noqa: PLC0415
         from ..errors import Mismatch  # noqa: PLC0415
         from ..index.inputs import read_label_lists  # noqa: PLC0415
 
@@ -143,7 +143,7 @@ def relabel(  # noqa: PLR0917 - typer reads options from parameters
                 _check_known(opened.store.labels, wanted)
             before = {one.id: one.labels for one in opened.items(list(wanted))}
             lists = read_label_lists(list(wanted.values()), None, len(wanted), "relabel")
-            DecisionLog(opened.store).relabel(dict(zip(wanted, lists, strict=True)))
+            Review(opened).relabel(dict(zip(wanted, lists, strict=True)))
             after = {one.id: one.labels for one in opened.items(list(wanted))}
     if as_json:
         answers = [{"id": one, "before": before[one], "labels": after[one]} for one in after]

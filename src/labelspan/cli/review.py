@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.console import Console
@@ -24,7 +24,7 @@ from .index_argument import (
 
 if TYPE_CHECKING:
     from ..corpus import CorpusEdit
-    from ..curation import DecisionGroup, Finding, LabelDecision, Review
+    from ..curation import Finding, Review
     from ..curation.decisions import Verdict
 
 __all__ = ["review"]
@@ -97,10 +97,10 @@ def review(  # noqa: PLR0917 - typer reads options from parameters
             _export(index, export)
         if apply is not None:
             from ..corpus import edit_corpus  # noqa: PLC0415
-            from ..curation.decisions import DecisionLog  # noqa: PLC0415
+            from ..curation import Review  # noqa: PLC0415
 
             with open_index(index) as opened:
-                changes = DecisionLog(opened.store).changes()
+                changes = Review(opened).changes()
                 texts = {name: opened.item(name).text for name in changes if name in opened}
                 edit = edit_corpus(apply, changes, texts=texts, like=opened.corpus_fields)
             if out is not None:
@@ -112,11 +112,12 @@ def review(  # noqa: PLR0917 - typer reads options from parameters
 
 def _export(index: Path, target: str) -> None:
     from .._files import write_whole  # noqa: PLC0415
-    from ..curation.decisions import DecisionLog, as_lines, as_table  # noqa: PLC0415
+    from ..curation import Review  # noqa: PLC0415
+    from ..curation.decisions import as_lines, as_table  # noqa: PLC0415
     from ..errors import InvalidParameter  # noqa: PLC0415
 
     with open_index(index) as opened:
-        found = DecisionLog(opened.store).decisions()
+        found = Review(opened).decisions()
     if target == "-":
         typer.echo(as_lines(found), nl=False)
         return
@@ -124,11 +125,7 @@ def _export(index: Path, target: str) -> None:
     if suffix not in (".csv", ".jsonl"):
         raise InvalidParameter(f"--export writes .csv or .jsonl, but {target!r} was given.")
     content = (as_table if suffix == ".csv" else as_lines)(found).encode()
-
-    def write(file: BinaryIO) -> None:
-        file.write(content)
-
-    write_whole(Path(target), write)
+    write_whole(Path(target), lambda file: file.write(content))
     typer.echo(f"{len(found):,} decisions in {target}.")
 
 
@@ -167,21 +164,20 @@ def _ask(index: Path, label: str, kind: Literal["", "wrong", "missing"], *, skip
                 break
             if key == "u":
                 undone = review.undo()
-                again = review.findings_of(undone)
-                queue = [*again, *(one for one in queue if one not in again)]
-                made = max(0, made - len(again))
-                _say_undone(undone)
+                queue = review.waiting(label=label, kind=kind, skipped=skipped)
+                made = max(0, made - 1)
+                typer.echo(f"Undone: {undone.said}" if undone else "There is nothing to undo.")
             elif key in _KEYS and queue:
                 decision = review.decide([queue.pop(0)], _KEYS[key])
                 made += 1
                 assert decision is not None
-                typer.echo(_said(decision.parts[0]))
+                typer.echo(f"Done: {decision.said}")
             else:
                 typer.echo("Keys: y yes, n no, s skip, u undo, q quit.")
         done = review.progress(label=label, kind=kind)
         typer.echo(
-            f"{done.accepted:,} accepted, {done.rejected:,} rejected, {done.skipped:,} skipped, "
-            f"{done.waiting:,} waiting."
+            f"{done['accepted']:,} accepted, {done['rejected']:,} rejected, "
+            f"{done['skipped']:,} skipped, {done['waiting']:,} waiting."
         )
 
 
@@ -219,16 +215,3 @@ def _show(review: Review, finding: Finding, done: int, total: int) -> None:
     accept = "remove" if wrong else "add"
     reject = "keep" if wrong else "do not add"
     console.print(Text(f"  y {accept}   n {reject}   s skip   u undo   q quit", style="dim"))
-
-
-def _said(decision: LabelDecision) -> str:
-    what = f"{decision.label} of {decision.item}"
-    if decision.decision == "skip":
-        return f"Skipped: {what}."
-    if decision.decision == "accept":
-        return f"{'Added' if decision.wanted else 'Removed'}: {what}."
-    return f"{'Not added' if decision.wanted else 'Kept'}: {what}."
-
-
-def _say_undone(undone: DecisionGroup | None) -> None:
-    typer.echo("There is nothing to undo." if undone is None else f"Undone: {undone.said}")

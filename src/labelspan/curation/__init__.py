@@ -1,9 +1,8 @@
 """Curation of labels: audit, review, edits and decisions."""
 
 from .audit_results import Finding, LabelAudit
-from .decisions import DecisionGroup, LabelDecision, LabelEdit, plan_edit, plan_replace
-from .label_audit import audit_labels
-from .review_queue import Progress, Review
+from .decisions import DecisionGroup, LabelDecision, LabelEdit
+from .review_queue import Review
 
 __all__ = [
     "DecisionGroup",
@@ -11,9 +10,5 @@ __all__ = [
     "LabelAudit",
     "LabelDecision",
     "LabelEdit",
-    "Progress",
     "Review",
-    "audit_labels",
-    "plan_edit",
-    "plan_replace",
 ]

@@ -3,25 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
-__all__ = ["KINDS", "AuditKind", "Finding", "LabelAudit"]
+__all__ = ["KINDS", "Finding", "LabelAudit"]
 
-AuditKind = Literal[
-    "wrong",
-    "missing",
-    "unlabelled",
-    "duplicates",
-    "merge",
-    "split",
-    "implied",
-    "broader_missing",
-    "broader_too",
-    "unpredictable",
-    "junk",
-    "rare",
-]
-KINDS: dict[AuditKind, str] = {
+KINDS = {
     "wrong": "Labels that look wrong",
     "missing": "Labels that look missing",
     "unlabelled": "Items without labels",
@@ -58,7 +44,6 @@ class Finding:
 
     See Also
     --------
-    LabelAudit : Holds them.
     labelspan.SemanticIndex.audit : Finds them.
 
     Examples
@@ -68,7 +53,7 @@ class Finding:
     ('TODO',)
     """
 
-    kind: AuditKind
+    kind: str
     score: float
     items: tuple[str, ...]
     labels: tuple[str, ...]
@@ -85,8 +70,6 @@ class LabelAudit:
     ----------
     findings : tuple of Finding
         Kind by kind, within a kind the clearest first.
-    n_items, n_labels : int
-        Number of items and of labels in the collection.
     counts : dict
         Number of all findings of each kind, including those that are not listed; a
         :class:`Review` has the same number of wrong and missing labels.
@@ -106,11 +89,9 @@ class LabelAudit:
     """
 
     findings: tuple[Finding, ...]
-    n_items: int
-    n_labels: int
-    counts: dict[AuditKind, int] = field(default_factory=dict)
+    counts: dict[str, int]
 
-    def of(self, kind: AuditKind) -> list[Finding]:
+    def of(self, kind: str) -> list[Finding]:
         """Return the findings of a kind.
 
         Parameters

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,14 +22,15 @@ from ..errors import InvalidParameter, Mismatch
 from ..index.tagging import tag_features
 from ..operators.row_data import unit_rows
 from ..tagger import Tagger
-from .audit_results import KINDS, AuditKind, Finding, LabelAudit
+from .audit_results import KINDS, Finding, LabelAudit
 from .similar_rows import similar_rows
 
 if TYPE_CHECKING:
     from ..index import SemanticIndex
-    from ..index.store import ItemStore
 
 __all__ = ["audit_labels", "label_findings", "left_out_pairs", "wrong_scores"]
+
+Names = Sequence[str]
 
 _JUNK = re.compile(
     r"(?:to ?do|tbd|fixme|xxx+|n/?a|none|null|nil|unknown|undefined|other|misc(?:ellaneous)?|"
@@ -43,9 +45,9 @@ _FEW = 5
 _ENOUGH_TO_SPLIT = 20
 _DIFFERENT = 0.35
 _MOST_LABELS = 3000
+_MOST_UNLABELLED = 1000
 # Probabilities are known up to about this.
 _LEAST_CHANCE = 0.01
-_VOTES_AT_ONCE = 50
 # Share of left-out decisions that must be right, and scores from which a finding is clear: chosen
 # on 2,500 items each of netflix, debtags and stackoverflow with a twentieth of the labels replaced.
 # Planted ones are 18, 30 and 16% of the wrong labels found, and 33, 29 and 36% of the missing ones
@@ -57,134 +59,58 @@ _CLEARLY_MISSING = 0.7
 _NAME = "audit"
 
 
-def audit_labels(
-    index: SemanticIndex, n: int = 20, kinds: Sequence[AuditKind] | None = None
-) -> LabelAudit:
-    """Find labels that look wrong or missing, and labels to merge, split or drop.
-
-    Parameters
-    ----------
-    index : SemanticIndex
-        Fitted with labels.
-    n : int, default=20
-        Maximum number of findings of each kind that are listed.
-    kinds : list of str or None, default=None
-        Kinds of findings; None for all. Others are not computed.
-
-    Returns
-    -------
-    LabelAudit
-        Findings by kind, the clearest first, and the number of all findings of each kind.
-
-    See Also
-    --------
-    Review : Decides about wrong and missing labels one by one.
-
-    Examples
-    --------
-    >>> from labelspan import SemanticIndex
-    >>> from labelspan.curation import audit_labels
-    >>> texts = ["a chess game", "chess online", "edit photos", "edit a photo"]
-    >>> index = SemanticIndex().fit(texts, [["game"], ["game"], ["image"], ["image", "TODO"]])
-    >>> audit_labels(index, kinds=["junk"]).counts
-    {'junk': 1}
-    """
+def audit_labels(index: SemanticIndex, n: int, kinds: Sequence[str] | None) -> LabelAudit:
+    """Find labels to look at, as :meth:`SemanticIndex.audit` does."""
     if not index.can_tag:
         raise Mismatch("audit: this index was fitted without labels.")
-    wanted: Sequence[AuditKind] = tuple(KINDS) if kinds is None else kinds
-    unknown = [kind for kind in wanted if kind not in KINDS]
-    if unknown:
-        raise InvalidParameter(
-            f"audit: kinds must be among {', '.join(KINDS)}, but {unknown[0]!r} was given."
+    for kind in kinds or ():
+        if kind not in KINDS:
+            raise InvalidParameter(
+                f"audit: kinds must be among {', '.join(KINDS)}, but {kind!r} was given."
+            )
+    wanted = [kind for kind in KINDS if kinds is None or kind in kinds]
+    known = _stored(index)
+    fresh = [kind for kind in wanted if kind not in known]
+    if fresh:
+        tagger, ids = index.tagger, index.store.ids_by_row()
+        assert tagger is not None
+        names = [ids.get(int(row), "") for row in tagger.rows]
+        known |= {kind: list(_FINDERS[kind](index, tagger, names)) for kind in fresh}
+        index.store.keep(
+            _NAME,
+            {
+                kind: [
+                    [one.score, one.items, one.labels, one.reason, one.evidence] for one in found
+                ]
+                for kind, found in known.items()
+            },
         )
-    known = _stored(index.store)
-    missing = [kind for kind in KINDS if kind in wanted and not _enough(known.get(kind), n)]
-    if missing:
-        known |= _computed(index, n, missing)
-        index.store.keep(_NAME, {kind: asdict(one) for kind, one in known.items()})
-    found = [one for kind in KINDS if kind in wanted for one in known[kind].findings[:n]]
-    counts: dict[AuditKind, int] = {kind: known[kind].count for kind in KINDS if kind in wanted}
-    labels = next((known[kind].labels for kind in wanted), 0)
-    return LabelAudit(tuple(found), len(index), labels, counts)
+    listed = [one for kind in wanted for one in known[kind][:n]]
+    items = index.items(list({name for one in listed for name in one.items}))
+    titles = {item.id: item.title for item in items}
+    return LabelAudit(
+        tuple(replace(one, titles=tuple(titles[name] for name in one.items)) for one in listed),
+        {kind: len(known[kind]) for kind in wanted},
+    )
 
 
-@dataclass(frozen=True)
-class _KindFindings:
-    """Findings of a kind, the number of all of them, and the number of labels."""
-
-    findings: list[Finding]
-    count: int
-    labels: int
-
-
-def _enough(part: _KindFindings | None, n: int) -> bool:
-    return part is not None and len(part.findings) >= min(n, part.count)
-
-
-def _stored(store: ItemStore) -> dict[AuditKind, _KindFindings]:
+def _stored(index: SemanticIndex) -> dict[str, list[Finding]]:
     """Read what was found before in these items and labels, by this process or another."""
-    found = store.stored(_NAME)
+    found = index.store.stored(_NAME)
     try:
         return {
-            kind: _KindFindings(
-                [_read_finding(kind, one) for one in found[kind]["findings"]],
-                int(found[kind]["count"]),
-                int(found[kind]["labels"]),
-            )
+            kind: [
+                Finding(
+                    kind, float(score), tuple(items), tuple(labels), str(reason), dict(evidence)
+                )
+                for score, items, labels, reason, evidence in found[kind]
+            ]
             for kind in KINDS
             if found and kind in found
         }
-    except (TypeError, KeyError, ValueError, AttributeError):
+    except (TypeError, ValueError):
         # A cache of somebody else; what it should have is computed.
         return {}
-
-
-def _read_finding(kind: AuditKind, one: dict[str, Any]) -> Finding:
-    items, labels, titles = (tuple(map(str, one[name])) for name in ("items", "labels", "titles"))
-    evidence = dict(one["evidence"])
-    return Finding(kind, float(one["score"]), items, labels, str(one["reason"]), evidence, titles)
-
-
-def _computed(
-    index: SemanticIndex, n: int, wanted: Sequence[AuditKind]
-) -> dict[AuditKind, _KindFindings]:
-    """Find at most ``n`` findings of some kinds."""
-    tagger = index.tagger
-    assert tagger is not None
-    ids = index.store.ids_by_row()
-    names = [ids.get(int(row), "") for row in tagger.rows]
-    pairs: dict[AuditKind, list[Finding]] = {}
-    if "wrong" in wanted or "missing" in wanted:
-        pairs = {"wrong": [], "missing": []}
-        for one in label_findings(tagger, names):
-            pairs[one.kind].append(one)
-    parts: dict[AuditKind, Iterator[Finding]] = {
-        "unlabelled": _unlabelled(index, tagger, ids, n),
-        "duplicates": _duplicates(tagger, names),
-        "merge": _merge(tagger),
-        "split": _split(tagger),
-        "implied": _implied(tagger),
-        "broader_missing": _broader(index, missing=True),
-        "broader_too": _broader(index, missing=False),
-        "unpredictable": _unpredictable(tagger),
-        "junk": _junk(tagger),
-        "rare": _rare(tagger, names),
-    }
-    found = {}
-    for kind in wanted:
-        # The others are generators: what is not asked for is not computed.
-        every = pairs[kind] if kind in pairs else list(parts[kind])
-        found[kind] = _KindFindings(_titled(index, every[:n]), len(every), len(tagger.labels))
-    return found
-
-
-def _titled(index: SemanticIndex, found: list[Finding]) -> list[Finding]:
-    """Add the titles of the items."""
-    listed = list({name for one in found for name in one.items})
-    titles = {item.id: item.title for item in index.items(listed)}
-    return [
-        replace(one, titles=tuple(titles.get(name, name) for name in one.items)) for one in found
-    ]
 
 
 def label_findings(tagger: Tagger, names: Sequence[str]) -> list[Finding]:
@@ -194,58 +120,27 @@ def label_findings(tagger: Tagger, names: Sequence[str]) -> list[Finding]:
     probability than for other items with the label; a label that the item does not have looks
     missing if its probability is high. Only labels with a recall of at least one half on held-out
     items can look wrong, and only labels with a precision of at least one half can look missing.
-
-    Parameters
-    ----------
-    tagger : Tagger
-    names : list of str
-        Id of each labelled item, in the order of the tagger.
+    ``names`` are the ids of the labelled items, in the order of the tagger.
     """
     found, record = left_out_pairs(tagger), tagger.record
-    chosen, right, support = (
-        np.asarray(part, dtype=np.float64) for part in (record.chosen, record.right, record.support)
-    )
-    recalled = right >= _RELIABLE * np.maximum(support, 1)
-    precise = right >= _RELIABLE * np.maximum(chosen, 1)
-    made: list[Finding] = []
-
-    def finding(kind: AuditKind, score: float, pair: int) -> Finding:
-        chance = float(found.chances[pair])
-        item, label = names[found.rows[pair]], tagger.labels[found.columns[pair]]
-        reason = f"Without this item its probability is {chance:.0%}."
-        return Finding(kind, score, (item,), (label,), reason, {"probability": chance})
-
+    right = np.asarray(record.right, dtype=np.float64)
+    recalled = right >= _RELIABLE * np.maximum(record.support, 1)
+    precise = right >= _RELIABLE * np.maximum(record.chosen, 1)
     own = np.flatnonzero(found.truth)
     scores = wrong_scores(found.columns[own], found.chances[own], len(tagger.labels))
     clear = (scores >= _CLEARLY_WRONG) & recalled[found.columns[own]]
-    for pair, score in zip(own[clear].tolist(), scores[clear].tolist(), strict=True):
-        made.append(finding("wrong", score, pair))
     least = np.maximum(tagger.thresholds, _CLEARLY_MISSING)[found.columns]
-    others = np.flatnonzero(~found.truth & (found.chances >= least))
-    for pair in others[precise[found.columns[others]]].tolist():
-        made.append(finding("missing", float(found.chances[pair]), pair))
-    made.sort(key=lambda one: (-one.score, one.items, one.labels))
-    return list(_with_votes(tagger, made, names))
-
-
-def _with_votes(
-    tagger: Tagger, listed: Sequence[Finding], names: Sequence[str]
-) -> Iterator[Finding]:
-    """Add to findings which share of the votes of neighbours is for the label."""
-    number = {name: row for row, name in enumerate(names)}
-    for start in range(0, len(listed), _VOTES_AT_ONCE):
-        part = listed[start : start + _VOTES_AT_ONCE]
-        rows = np.array([number[one.items[0]] for one in part], dtype=np.intp)
-        columns = [tagger.columns[one.labels[0]] for one in part]
-        votes = tagger.voters.votes(tagger.features[rows], rows)
-        shares = np.asarray(votes[np.arange(rows.size), columns]).ravel().tolist()
-        for one, share in zip(part, shares, strict=True):
-            chance = one.evidence["probability"]
-            reason = (
-                f"Without this item its probability is {chance:.0%}, and {share:.0%} of the votes "
-                "of neighbours are for it."
-            )
-            yield replace(one, reason=reason, evidence={"probability": chance, "votes": share})
+    others = np.flatnonzero(~found.truth & (found.chances >= least) & precise[found.columns])
+    listed = [("wrong", pair, score) for pair, score in zip(own[clear], scores[clear], strict=True)]
+    listed += [("missing", pair, found.chances[pair]) for pair in others]
+    made = []
+    for kind, pair, score in listed:
+        chance = float(found.chances[pair])
+        item, label = names[found.rows[pair]], tagger.labels[found.columns[pair]]
+        reason = f"Without this item its probability is {chance:.0%}."
+        evidence = {"probability": chance}
+        made.append(Finding(kind, float(score), (item,), (label,), reason, evidence))
+    return sorted(made, key=lambda one: (-one.score, one.items, one.labels))
 
 
 @dataclass(frozen=True)
@@ -278,7 +173,7 @@ def left_out_pairs(tagger: Tagger) -> LeftOutPairs:
 
 
 def wrong_scores(columns: Array, chances: Array, count: int) -> Array:
-    """Tell for labels of items, given by their columns, how wrong each looks.
+    """Return how wrong labels of items look, which are given by their columns.
 
     A label looks wrong in so far as it is less probable than for the other items that have it: the
     score is 1 minus the ratio of the two probabilities.
@@ -290,60 +185,45 @@ def wrong_scores(columns: Array, chances: Array, count: int) -> Array:
     return np.maximum(0.0, 1 - ratio)
 
 
-def _unlabelled(
-    index: SemanticIndex, tagger: Tagger, ids: dict[int, str], n: int
-) -> Iterator[Finding]:
-    counts = index.store.labels.counts
-    rows = [row for row in sorted(ids) if counts[row] <= 0][: 50 * n]
+def _pairs(kind: str, _: SemanticIndex, tagger: Tagger, names: Names) -> Iterator[Finding]:
+    return (one for one in label_findings(tagger, names) if one.kind == kind)
+
+
+def _unlabelled(index: SemanticIndex, tagger: Tagger, _: Names) -> Iterator[Finding]:
+    counts, ids = index.store.labels.counts, index.store.ids_by_row()
+    rows = [row for row in sorted(ids) if counts[row] <= 0][:_MOST_UNLABELLED]
     if not rows:
         return
-    bare = [ids[row] for row in rows]
     features = tag_features(index.model, tagger, index.store, np.array(rows, dtype=np.intp))
     columns, chances = tagger.best(features, 3)
     for row in np.argsort(-chances[:, 0], kind="stable"):
         labels = tuple(tagger.labels[column] for column in columns[row])
-        listed = ", ".join(
-            f"{label} ({chance:.0%})" for label, chance in zip(labels, chances[row], strict=True)
-        )
-        yield Finding(
-            "unlabelled",
-            float(chances[row, 0]),
-            (bare[row],),
-            labels,
-            f"The most probable labels are {listed}.",
-            {"probabilities": chances[row].tolist()},
-        )
+        likely = [f"{label} ({p:.0%})" for label, p in zip(labels, chances[row], strict=True)]
+        reason = f"The most probable labels are {', '.join(likely)}."
+        evidence = {"probabilities": chances[row].tolist()}
+        score = float(chances[row, 0])
+        yield Finding("unlabelled", score, (ids[rows[row]],), labels, reason, evidence)
 
 
-def _duplicates(tagger: Tagger, names: list[str]) -> Iterator[Finding]:
-    labels = tagger.targets
-    pairs = []
+def _duplicates(_: SemanticIndex, tagger: Tagger, names: Names) -> Iterator[Finding]:
+    found = []
     for row, other, cosine in similar_rows(tagger.features, _NEARLY_EQUAL):
-        a, b = set(labels[row].indices.tolist()), set(labels[other].indices.tolist())
+        a, b = (set(tagger.targets[one].indices.tolist()) for one in (row, other))
         if a != b:
-            share = len(a ^ b) / max(1, len(a | b))
-            pairs.append((cosine * share, row, other, a ^ b))
-    for score, row, other, different in sorted(pairs, key=lambda pair: (-pair[0], pair[1:3])):
+            found.append((cosine * len(a ^ b) / len(a | b), row, other, a ^ b))
+    for score, row, other, different in sorted(found, key=lambda one: (-one[0], one[1:3])):
         changed = tuple(sorted(tagger.labels[column] for column in different))
-        yield Finding(
-            "duplicates",
-            score,
-            (names[row], names[other]),
-            changed,
-            f"Nearly the same text, but only one of the two has {', '.join(changed[:5])}.",
-        )
+        reason = f"Nearly the same text, but only one of the two has {', '.join(changed[:5])}."
+        yield Finding("duplicates", score, (names[row], names[other]), changed, reason)
 
 
-def _merge(tagger: Tagger) -> Iterator[Finding]:
+def _merge(_: SemanticIndex, tagger: Tagger, names: Names) -> Iterator[Finding]:
     yield from _same_names(tagger)
     columns = _frequent(tagger, 3)
-    if not columns.size:
-        return
     labels = tagger.targets[:, columns]
     both = (labels.T @ labels).toarray()
     counts = np.diag(both).copy()
-    union = counts[:, None] + counts - both
-    same_items = np.divide(both, union, out=np.zeros_like(both), where=union > 0)
+    same_items = both / np.maximum(counts[:, None] + counts - both, 1)
     same_words = _agreement(labels, counts, tagger.features)
     score = np.maximum(
         np.where(same_items >= _SAME_ITEMS, same_items, 0),
@@ -352,36 +232,30 @@ def _merge(tagger: Tagger) -> Iterator[Finding]:
     a, b = np.nonzero(np.triu(score, 1))
     for pair in np.argsort(-score[a, b], kind="stable"):
         i, j = a[pair], b[pair]
-        names = (tagger.labels[columns[i]], tagger.labels[columns[j]])
+        items, words = float(same_items[i, j]), float(same_words[i, j])
         yield Finding(
             "merge",
             float(min(1.0, score[i, j])),
             (),
-            names,
-            f"{same_items[i, j]:.0%} of their items have both, and the words that set them apart "
-            f"from other items agree by {same_words[i, j]:.0%}.",
-            {"same_items": float(same_items[i, j]), "same_words": float(same_words[i, j])},
+            (tagger.labels[columns[i]], tagger.labels[columns[j]]),
+            f"{items:.0%} of their items have both, and the words that set them apart from other "
+            f"items agree by {words:.0%}.",
+            {"same_items": items, "same_words": words},
         )
 
 
 def _same_names(tagger: Tagger) -> Iterator[Finding]:
     """Find labels whose names differ only in case, signs or a plural s."""
     spelled: dict[str, list[int]] = {}
-    for column, label in enumerate(tagger.labels):
-        if tagger.record.support[column]:
-            plain = unicodedata.normalize("NFKC", label).casefold()
-            words = [word.removesuffix("s") or word for word in re.findall(r"[^\W_]+", plain)]
-            spelled.setdefault("".join(words) or plain, []).append(column)
+    for column in np.flatnonzero(tagger.record.support).tolist():
+        plain = unicodedata.normalize("NFKC", tagger.labels[column]).casefold()
+        words = [word.removesuffix("s") or word for word in re.findall(r"[^\W_]+", plain)]
+        spelled.setdefault("".join(words) or plain, []).append(column)
     for columns in spelled.values():
         if len(columns) > 1:
             listed = " and ".join(f"{tagger.record.support[column]:,}" for column in columns)
-            yield Finding(
-                "merge",
-                1.0,
-                (),
-                tuple(tagger.labels[column] for column in columns),
-                f"The names differ only in spelling; {listed} items have them.",
-            )
+            reason = f"The names differ only in spelling; {listed} items have them."
+            yield Finding("merge", 1.0, (), tuple(tagger.labels[one] for one in columns), reason)
 
 
 def _agreement(labels: Any, counts: Array, features: Any) -> Array:
@@ -394,41 +268,35 @@ def _agreement(labels: Any, counts: Array, features: Any) -> Array:
     return np.asarray(inner / lengths[:, None] / lengths)
 
 
-def _split(tagger: Tagger) -> Iterator[Finding]:
+def _split(_: SemanticIndex, tagger: Tagger, names: Names) -> Iterator[Finding]:
+    """Find labels whose items form two groups: 2-means, from the items farthest from the mean."""
     found = []
-    units = unit_rows(tagger.features)
-    labels = tagger.targets.tocsc()
+    units, labels = unit_rows(tagger.features), tagger.targets.tocsc()
     for column in _frequent(tagger, _ENOUGH_TO_SPLIT):
         rows = units[np.sort(labels.indices[labels.indptr[column] : labels.indptr[column + 1]])]
-        # Two groups around the most distant items from the mean, by a few rounds of 2-means.
-        everyone = np.ones(rows.shape[0], dtype=bool)
-        ends = [_row(rows, int(np.argmin(rows @ _centre(rows, everyone))))]
-        ends.append(_row(rows, int(np.argmin(rows @ ends[0]))))
-        side = ~everyone
-        for _ in range(5):
-            before, side = side, rows @ ends[0] >= rows @ ends[1]
-            if side.all() or not side.any() or (side == before).all():
+        side = np.zeros(rows.shape[0], dtype=bool)
+        ends = [_dense(rows[[int(np.argmin(rows @ _centre(rows, ~side)))]]).ravel()]
+        ends.append(_dense(rows[[int(np.argmin(rows @ ends[0]))]]).ravel())
+        for _round in range(5):
+            side = rows @ ends[0] >= rows @ ends[1]
+            if side.all() or not side.any():
                 break
             ends = [_centre(rows, part) for part in (side, ~side)]
-        smaller = min(side.mean(), 1 - side.mean())
+        smaller = float(min(side.mean(), 1 - side.mean()))
         alike = float(ends[0] @ ends[1])
         # How far the words of this number of items agree at all: two halves, taken in turn.
         even = np.arange(rows.shape[0]) % 2 == 0
         usual = float(_centre(rows, even) @ _centre(rows, ~even))
         if smaller >= 0.25 and alike <= _DIFFERENT * usual:
-            found.append((1 - alike, int(column), float(smaller)))
-    for score, column, smaller in sorted(found, reverse=True):
-        yield Finding(
-            "split",
-            score,
-            (),
-            (tagger.labels[column],),
-            f"Its items form two groups ({smaller:.0%} and {1 - smaller:.0%}) whose words agree by "
-            f"only {1 - score:.0%}.",
-        )
+            reason = (
+                f"Its items form two groups ({smaller:.0%} and {1 - smaller:.0%}) whose words "
+                f"agree by only {alike:.0%}."
+            )
+            found.append(Finding("split", 1 - alike, (), (tagger.labels[column],), reason))
+    yield from sorted(found, key=lambda one: (-one.score, one.labels))
 
 
-def _implied(tagger: Tagger) -> Iterator[Finding]:
+def _implied(_: SemanticIndex, tagger: Tagger, names: Names) -> Iterator[Finding]:
     columns = _frequent(tagger, _FEW)
     labels = tagger.targets[:, columns]
     both = (labels.T @ labels).toarray()
@@ -437,76 +305,75 @@ def _implied(tagger: Tagger) -> Iterator[Finding]:
     # Not what almost every item has.
     rare = counts < 0.5 * labels.shape[0]
     fits = (share >= _IMPLIED) & (counts[None, :] > 1.2 * counts[:, None]) & rare[None, :]
-    np.fill_diagonal(fits, False)
     a, b = np.nonzero(fits)
     for pair in np.lexsort((-counts[a], -share[a, b])):
         i, j = a[pair], b[pair]
-        names = (tagger.labels[columns[i]], tagger.labels[columns[j]])
-        yield Finding(
-            "implied",
-            float(share[i, j]),
-            (),
-            names,
-            f"{share[i, j]:.0%} of the {counts[i]:.0f} items with {names[0]} have {names[1]}.",
-        )
+        low, high = tagger.labels[columns[i]], tagger.labels[columns[j]]
+        reason = f"{share[i, j]:.0%} of the {counts[i]:.0f} items with {low} have {high}."
+        yield Finding("implied", float(share[i, j]), (), (low, high), reason)
 
 
-def _broader(index: SemanticIndex, *, missing: bool) -> Iterator[Finding]:
+def _broader(kind: str, index: SemanticIndex, _: Tagger, names: Names) -> Iterator[Finding]:
     """Find items that differ from the others with a label: most have its broader label, or not."""
-    table, vocabulary = index.store.labels, index.vocabulary
+    vocabulary = index.vocabulary
     if vocabulary is None:
         return
+    table, ids, missing = index.store.labels, index.store.ids_by_row(), kind == "broader_missing"
     found = []
     for low in table.totals:
-        for high in vocabulary.directly_broader(low):
-            if high in table.totals:
-                rows = table.rows(low)
-                both = np.isin(rows, table.rows(high))
-                share = float(both.mean())
-                # Where most items have both, the broader label belongs there.
-                if (share >= 0.5) == missing and both.any() and not both.all():
-                    odd = rows[~both] if missing else rows[both]
-                    found.append((share if missing else 1 - share, low, high, odd, len(rows)))
-    names = index.store.ids_by_row()
-    kind: AuditKind = "broader_missing" if missing else "broader_too"
-    for score, low, high, odd, count in sorted(found, key=lambda one: (-one[0], one[1], one[2])):
-        also = "lack" if missing else "also have"
-        yield Finding(
-            kind,
-            score,
-            tuple(names[row] for row in odd.tolist()),
-            (low, high),
-            f"{odd.size:,} of the {count:,} items with {low} {also} {high}, which is broader.",
-        )
+        rows = table.rows(low)
+        for high in set(vocabulary.directly_broader(low)) & table.totals.keys():
+            both = np.isin(rows, table.rows(high))
+            share = float(both.mean())
+            # Where most items have both, the broader label belongs there.
+            if (share >= 0.5) == missing and both.any() and not both.all():
+                odd = (rows[~both] if missing else rows[both]).tolist()
+                also = "lack" if missing else "also have"
+                reason = (
+                    f"{len(odd):,} of the {len(rows):,} items with {low} {also} {high}, which is "
+                    "broader."
+                )
+                score, items = share if missing else 1 - share, tuple(ids[row] for row in odd)
+                found.append(Finding(kind, score, items, (low, high), reason))
+    yield from sorted(found, key=lambda one: (-one.score, one.labels))
 
 
-def _unpredictable(tagger: Tagger) -> Iterator[Finding]:
-    record = tagger.record
-    for column in np.argsort(-record.support, kind="stable"):
-        if record.support[column] >= _FEW and not record.right[column]:
-            yield Finding(
-                "unpredictable",
-                1.0,
-                (),
-                (tagger.labels[column],),
-                f"None of its {record.support[column]} items was found when left out.",
-            )
+def _unpredictable(_: SemanticIndex, tagger: Tagger, names: Names) -> Iterator[Finding]:
+    support, right = tagger.record.support, tagger.record.right
+    for column in np.argsort(-support, kind="stable"):
+        if support[column] >= _FEW and not right[column]:
+            reason = f"None of its {support[column]} items was found when left out."
+            yield Finding("unpredictable", 1.0, (), (tagger.labels[column],), reason)
 
 
-def _junk(tagger: Tagger) -> Iterator[Finding]:
+def _junk(_: SemanticIndex, tagger: Tagger, names: Names) -> Iterator[Finding]:
     for label, support in zip(tagger.labels, tagger.record.support, strict=True):
         if support and _JUNK.fullmatch(re.split(r"::|[:/]", label)[-1].strip()):
-            yield Finding(
-                "junk", 1.0, (), (label,), f"The name says nothing; {support} items have it."
-            )
+            reason = f"The name says nothing; {support} items have it."
+            yield Finding("junk", 1.0, (), (label,), reason)
 
 
-def _rare(tagger: Tagger, names: list[str]) -> Iterator[Finding]:
+def _rare(_: SemanticIndex, tagger: Tagger, names: Names) -> Iterator[Finding]:
     labels = tagger.targets.tocsc()
     for column in np.flatnonzero(tagger.record.support == 1):
-        own = labels[:, [column]].indices
-        items = tuple(names[row] for row in own)
+        items = tuple(names[row] for row in labels[:, [column]].indices)
         yield Finding("rare", 1.0, items, (tagger.labels[column],), "Only one item has it.")
+
+
+_FINDERS: dict[str, Callable[[SemanticIndex, Tagger, Names], Iterator[Finding]]] = {
+    "wrong": partial(_pairs, "wrong"),
+    "missing": partial(_pairs, "missing"),
+    "unlabelled": _unlabelled,
+    "duplicates": _duplicates,
+    "merge": _merge,
+    "split": _split,
+    "implied": _implied,
+    "broader_missing": partial(_broader, "broader_missing"),
+    "broader_too": partial(_broader, "broader_too"),
+    "unpredictable": _unpredictable,
+    "junk": _junk,
+    "rare": _rare,
+}
 
 
 def _frequent(tagger: Tagger, least: int) -> Array:
@@ -520,10 +387,6 @@ def _centre(rows: Any, chosen: Array) -> Array:
     total = np.asarray(rows.T @ chosen.astype(rows.dtype))
     length = float(np.linalg.norm(total))
     return total / length if length > 0 else total
-
-
-def _row(rows: Any, number: int) -> Array:
-    return _dense(rows[[number]]).ravel()
 
 
 def _dense(values: Any) -> Array:

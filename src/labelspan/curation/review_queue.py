@@ -1,69 +1,58 @@
-"""Review labels one by one: a queue of labels that look wrong or missing, and decisions."""
+"""Review labels: findings that wait for a decision, edits, decisions and their history.
+
+A decision and the change of labels that follows from it are one transaction in the database of
+the index; undoing is another. Decisions stay when the index is fitted or saved again in the same
+folder.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import threading
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
-from ..errors import InvalidInput, InvalidParameter, Mismatch
-from ..index.inputs import label_name
+from ..errors import InvalidFile, InvalidInput, InvalidParameter, Mismatch
+from ..index.inputs import as_names, label_name, read_label_lists
 from ..index.results import TagExplanation
+from ..index.store import ItemStore, Labels
 from ..index.tagging import explain_tag
 from ..tagger import Tagger
 from .audit_results import Finding
-from .decisions import DecisionGroup, DecisionLog, LabelDecision, LabelEdit, Verdict
+from .decisions import (
+    LONGEST_WHO,
+    Action,
+    Change,
+    DecisionGroup,
+    Kind,
+    LabelDecision,
+    LabelEdit,
+    Verdict,
+)
 from .label_audit import label_findings
 
 if TYPE_CHECKING:
     from ..index import SemanticIndex
 
-__all__ = ["Progress", "Review"]
+__all__ = ["Progress", "Review", "finding_key", "pair_of"]
 
 _WORDS = 6
 
 Pair = tuple[str, str]
 
 
-@dataclass(frozen=True)
-class Progress:
-    """Progress of a review.
-
-    Attributes
-    ----------
-    accepted, rejected, skipped : int
-        Number of decisions of each kind.
-    waiting : int
-        Number of findings without a decision.
-
-    See Also
-    --------
-    Review.progress : Returns it.
-
-    Examples
-    --------
-    >>> from labelspan.curation import Progress
-    >>> Progress(accepted=3, rejected=1, skipped=0, waiting=12).decided
-    4
-    """
+class Progress(TypedDict):
+    """Numbers of decisions of each kind, of findings without one, and of all together."""
 
     accepted: int
     rejected: int
     skipped: int
     waiting: int
-
-    @property
-    def decided(self) -> int:
-        """Number of decisions to accept or to reject."""
-        return self.accepted + self.rejected
-
-    @property
-    def total(self) -> int:
-        """Number of decisions and of findings without one."""
-        return self.decided + self.skipped + self.waiting
+    total: int
 
 
 class Review:
@@ -78,7 +67,7 @@ class Review:
     Parameters
     ----------
     index : SemanticIndex
-        Fitted with labels; in a folder, loaded with ``write=True``.
+        Fitted with labels; to decide about an index in a folder, load it with ``write=True``.
 
     See Also
     --------
@@ -106,25 +95,17 @@ class Review:
     >>> _ = review.undo()
     >>> review.index.item("2").labels
     ('image',)
+    >>> review.plan_replace("image", "photo").said
+    'Rename image to photo in 5 items.'
     """
 
     def __init__(self, index: SemanticIndex) -> None:
-        if not index.writable:
-            raise Mismatch("review: the index was loaded for reading; load it with write=True.")
-        if not index.can_tag:
-            raise Mismatch("review: this index was fitted without labels.")
         self.index = index
         self._lock = threading.RLock()
-        self._decisions = DecisionLog(index.store)
+        self._read: tuple[ItemStore | None, dict[int, DecisionGroup]] = None, {}
         self._findings: dict[Pair, Finding] | None = None
+        self._rows: dict[str, int] = {}
         self._tagger: Tagger | None = None
-
-    @property
-    def _log(self) -> DecisionLog:
-        # A save replaces the store.
-        if self._decisions.store is not self.index.store:
-            self._decisions = DecisionLog(self.index.store)
-        return self._decisions
 
     # --- the queue --------------------------------------------------------------------
 
@@ -137,28 +118,26 @@ class Review:
             The review itself.
         """
         tagger = self.index.tagger
-        assert tagger is not None
+        if tagger is None:
+            raise Mismatch("review: this index was fitted without labels.")
         ids = self.index.store.ids_by_row()
-        found = label_findings(tagger, [ids.get(int(row), "") for row in tagger.rows])
+        names = [ids.get(int(row), "") for row in tagger.rows]
+        found = label_findings(tagger, names)
         with self._lock:
             self._findings = {pair_of(one): one for one in found}
+            self._rows = dict(zip(names, tagger.rows.tolist(), strict=True))
             # Evidence is that of the model that made the queue, and does not wait for a new one.
             self._tagger = tagger
         return self
 
     def _queue(self) -> dict[Pair, Finding]:
-        with self._lock:
-            if self._findings is None:
-                self.order()
-            assert self._findings is not None
-            return self._findings
+        if self._findings is None:
+            self.order()
+        assert self._findings is not None
+        return self._findings
 
     def waiting(
-        self,
-        *,
-        label: str = "",
-        kind: Literal["", "wrong", "missing"] = "",
-        skipped: bool = False,
+        self, *, label: str = "", kind: Literal["", "wrong", "missing"] = "", skipped: bool = False
     ) -> list[Finding]:
         """List the findings without a decision, the clearest first.
 
@@ -176,29 +155,26 @@ class Review:
         list of Finding
             The same objects as before, unless the queue was ordered since.
         """
-        label = _check(label, kind)
+        if kind not in ("", "wrong", "missing"):
+            raise InvalidParameter(
+                f"review: kind must be wrong or missing, but {kind!r:.40} was given."
+            )
+        label = label_name(label)
         with self._lock:
-            latest = self._log.latest()
-            # A label that was renamed or dropped since has no items to ask about.
-            there = self.index.store.labels.totals
-            found = []
-            for pair, one in self._queue().items():
-                before = latest.get(pair)
-                fits = before is None if not skipped else before and before.decision == "skip"
-                if fits and label in ("", pair[1]) and kind in ("", one.kind) and pair[1] in there:
-                    found.append(one)
-            return found
-
-    def labels(self) -> list[tuple[str, int]]:
-        """List the labels with open findings, the most frequent first.
-
-        Returns
-        -------
-        list of (str, int)
-            Labels and the number of their findings.
-        """
-        counts = Counter(one.labels[0] for one in self.waiting())
-        return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+            wanted = "skip" if skipped else None
+            made = {pair: one.decision for pair, one in self._latest().items()}
+            queue, store = self._queue(), self.index.store
+            # Items and labels that were removed since are not asked about.
+            labels, alive = store.labels.totals, store.vectors.alive
+            return [
+                one
+                for pair, one in queue.items()
+                if made.get(pair) == wanted
+                and label in ("", pair[1])
+                and kind in ("", one.kind)
+                and pair[1] in labels
+                and alive[self._rows[pair[0]]]
+            ]
 
     def progress(self, *, label: str = "", kind: Literal["", "wrong", "missing"] = "") -> Progress:
         """Count decisions and findings without one.
@@ -212,36 +188,23 @@ class Review:
 
         Returns
         -------
-        Progress
-            Numbers of decisions and of open findings.
+        dict
+            Numbers of findings: ``accepted``, ``rejected``, ``skipped``, ``waiting`` and ``total``.
         """
-        label = _check(label, kind)
         with self._lock:
+            waiting = len(self.waiting(label=label, kind=kind))
             counts = Counter(
                 one.decision
-                for one in self._log.decisions()
-                if label in ("", one.label) and kind in ("", one.kind)
+                for one in self._latest().values()
+                if label_name(label) in ("", one.label) and kind in ("", one.kind)
             )
-            waiting = len(self.waiting(label=label, kind=kind))
-        return Progress(counts["accept"], counts["reject"], counts["skip"], waiting)
-
-    def findings_of(self, decision: DecisionGroup | None) -> list[Finding]:
-        """Return the findings that a decision was about.
-
-        Parameters
-        ----------
-        decision : DecisionGroup or None
-            For example what :meth:`undo` returned.
-
-        Returns
-        -------
-        list of Finding
-            Only those in the queue.
-        """
-        queue = self._queue()
-        parts = () if decision is None else decision.parts
-        found = [queue.get((one.item, one.label)) for one in parts]
-        return [one for one in found if one is not None]
+        return {
+            "accepted": counts["accept"],
+            "rejected": counts["reject"],
+            "skipped": counts["skip"],
+            "waiting": waiting,
+            "total": counts.total() + waiting,
+        }
 
     def find(self, keys: Iterable[str]) -> list[Finding]:
         """Return the findings with some keys, as the explorer names them.
@@ -273,30 +236,90 @@ class Review:
         TagExplanation or None
             None if the item or the label no longer exists.
         """
-        (item, label) = pair_of(finding)
-        self._queue()
-        index = self.index
+        item, label = pair_of(finding)
+        with self._lock:
+            self._queue()
+        model, store = self.index.model, self.index.store
         try:
             return explain_tag(
-                index.model,
-                index.store,
-                self._tagger,
-                label=label,
-                query=None,
-                items=item,
-                n=_WORDS,
+                model, store, self._tagger, label=label, query=None, items=item, n=_WORDS
             )
         except InvalidInput:
             return None
 
+    # --- plans ------------------------------------------------------------------------
+
+    def plan_edit(
+        self,
+        items: str | Sequence[str],
+        add: str | Sequence[str] = (),
+        remove: str | Sequence[str] = (),
+    ) -> LabelEdit:
+        """Plan to add labels to items and remove others.
+
+        Parameters
+        ----------
+        items : str or list of str
+            Ids; all must exist.
+        add, remove : str or list of str, default=()
+            Labels; those to be removed must exist.
+
+        Returns
+        -------
+        LabelEdit
+            For :meth:`apply`.
+        """
+        store = self.index.store
+        more, less = _labels(add), _labels(remove)
+        _check_apart(more, less, "edit", "added and removed")
+        for label in less:
+            store.labels.rows(label)
+        names = list(dict.fromkeys(as_names(items)))
+        pairs: list[Change] = []
+        for name, row in zip(names, store.rows(names).tolist(), strict=True):
+            own = store.labels.labels(row) or ()
+            pairs += [("wrong", name, label) for label in less if label in own]
+            pairs += [("missing", name, label) for label in more if label not in own]
+        return LabelEdit("edit", tuple(pairs), self._new(more))
+
+    def plan_replace(self, labels: str | Sequence[str], by: str | None) -> LabelEdit:
+        """Plan to rename labels, merge them into another, or drop them.
+
+        Parameters
+        ----------
+        labels : str or list of str
+            Labels that exist.
+        by : str or None
+            The label that replaces them, new or existing; None drops them.
+
+        Returns
+        -------
+        LabelEdit
+            For :meth:`apply`.
+        """
+        table, names = self.index.store.labels, self.index.store.ids_by_row()
+        given = _labels(labels)
+        wanted = () if by is None else _labels(by)
+        if not given:
+            raise InvalidInput("edit: no label was given to rename, merge or drop.")
+        pairs: list[Change] = []
+        for row in sorted({int(row) for label in given for row in table.rows(label)}):
+            own = table.labels(row) or ()
+            old = [label for label in given if label in own and label not in wanted]
+            pairs += [("wrong", names[row], label) for label in old]
+            pairs += [("missing", names[row], label) for label in wanted if label not in own]
+        new = self._new(wanted)
+        adds = any(kind == "missing" for kind, _, _ in pairs)
+        action: Action = "rename" if new and len(given) == 1 else "merge"
+        return LabelEdit(action if adds else "drop", tuple(pairs), new)
+
+    def _new(self, labels: Iterable[str]) -> tuple[str, ...]:
+        return tuple(label for label in labels if not self.index.store.has_label(label))
+
     # --- decisions --------------------------------------------------------------------
 
     def decide(
-        self,
-        findings: Sequence[Finding],
-        decision: Verdict,
-        *,
-        who: str = "",
+        self, findings: Sequence[Finding], decision: Verdict, *, who: str = ""
     ) -> DecisionGroup | None:
         """Decide about findings; several decided at once are undone together.
 
@@ -315,10 +338,14 @@ class Review:
         DecisionGroup or None
             None if there are no findings.
         """
-        with self._lock:
-            given = {pair_of(one): one for one in findings}
-            pairs = [(one.kind, item, label) for (item, label), one in given.items()]
-            return self._log.add(decision, pairs, who)
+        if decision not in get_args(Verdict):
+            choices = ", ".join(get_args(Verdict))
+            raise InvalidInput(f"A decision is one of {choices}, but {decision!r:.40} was given.")
+        given = {pair_of(one): one.kind for one in findings}
+        wanted: list[tuple[Verdict, Any]] = [
+            (decision, (kind, *pair)) for pair, kind in given.items()
+        ]
+        return self._decide(wanted, who, "review")
 
     def feedback(
         self,
@@ -346,8 +373,16 @@ class Review:
         DecisionGroup or None
             None if no label is given.
         """
+        right, wrong = _labels(accepted), _labels(rejected)
+        _check_apart(right, wrong, "feedback", "accepted and rejected")
         with self._lock:
-            return self._log.feedback(item, accepted, rejected, who)
+            own = self.index.store.labels.labels(self.index.store.row(item)) or ()
+            wanted: list[tuple[Verdict, Change]] = []
+            for label in (*right, *wrong):
+                kind: Kind = "wrong" if label in own else "missing"
+                changes = (label in own) != (label in right)
+                wanted.append(("accept" if changes else "reject", (kind, item, label)))
+            return self._decide(wanted, who, "feedback")
 
     def apply(
         self, edit: LabelEdit, *, who: str = "", create: bool = False
@@ -357,7 +392,7 @@ class Review:
         Parameters
         ----------
         edit : LabelEdit
-            From :func:`plan_edit` or :func:`plan_replace`.
+            From :meth:`plan_edit` or :meth:`plan_replace`.
         who : str, default=""
             Who decides, for the history.
         create : bool, default=False
@@ -369,7 +404,36 @@ class Review:
             None if nothing changes.
         """
         with self._lock:
-            return self._log.apply(edit, who, create=create)
+            new = self._new(edit.added)
+            if new and not create:
+                unknown = self.index.store.labels.unknown(new[0])
+                raise InvalidInput(f"{unknown} Say that it is to be created.")
+            return self._decide([("accept", pair) for pair in edit.pairs], who, edit.action)
+
+    def relabel(self, lists: Mapping[str, Labels]) -> DecisionGroup | None:
+        """Give items other labels, as one decision.
+
+        Parameters
+        ----------
+        lists : dict
+            The labels of each item; None if they are unknown.
+
+        Returns
+        -------
+        DecisionGroup or None
+            None if no label is added or removed.
+        """
+        with self._lock:
+            store = self.index.store
+            rows = {name: store.row(name) for name in lists}
+            wanted: list[tuple[Verdict, Change]] = []
+            for name, row in rows.items():
+                before, after = set(store.labels.labels(row) or ()), set(lists[name] or ())
+                wanted += [("accept", ("wrong", name, label)) for label in sorted(before - after)]
+                wanted += [("accept", ("missing", name, label)) for label in sorted(after - before)]
+            return self._decide(
+                wanted, "", "edit", {rows[name]: own for name, own in lists.items()}
+            )
 
     def undo(self, number: int | None = None) -> DecisionGroup | None:
         """Undo a decision, with everything that was decided at the same time.
@@ -386,19 +450,31 @@ class Review:
             None if there is none.
         """
         with self._lock:
-            undone = self._log.undo(number)
-            queue = self._queue()
-            asked = undone is not None and undone.action == "review"
-            for one in undone.parts if undone is not None and asked else ():
-                pair = one.item, one.label
-                there = queue.get(pair)
-                if there is None or there.kind != one.kind:
-                    # The queue was ordered since: put it back at the front.
-                    again = Finding(one.kind, 1.0, (one.item,), (one.label,), "Decided before.")
-                    queue.pop(pair, None)
-                    self._findings = {pair: again, **queue}
-                    queue = self._findings
-            return undone
+            self._check_writable()
+            groups, latest = self._groups(), self._latest()
+            if number is None:
+                number = max((n for n, made in groups.items() if not made.undone), default=None)
+                if number is None:
+                    return None
+            made = groups.get(number)
+            if made is None or made.undone:
+                state = "there is none" if made is None else "it was undone before"
+                raise InvalidInput(f"Decision {number} cannot be undone: {state}.")
+            for one in made.parts:
+                after = latest[one.item, one.label]
+                if after.number > number:
+                    raise InvalidInput(
+                        f"Decision {number} cannot be undone: decision {after.number} is also "
+                        f"about {one.label!r} of {one.item!r}; undo that one first."
+                    )
+            lists = self._changed([(one, one.had) for one in made.parts if one.changes])
+            self.index.store.relabel(lists, [_record(one, undone=True) for one in made.parts])
+            groups[number] = replace(made, undone=True)
+            pairs = {(one.item, one.label) for one in made.parts}
+            if made.action == "review" and not pairs <= (self._findings or {}).keys():
+                # The queue was ordered since the decision.
+                self._findings = None
+            return made
 
     def history(
         self, n: int = 20, *, before: int | None = None, item: str = "", label: str = ""
@@ -421,21 +497,15 @@ class Review:
         list of DecisionGroup
             With who made each, and when.
         """
+        label = label_name(label)
         with self._lock:
-            return self._log.history(n, before, item, str(label_name(label)))
-
-    def forget(self, items: Iterable[str]) -> None:
-        """Remove deleted items from the queue.
-
-        Parameters
-        ----------
-        items : list of str
-            Their ids.
-        """
-        gone = set(items)
-        with self._lock:
-            if self._findings is not None:
-                self._findings = {p: one for p, one in self._findings.items() if p[0] not in gone}
+            found = [
+                made
+                for number, made in sorted(self._groups().items(), reverse=True)
+                if (before is None or number < before)
+                and any(item in ("", one.item) and label in ("", one.label) for one in made.parts)
+            ]
+        return found[:n]
 
     def decisions(self) -> list[LabelDecision]:
         """List the decisions in effect, the oldest first.
@@ -446,7 +516,7 @@ class Review:
             The last one about each pair of an item and a label.
         """
         with self._lock:
-            return self._log.decisions()
+            return sorted(self._latest().values(), key=lambda one: one.number)
 
     def changes(self) -> dict[str, dict[str, bool]]:
         """Return the accepted changes, for :func:`labelspan.corpus.edit_corpus`.
@@ -456,8 +526,106 @@ class Review:
         dict
             For each item its labels that were added (True) and removed (False).
         """
+        found: dict[str, dict[str, bool]] = {}
+        for one in self.decisions():
+            if one.decision == "accept":
+                found.setdefault(one.item, {})[one.label] = one.wanted
+        return found
+
+    # --- internal ---------------------------------------------------------------------
+
+    def _groups(self) -> dict[int, DecisionGroup]:
+        """Return all decisions by number; a save replaces the store that they were read from."""
+        if self._read[0] is not self.index.store:
+            self._read = self.index.store, _read_decisions(self.index.store)
+        return self._read[1]
+
+    def _latest(self) -> dict[Pair, LabelDecision]:
+        """Return the decision that holds for each pair of an item and a label."""
+        made = [one for _, one in sorted(self._groups().items()) if not one.undone]
+        return {(one.item, one.label): one for group in made for one in group.parts}
+
+    def _check_writable(self) -> None:
+        if not self.index.writable:
+            raise Mismatch("review: the index was loaded for reading; load it with write=True.")
+
+    def _decide(
+        self,
+        wanted: Sequence[tuple[Verdict, Change]],
+        who: str,
+        action: Action,
+        lists: Mapping[int, Labels] | None = None,
+    ) -> DecisionGroup | None:
+        """Write decisions and the labels after them, which may be given, in one transaction."""
+        if len(who) > LONGEST_WHO:
+            raise InvalidInput(f"The name of who decides has more than {LONGEST_WHO} characters.")
+        self._check_writable()
         with self._lock:
-            return self._log.changes()
+            store, groups = self.index.store, self._groups()
+            now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            number = max(groups, default=0) + 1
+            parts = []
+            for decision, (kind, item, label) in wanted:
+                own = store.labels.labels(store.row(item))
+                had = None if own is None else label in own
+                one = LabelDecision(number, now, item, label, kind, decision, had, who, action)
+                # Nothing is decided by an edit that another has made before.
+                if one.changes or action in ("review", "feedback"):
+                    parts.append(one)
+            after = lists or self._changed([(one, one.wanted) for one in parts if one.changes])
+            if parts or after:
+                store.relabel(after, [_record(one, undone=False) for one in parts])
+            if not parts:
+                return None
+            groups[number] = DecisionGroup(tuple(parts))
+            return groups[number]
+
+    def _changed(self, wanted: Sequence[tuple[LabelDecision, bool | None]]) -> Mapping[int, Labels]:
+        """Return the labels of items after some of them were added or removed."""
+        found: dict[int, Labels] = {}
+        store = self.index.store
+        for one, has in wanted:
+            row = store.find(one.item)
+            if row is None:
+                continue
+            own = set((found[row] if row in found else store.labels.labels(row)) or ())
+            own = own | {one.label} if has else own - {one.label}
+            # They were unknown before the decision that is undone.
+            found[row] = None if has is None and not own else tuple(sorted(own))
+        return found
+
+
+def _read_decisions(store: ItemStore) -> dict[int, DecisionGroup]:
+    found = {}
+    for number, records in groupby(store.decisions(), key=lambda record: record[0]):
+        parts, undone = [], False
+        for _, time, item, label, kind, decision, had, is_undone, who, action in records:
+            if not {kind, decision, action} <= _KNOWN:
+                raise InvalidFile("items.sqlite is damaged: a decision is not what was written.")
+            before = None if had is None else bool(had)
+            pair = (item, label, kind)
+            parts.append(LabelDecision(number, time, *pair, decision, before, who, action))
+            undone = bool(is_undone)
+        found[number] = DecisionGroup(tuple(parts), undone)
+    return found
+
+
+_KNOWN = {*get_args(Kind), *get_args(Verdict), *get_args(Action)}
+
+
+def _record(one: LabelDecision, *, undone: bool) -> tuple[Any, ...]:
+    *values, had, who, action = asdict(one).values()
+    return (*values, None if had is None else int(had), int(undone), who, action)
+
+
+def _labels(names: str | Sequence[str]) -> tuple[str, ...]:
+    return read_label_lists([as_names(names)], None, 1, "edit")[0] or ()
+
+
+def _check_apart(some: Iterable[str], others: Iterable[str], owner: str, how: str) -> None:
+    both = set(some) & set(others)
+    if both:
+        raise InvalidInput(f"{owner}: {min(both)!r} cannot be both {how}.")
 
 
 def pair_of(finding: Finding) -> Pair:
@@ -466,25 +634,7 @@ def pair_of(finding: Finding) -> Pair:
 
 
 def finding_key(finding: Finding) -> str:
-    """Return a short name for a finding, from its kind, item and label.
-
-    Examples
-    --------
-    >>> from labelspan.curation import Finding
-    >>> from labelspan.curation.review_queue import finding_key
-    >>> finding_key(Finding("wrong", 0.9, ("gimp",), ("game",), "")) == finding_key(
-    ...     Finding("wrong", 0.5, ("gimp",), ("game",), "")
-    ... )
-    True
-    """
+    """Return a short name for a finding, from its kind, item and label."""
     item, label = pair_of(finding)
     parts = "\0".join((finding.kind, str(len(item)), item, label))
     return hashlib.blake2b(parts.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
-
-
-def _check(label: str, kind: str) -> str:
-    if kind not in ("", "wrong", "missing"):
-        raise InvalidParameter(
-            f"review: kind must be wrong or missing, but {kind!r:.40} was given."
-        )
-    return str(label_name(label))

@@ -8,12 +8,12 @@ import numpy as np
 from scipy import sparse
 
 from .._typing import Array
-from ..operators.row_data import unit_rows
+from ..operators.row_data import pair_products, unit_rows
 
 __all__ = ["similar_rows"]
 
-# Entries of a block of products, and pairs whose cosine is computed at once.
-_ENTRIES, _PAIRS = 1 << 23, 1 << 14
+# Entries of a block of products.
+_ENTRIES = 1 << 23
 # Rows that are compared with each row, and that are listed.
 _COMPARED, _LISTED = 100, 20
 # Part of the squared length of a row that its rarest features must have.
@@ -27,17 +27,7 @@ def similar_rows(rows: Any, least: float) -> list[tuple[int, int, float]]:
     are listed. Without comparing all pairs: if x has unit length and x = r + c, the cosine with y
     is at most r'y + |c|, so that only rows with r'y >= least - |c| are compared, and r, the rarest
     features of x, has few features in common with other rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from labelspan.curation.similar_rows import similar_rows
-    >>> pairs = similar_rows(np.array([[1, 2, 0], [0, 0, 1], [1, 2, 0.1]]), 0.9)
-    >>> [(row, other, round(cosine, 3)) for row, other, cosine in pairs]
-    [(0, 2, 0.999)]
     """
-    if not rows.shape[0]:
-        return []
     units = unit_rows(sparse.csr_matrix(rows, dtype=np.float64))
     rare = _rarest(units)
     rest = np.sqrt(np.maximum(0.0, 1 - np.asarray(rare.multiply(rare).sum(axis=1)).ravel()))
@@ -48,12 +38,12 @@ def similar_rows(rows: Any, least: float) -> list[tuple[int, int, float]]:
         near = (rare[start : start + step] @ others).tocoo()
         row, column = near.row + start, near.col
         # Rounding must not lose equal rows.
-        close = (near.data >= least - rest[row] - 1e-6) & (row != column)
-        row, column = _nearest(row[close], column[close], near.data[close], _COMPARED)
-        cosines = _cosines(units, row, column)
-        close = cosines >= least
-        row, column, cosines = row[close], column[close], cosines[close]
-        for pair in _ranked(row, cosines, _LISTED):
+        close = np.flatnonzero((near.data >= least - rest[row] - 1e-6) & (row != column))
+        close = close[_largest(row[close], near.data[close], _COMPARED)]
+        row, column = row[close], column[close]
+        cosines = pair_products(units, row, units, column)
+        close = np.flatnonzero(cosines >= least)
+        for pair in close[_largest(row[close], cosines[close], _LISTED)]:
             a, b = sorted((int(row[pair]), int(column[pair])))
             found[a, b] = min(1.0, float(cosines[pair]))
     return [(a, b, cosine) for (a, b), cosine in sorted(found.items())]
@@ -72,22 +62,8 @@ def _rarest(units: sparse.csr_matrix) -> sparse.csr_matrix:
     return sparse.csr_matrix(parts, shape=units.shape)
 
 
-def _nearest(row: Array, column: Array, values: Array, most: int) -> tuple[Array, Array]:
-    best = _ranked(row, values, most)
-    return row[best], column[best]
-
-
-def _ranked(row: Array, values: Array, most: int) -> Array:
-    """Return the places of the largest values of each row."""
+def _largest(row: Array, values: Array, most: int) -> Array:
+    """Return the positions of the largest values of each row."""
     order = np.lexsort((-values, row))
     own = row[order]
     return np.asarray(order[np.arange(own.size) - np.searchsorted(own, own) < most])
-
-
-def _cosines(units: sparse.csr_matrix, row: Array, column: Array) -> Array:
-    found = np.zeros(row.size)
-    for start in range(0, row.size, _PAIRS):
-        part = slice(start, start + _PAIRS)
-        both = units[row[part]].multiply(units[column[part]])
-        found[part] = np.asarray(both.sum(axis=1)).ravel()
-    return found

@@ -29,7 +29,7 @@ from .store import ItemStore
 from .tagging import current_tagger, explain_tag, label_report, tag
 
 if TYPE_CHECKING:
-    from ..curation.audit_results import AuditKind, LabelAudit
+    from ..curation.audit_results import LabelAudit
     from ..tagger import Tagger
 
 __all__ = ["SemanticIndex"]
@@ -865,7 +865,7 @@ class SemanticIndex:
         """
         return label_report(self.tagger)
 
-    def audit(self, n: int = 20, *, kinds: Sequence[AuditKind] | None = None) -> LabelAudit:
+    def audit(self, n: int = 20, *, kinds: Sequence[str] | None = None) -> LabelAudit:
         """Find labels that look wrong or missing, and labels to merge, split or drop.
 
         Parameters
@@ -880,7 +880,7 @@ class SemanticIndex:
         -------
         LabelAudit
             Findings by kind, with their evidence: the probability of a label from a model trained
-            without the item, the votes of neighbours, and the items and words that labels share.
+            without the item, and the items and words that labels share.
 
         Notes
         -----

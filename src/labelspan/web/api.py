@@ -319,9 +319,7 @@ def _put_items(review: Review, index: SemanticIndex, given: dict[str, Any]) -> K
 
 
 def _remove_item(review: Review, index: SemanticIndex, given: dict[str, Any]) -> KeptData:
-    ids = known_items(index, [given["id"]])
-    index.remove(ids)
-    review.forget(ids)
+    index.remove(known_items(index, [given["id"]]))
     return {"added": 0, "changed": 0, "removed": 1, "items": len(index)}
 
 

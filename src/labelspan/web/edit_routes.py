@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ..curation import DecisionGroup, LabelEdit, plan_edit, plan_replace
+from ..curation import DecisionGroup, LabelEdit
 from ..curation.decisions import LONGEST_WHO, Action
 from ..curation.review_queue import finding_key
 from ..errors import InvalidFile, InvalidInput
@@ -160,11 +160,11 @@ def edit_routes(
 
     def labels(given: dict[str, Any]) -> EditData:
         items = known_items(review.index, given["items"])
-        edit = plan_edit(review.index, items, given.get("add", ()), given.get("remove", ()))
+        edit = review.plan_edit(items, given.get("add", ()), given.get("remove", ()))
         return apply(edit, given)
 
     def replace(given: dict[str, Any]) -> EditData:
-        return apply(plan_replace(review.index, given["labels"], given["by"]), given)
+        return apply(review.plan_replace(given["labels"], given["by"]), given)
 
     def decide(given: dict[str, Any]) -> EditData:
         # Another page may have decided about some of them.

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from ..curation import Review
+from ..errors import Mismatch
 from ..index import SemanticIndex
 from .http_errors import Refused
 
@@ -45,6 +46,8 @@ class Editing:
     """
 
     def __init__(self, index: SemanticIndex, who: str = "", corpus: Path | None = None) -> None:
+        if not index.can_tag:
+            raise Mismatch("edit: this index was fitted without labels.")
         self.review = Review(index)
         self.who = who
         self.corpus = corpus

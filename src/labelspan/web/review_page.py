@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, TypedDict
 
-from ..curation import Finding, LabelDecision, Progress
+from ..curation import Finding, LabelDecision
 from ..curation.audit_results import KINDS
-from ..curation.review_queue import finding_key
+from ..curation.review_queue import Progress, finding_key
 from ..index import WordShare
 from .answer_parts import (
     Asked,
@@ -194,8 +194,7 @@ class EvidenceData(TypedDict):
     label: str
     others: Annotated[list[str], "other labels of the item"]
     reason: str
-    probability: Annotated[Unit | None, "of the label, from a model without the item"]
-    votes: Annotated[Unit | None, "share of the votes of neighbours"]
+    probability: Annotated[Unit, "of the label, from a model without the item"]
     words: list[WordShare]
     neighbours: list[NearItemData]
 
@@ -221,8 +220,7 @@ def finding(snapshot: Snapshot, asked: Asked) -> EvidenceData:
         "label": label,
         "others": [name for name in item.labels or () if name != label],
         "reason": one.reason,
-        "probability": _unit(one, "probability"),
-        "votes": _unit(one, "votes"),
+        "probability": rounded(one.evidence["probability"]),
         "words": list(why.words) if why else [],
         "neighbours": [
             {
@@ -234,8 +232,3 @@ def finding(snapshot: Snapshot, asked: Asked) -> EvidenceData:
             for vote in votes
         ],
     }
-
-
-def _unit(one: Finding, name: str) -> float | None:
-    value: Any = one.evidence.get(name)
-    return None if value is None else rounded(min(max(float(value), 0.0), 1.0))

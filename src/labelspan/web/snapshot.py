@@ -15,8 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..curation import Finding, Review
-from ..curation.audit_results import KINDS, AuditKind
-from ..curation.decisions import DecisionLog
+from ..curation.audit_results import KINDS
 from ..curation.review_queue import finding_key, pair_of
 from ..errors import LabelspanError
 from ..index import ItemList, SemanticIndex, Tag, TagExplanation
@@ -33,7 +32,7 @@ _SECONDS_BETWEEN_LOOKS = 1.0
 # Loading an index reads all its files, so after a failure it is tried less often.
 _LOOKS_AFTER_A_PROBLEM = 5
 # Findings about one label of one item, which can be decided; of other kinds only some are listed.
-PAIRS: tuple[AuditKind, ...] = ("wrong", "missing")
+PAIRS = ("wrong", "missing")
 _MOST_OTHERS = 200
 _MOST_LISTS = 16
 
@@ -129,7 +128,7 @@ class Snapshot:
         others = [one for one in self._audit if one.kind not in PAIRS]
         if self.review is not None:
             return self.review.waiting() + others
-        decided = DecisionLog(self.index.store).latest()
+        decided = {(one.item, one.label) for one in Review(self.index).decisions()}
         pairs = [one for one in self._audit if one.kind in PAIRS and pair_of(one) not in decided]
         return sorted(pairs, key=lambda one: -one.score) + others
 
