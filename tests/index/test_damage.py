@@ -303,14 +303,10 @@ TABLES = [
     ],
     (["DELETE FROM item_labels"], "labels do not fit the items"),
     *[
-        ([change], "labels are not what was written")
-        for change in (
-            "DELETE FROM labels WHERE number = 1",
-            "DELETE FROM labels",
-            "UPDATE labels SET name = 'gane' WHERE number = 1",
-            "UPDATE about SET value = x'00' WHERE name = 'labels hash'",
-        )
+        ([f"UPDATE texts SET {change} WHERE name = 'labels'"], "'labels' is not what was written")
+        for change in ("json = '[]'", "json = 3", "hash = x'00'")
     ],
+    (["DELETE FROM texts"], "labels do not fit the items"),
     (["INSERT INTO removed VALUES (99)"], "Removed rows do not fit"),
     (["INSERT INTO removed VALUES (3)"], "items are missing"),
     (["INSERT INTO added VALUES (8, x'00', x'00')"], "a part of the added vectors is not what"),

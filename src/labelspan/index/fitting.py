@@ -493,7 +493,6 @@ class _Fit:
                 [own and (tuple(label for label in own if label in kept) or empty) for own in lists]
             )
         with self._work.database.change() as cursor:
-            cursor.execute("DELETE FROM labels")
             self._work.database.put_labels(cursor, table)
         return table
 

@@ -65,7 +65,7 @@ class IndexItems:
         if self._content["version"] < _FIRST_WITH_DATABASE:
             return None
         with closing(ItemDatabase.open(self._path, self._key, write=False)) as database:
-            found = database.about(VOCABULARY)
+            found = database.text(VOCABULARY)
         return None if found is None else LabelVocabulary.from_json(found)
 
     def _items(self) -> Iterator[Item]:

@@ -425,7 +425,7 @@ class _Scored:
         words = (1 - balance) / found.deviation if found.deviation > 0 else 0.0
         space = 0.0
         if balance > 0 and query.vector.any():
-            space = balance / _deviation(query.vector, store.spread())
+            space = balance / _deviation(query.vector, store.moments())
         largest = words * found.most + space
         if largest <= 0:
             return cls(found, balance, 0.0, 0.0)

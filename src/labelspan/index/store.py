@@ -3,13 +3,12 @@
 The items are in one SQLite database, in memory or in a file:
 
     items        row, id, text and metadata (JSON) of each item; a row number is never reused
-    labels       number and name of each label
     item_labels  labels of 4,096 rows: how many each has (-1: unknown), and their numbers
     removed      rows whose items were removed
     added        vectors of rows that were added after the last save
     decisions    what was decided about labels of items
-    about        key of the index, next row, a revision that grows with every change, vocabulary,
-                 hashes of the vocabulary and of the labels
+    texts        JSON about the whole index: names of the labels by number, vocabulary
+    about        key of the index, next row, and a revision that grows with every change
 
 A change is one transaction, on disk when its call returns, and then made in memory. Each record
 has a hash, which is checked when it is read. Files from elsewhere are opened without running
@@ -20,13 +19,14 @@ anything in them. Search takes three steps: mask the rows that a filter allows, 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import logging
 import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -37,7 +37,7 @@ from scipy import sparse
 from .._files import check_descriptors, file_size
 from .._typing import Array
 from ..corpus import LabelVocabulary
-from ..errors import InvalidFile, InvalidInput, Mismatch, Replaced
+from ..errors import InvalidFile, InvalidInput, LabelspanError, Mismatch, Replaced
 from ..text import WordSearch, WordSegment
 from .ann import AnnIndex, open_ann
 from .array_file import ArrayFile, Rows, parse_json, write_arrays
@@ -53,10 +53,8 @@ _log = logging.getLogger("labelspan.index")
 
 T = TypeVar("T")
 
-# Where the database keeps the vocabulary of the labels.
-VOCABULARY = "vocabulary"
-# Where it keeps the hash of numbers and names of all labels.
-_LABELS_HASH = "labels hash"
+# Names of texts in the database.
+VOCABULARY, _LABELS = "vocabulary", "labels"
 # Labels of an item, sorted; None if they are unknown.
 Labels = tuple[str, ...] | None
 
@@ -68,7 +66,6 @@ CREATE TABLE items (
     metadata TEXT NOT NULL,
     hash BLOB NOT NULL
 );
-CREATE TABLE labels (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE item_labels (
     block INTEGER PRIMARY KEY,
     counts BLOB NOT NULL,
@@ -91,6 +88,7 @@ CREATE TABLE decisions (
     hash BLOB NOT NULL,
     PRIMARY KEY (number, item, label)
 );
+CREATE TABLE texts (name TEXT PRIMARY KEY, json TEXT NOT NULL, hash BLOB NOT NULL);
 CREATE TABLE about (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 """
 # Rows whose labels are one record.
@@ -118,14 +116,8 @@ _SIDE_FILES = ("-wal", "-shm", "-journal")
 class LabelTable:
     """Labels of the items in all rows. It does not change: a change makes another table.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Name of each column; a column keeps its number for ever.
-    counts : array of shape (n,)
-        Number of labels of each row, -1 where they are unknown.
-    columns : array
-        Columns of the labels, row after row.
+    ``names`` are those of the columns, which keep their numbers for ever; ``counts`` has the number
+    of labels of each row, -1 where they are unknown, and ``columns`` their columns, row after row.
 
     Examples
     --------
@@ -136,33 +128,23 @@ class LabelTable:
     """
 
     def __init__(self, names: Sequence[str], counts: Array, columns: Array) -> None:
-        self.names = names
+        self.names, self.counts, self.columns = names, counts, columns
         self.known = counts >= 0
         self.starts = np.concatenate([[0], np.cumsum(np.maximum(counts, 0), dtype=np.int64)])
-        self.columns = columns
 
     @classmethod
     def of(cls, lists: Sequence[Labels], names: Sequence[str] = ()) -> LabelTable:
         """Make a table of lists of labels; names that are new get the next columns."""
-        every = {label for own in lists for label in own or ()}
-        known = [*names, *sorted(every.difference(names))]
-        number = {name: column for column, name in enumerate(known)}
-        counts = np.array([-1 if own is None else len(own) for own in lists], dtype=np.int32)
-        columns = [number[label] for own in lists for label in own or ()]
-        return cls(known, counts, np.array(columns, dtype=np.int32))
+        nothing = np.zeros(0, dtype=np.int32)
+        return cls(names, nothing, nothing).changed(dict(enumerate(lists)))
 
     def __len__(self) -> int:
-        return len(self.known)
+        return len(self.counts)
 
     @cached_property
     def number(self) -> dict[str, int]:
         """Column of each name."""
         return {name: column for column, name in enumerate(self.names)}
-
-    @property
-    def counts(self) -> Array:
-        """Number of labels of each row, -1 where they are unknown."""
-        return np.where(self.known, np.diff(self.starts), -1).astype(np.int32)
 
     @cached_property
     def support(self) -> Array:
@@ -170,10 +152,8 @@ class LabelTable:
         return np.bincount(self.columns, minlength=len(self.names))
 
     @cached_property
-    def _by_column(self) -> tuple[Array, Array]:
-        rows = np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.starts))
-        ends = np.concatenate([[0], np.cumsum(self.support)])
-        return ends, rows[np.argsort(self.columns, kind="stable")]
+    def _by_column(self) -> sparse.csc_matrix:
+        return self.matrix().tocsc()
 
     def labels(self, row: int) -> Labels:
         """Return the labels of a row, sorted."""
@@ -187,8 +167,8 @@ class LabelTable:
         column = self.number.get(label_name(label))
         if column is None or not self.support[column]:
             raise self.unknown(label)
-        ends, rows = self._by_column
-        return rows[ends[column] : ends[column + 1]].astype(np.intp)
+        start, end = self._by_column.indptr[column : column + 2]
+        return np.asarray(self._by_column.indices[start:end], dtype=np.intp)
 
     def unknown(self, label: Any) -> InvalidInput:
         """Return the error for a label that no item has."""
@@ -197,9 +177,8 @@ class LabelTable:
     @cached_property
     def totals(self) -> dict[str, int]:
         """Number of items with each label, without labels of no item, sorted by name."""
-        used = np.flatnonzero(self.support)
-        found = {self.names[column]: int(self.support[column]) for column in used.tolist()}
-        return dict(sorted(found.items()))
+        found = zip(self.names, self.support.tolist(), strict=True)
+        return dict(sorted((name, count) for name, count in found if count))
 
     def matrix(self, rows: Array | None = None, kind: Any = np.float32) -> sparse.csr_matrix:
         """Return a 0/1 matrix of some rows, by default all; unknown labels count as none."""
@@ -209,10 +188,6 @@ class LabelTable:
         found.sort_indices()
         return found if rows is None else found[rows]
 
-    def block(self, start: int, end: int) -> tuple[Array, Array]:
-        """Return the counts and columns of some rows."""
-        return self.counts[start:end], self.columns[self.starts[start] : self.starts[end]]
-
     def changed(self, lists: Mapping[int, Labels]) -> LabelTable:
         """Return the table with other labels in some rows, and with rows after the last."""
         new = {label for own in lists.values() for label in own or ()}
@@ -221,29 +196,38 @@ class LabelTable:
         size = max(len(self), *(row + 1 for row in lists)) if lists else len(self)
         counts = np.full(size, -1, dtype=np.int32)
         counts[: len(self)] = self.counts
-        rows = np.repeat(np.arange(len(self)), np.diff(self.starts))
         touched = np.zeros(size, dtype=bool)
-        touched[list(lists)] = True
+        given = np.array(list(lists), dtype=np.int64)
+        touched[given] = True
+        rows = np.repeat(np.arange(len(self)), np.diff(self.starts))
         kept = ~touched[rows]
-        fresh = [(row, number[label]) for row, own in lists.items() for label in own or ()]
-        added = np.array(fresh, dtype=np.int64).reshape(-1, 2)
-        for row, own in lists.items():
-            counts[row] = -1 if own is None else len(own)
-        every = np.concatenate([rows[kept], added[:, 0]])
-        columns = np.concatenate([self.columns[kept], added[:, 1]]).astype(np.int32)
+        counts[given] = [-1 if own is None else len(own) for own in lists.values()]
+        every = np.concatenate([rows[kept], np.repeat(given, np.maximum(counts[given], 0))])
+        fresh = [number[label] for own in lists.values() for label in own or ()]
+        columns = np.concatenate([self.columns[kept], np.array(fresh, dtype=np.int32)])
         return LabelTable(names, counts, columns[np.argsort(every, kind="stable")])
+
+
+@contextmanager
+def _errors(where: str | Path, what: str) -> Iterator[None]:
+    """Raise errors of SQLite as errors of a file that cannot be opened, read or written."""
+    try:
+        yield
+    except (sqlite3.Error, ValueError, TypeError, RecursionError) as error:
+        if isinstance(error, LabelspanError):
+            raise
+        check_descriptors(where)
+        # A message about a damaged file may quote its bytes.
+        line = f"{' '.join(str(error).split()):.200}"
+        end = "; the index is as it was" if what == "written" else ""
+        raise InvalidFile(f"{where} cannot be {what}: {line}{end}.") from error
 
 
 class ItemDatabase:
     """Database in memory or in a file.
 
-    Parameters
-    ----------
-    connection : sqlite3.Connection
-    where : str
-        Its name in error messages.
-    check : function or None, default=None
-        Called before each change; raises an error if the file is not that of the index any more.
+    ``where`` is its name in error messages. ``check`` is called before each change, and raises an
+    error if the file is not that of the index any more.
     """
 
     def __init__(
@@ -252,9 +236,7 @@ class ItemDatabase:
         where: str,
         check: Callable[[], None] | None = None,
     ) -> None:
-        self._connection = connection
-        self._where = where
-        self._check = check
+        self._connection, self._where, self._check = connection, where, check
 
     # --- opening ----------------------------------------------------------------------
 
@@ -280,10 +262,9 @@ class ItemDatabase:
         ``locked`` says that the caller holds the lock of the folder, so that nobody writes.
         """
         log, shared, journal = (path.with_name(path.name + end) for end in _SIDE_FILES)
-        file_size(path)
-        for side_file in (log, shared):
-            if os.path.lexists(side_file):
-                file_size(side_file)
+        for file in (path, log, shared):
+            if file == path or os.path.lexists(file):
+                file_size(file)
         if os.path.lexists(journal):
             # An index uses a log instead; a journal could name other files for SQLite to delete.
             raise InvalidFile(f"{journal} does not belong to an index; it is not opened.")
@@ -293,10 +274,9 @@ class ItemDatabase:
             # Readers of a log write to a shared file, for which a full disk has no room and a
             # read-only one no place; without a writer and a log it is not needed.
             mode = "immutable=1"
-        opened = cls(_connect(path, f"?{mode}"), str(path))
+        opened = cls(_connect(path, f"?{mode}"), str(path), _same_file(path, check))
         try:
-            opened._check = _same_file(path, check)
-            with opened.reading():
+            with opened._reading():
                 foreign = opened._tables() != _expected_tables()
                 found = None if foreign else opened._about("key")
             if foreign:
@@ -320,9 +300,8 @@ class ItemDatabase:
             made._connection.execute("PRAGMA journal_mode = WAL")
             made._connection.execute("PRAGMA synchronous = NORMAL")
             made._connection.execute(f"PRAGMA cache_size = -{_BUILD_CACHE}")
-        if there and made._tables() == _expected_tables() and made._about("key") == key:
-            return made
-        made._create_tables(key)
+        if not (there and made._tables() == _expected_tables() and made._about("key") == key):
+            made._create_tables(key)
         return made
 
     def write_file(self, path: Path, key: str, decisions: Iterable[tuple[Any, ...]] = ()) -> None:
@@ -330,7 +309,7 @@ class ItemDatabase:
 
         Rows that were added later are not kept apart any more: the caller writes their vectors.
         """
-        with self._writing(path), closing(_connect(path)) as target:
+        with _errors(path, "written"), closing(_connect(path)) as target:
             self._connection.backup(target)
             target.execute("UPDATE about SET value = ? WHERE name = 'key'", (key,))
             target.execute("DELETE FROM added")
@@ -353,7 +332,7 @@ class ItemDatabase:
         with self._writing():
             for statement in _SCHEMA.split(";"):
                 self._connection.execute(statement)
-            about = {"key": key, "next": 0, "revision": 0, _LABELS_HASH: _digest([])}
+            about = {"key": key, "next": 0, "revision": 0}
             self._connection.executemany("INSERT INTO about VALUES (?, ?)", about.items())
 
     # --- changing ---------------------------------------------------------------------
@@ -396,27 +375,9 @@ class ItemDatabase:
 
     def remove(self, cursor: sqlite3.Cursor, rows: Sequence[int]) -> None:
         """Remove the items in some rows."""
-        given = [(int(row),) for row in rows]
+        given = [(row,) for row in rows]
         cursor.executemany("DELETE FROM items WHERE row = ?", given)
         cursor.executemany("INSERT INTO removed VALUES (?)", given)
-
-    def put_labels(
-        self, cursor: sqlite3.Cursor, table: LabelTable, rows: Iterable[int] | None = None
-    ) -> None:
-        """Write the labels of the blocks that hold some rows; None writes all blocks."""
-        blocks: Iterable[int] = range(-(-len(table) // LABEL_BLOCK))
-        if rows is not None:
-            blocks = sorted({int(row) // LABEL_BLOCK for row in rows})
-        known = cursor.execute("SELECT count(*) FROM labels").fetchone()[0]
-        names = list(enumerate(table.names))
-        cursor.executemany("INSERT INTO labels VALUES (?, ?)", names[known:])
-        if rows is None or len(names) != known:
-            self._put_about(cursor, _LABELS_HASH, _digest(names))
-        for block in blocks:
-            start, end = block * LABEL_BLOCK, min(len(table), (block + 1) * LABEL_BLOCK)
-            counts, numbers = (part.astype("<i4").tobytes() for part in table.block(start, end))
-            record = _hashed((block, counts, numbers))
-            cursor.execute("INSERT OR REPLACE INTO item_labels VALUES (?, ?, ?, ?)", record)
 
     def truncate(self, count: int) -> None:
         """Remove the rows from a number on, which a stopped fit left behind."""
@@ -424,20 +385,31 @@ class ItemDatabase:
             cursor.execute("DELETE FROM items WHERE row >= ?", (count,))
             cursor.execute("UPDATE about SET value = ? WHERE name = 'next'", (count,))
 
-    def put_about(self, cursor: sqlite3.Cursor, name: str, value: str) -> None:
-        """Keep a text about the whole index."""
-        self._put_about(cursor, name, value)
-        self._put_about(cursor, f"{name} hash", _digest(value))
+    def put_labels(
+        self, cursor: sqlite3.Cursor, table: LabelTable, rows: Iterable[int] | None = None
+    ) -> None:
+        """Write the labels of the blocks that hold some rows; None writes all blocks."""
+        self.put_text(cursor, _LABELS, _to_json(table.names))
+        every = range(0, len(table), LABEL_BLOCK) if rows is None else rows
+        for block in sorted({int(row) // LABEL_BLOCK for row in every}):
+            start, end = block * LABEL_BLOCK, min(len(table), (block + 1) * LABEL_BLOCK)
+            columns = table.columns[table.starts[start] : table.starts[end]]
+            parts = (part.astype("<i4").tobytes() for part in (table.counts[start:end], columns))
+            record = _hashed((block, *parts))
+            cursor.execute("INSERT OR REPLACE INTO item_labels VALUES (?, ?, ?, ?)", record)
 
-    def about(self, name: str) -> str | None:
-        """Return what is kept about the whole index under a name."""
-        with self.reading():
-            value, written = self._about(name), self._about(f"{name} hash")
-        if value is None and written is None:
-            return None
-        if not isinstance(value, str) or written != _digest(value):
-            raise InvalidFile(f"{self._where} is damaged: {name!r} is not what was written.")
-        return value
+    def put_text(self, cursor: sqlite3.Cursor, name: str, text: str) -> None:
+        """Keep JSON about the whole index, if it is not there already."""
+        if text != self.text(name):
+            record = _hashed((name, text))
+            cursor.execute("INSERT OR REPLACE INTO texts VALUES (?, ?, ?)", record)
+
+    def text(self, name: str) -> str | None:
+        """Return JSON about the whole index; None if there is none."""
+        with self._reading():
+            query = "SELECT * FROM texts WHERE name = ?"
+            found = self._connection.execute(query, (name,)).fetchone()
+            return None if found is None else str(self._verified(found, f"the text {name!r}")[1])
 
     # --- decisions --------------------------------------------------------------------
 
@@ -450,20 +422,17 @@ class ItemDatabase:
 
     def decisions(self) -> list[tuple[Any, ...]]:
         """Read all decisions, in their order."""
-        with self.reading():
-            found = self._connection.execute(
-                "SELECT * FROM decisions ORDER BY number, rowid"
-            ).fetchall()
-            for values in found:
-                self._verify(values, "a decision")
-            return [values[:-1] for values in found]
+        with self._reading():
+            query = "SELECT * FROM decisions ORDER BY number, rowid"
+            found = self._connection.execute(query).fetchall()
+            return [self._verified(values, "a decision") for values in found]
 
     # --- reading ----------------------------------------------------------------------
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         """Make all reads inside see one state, whatever a writer does."""
-        with self.reading():
+        with self._reading():
             self._connection.execute("BEGIN")
             try:
                 yield
@@ -473,102 +442,95 @@ class ItemDatabase:
     @property
     def next_row(self) -> int:
         """Row number of the next item."""
-        with self.reading():
-            return self._whole("next")
+        return self._whole("next")
 
     @property
     def revision(self) -> int:
         """Number that grows with every change."""
-        with self.reading():
-            return self._whole("revision")
+        return self._whole("revision")
 
-    def fetch(self, rows: Sequence[int], labels: LabelTable | None = None) -> dict[int, Item]:
+    def fetch(self, rows: Sequence[int], labels: LabelTable) -> dict[int, Item]:
         """Read the items in some rows; those that are not there are left out."""
-        found: dict[int, Item] = {}
-        with self.reading():
-            for start in range(0, len(rows), _FETCHED_AT_ONCE):
-                part = [int(row) for row in rows[start : start + _FETCHED_AT_ONCE]]
-                marks = ",".join("?" * len(part))
-                query = f"SELECT * FROM items WHERE row IN ({marks})"
-                for values in self._connection.execute(query, part):
-                    found[values[0]] = self._parsed(values, labels)
-        return found
+        query = "SELECT items.* FROM json_each(?) JOIN items ON row = value"
+        with self._reading():
+            found = self._connection.execute(query, (json.dumps(rows),))
+            return {values[0]: self._parsed(values, labels) for values in found}
 
     def scan(self, start: int = 0, labels: LabelTable | None = None) -> Iterator[tuple[int, Item]]:
         """Yield row and item of all items from a row on, in order."""
-        with self.reading():
+        with self._reading():
             query = "SELECT * FROM items WHERE row >= ? ORDER BY row"
             for values in self._connection.execute(query, (start,)):
                 yield values[0], self._parsed(values, labels)
 
     def ids(self) -> Iterator[tuple[int, str]]:
         """Yield row and id of all items, in order."""
-        with self.reading():
+        with self._reading():
             yield from self._connection.execute("SELECT row, id FROM items ORDER BY row")
 
     def metadata(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield row and metadata of all items that have some, in order."""
         query = "SELECT row, metadata FROM items WHERE metadata != '{}' ORDER BY row"
-        with self.reading():
+        with self._reading():
             for row, text in self._connection.execute(query):
                 yield row, _metadata(text)
 
     def row_of(self, name: str) -> int | None:
         """Return the row of an id; None if there is none."""
-        with self.reading():
-            query = "SELECT row FROM items WHERE id = ?"
-            found = self._connection.execute(query, (name,)).fetchone()
+        # Bytes: a name that no text could have, with half a character, is not an error.
+        given = name.encode("utf-8", "surrogatepass")
+        with self._reading():
+            query = "SELECT row FROM items WHERE id = CAST(? AS TEXT)"
+            found = self._connection.execute(query, (given,)).fetchone()
             return None if found is None else int(found[0])
 
     def removed(self) -> Array:
         """Return the rows whose items were removed."""
-        with self.reading():
+        with self._reading():
             found = self._connection.execute("SELECT row FROM removed ORDER BY row").fetchall()
             return np.array([row for (row,) in found], dtype=np.int64)
 
     def label_table(self) -> LabelTable:
         """Read the labels of all rows."""
-        with self.reading():
+        damaged = InvalidFile(f"{self._where} is damaged: labels do not fit the items.")
+        counts, numbers = [np.zeros(0, "<i4")], [np.zeros(0, "<i4")]
+        names = parse_json((self.text(_LABELS) or "[]").encode(), self._where)
+        plain = isinstance(names, list) and all(isinstance(name, str) for name in names)
+        if not plain or len(set(names)) < len(names):
+            raise damaged
+        with self._reading():
             size = self._whole("next")
-            query = "SELECT number, name FROM labels ORDER BY number"
-            names = self._connection.execute(query).fetchall()
-            if self._about(_LABELS_HASH) != _digest(names):
-                raise InvalidFile(f"{self._where} is damaged: labels are not what was written.")
-            counts: list[Array] = [np.zeros(0, "<i4")]
-            numbers: list[Array] = [np.zeros(0, "<i4")]
             records = self._connection.execute("SELECT * FROM item_labels ORDER BY block")
             for block, values in enumerate(records):
-                self._verify(values, "a block of labels")
-                own = [np.frombuffer(part, dtype="<i4") for part in values[1:3]]
+                number, *parts = self._verified(values, "a block of labels")
+                own, columns = (np.frombuffer(part, dtype="<i4") for part in parts)
                 length = min(LABEL_BLOCK, size - block * LABEL_BLOCK)
-                fits = values[0] == block and own[0].size == length and own[0].min() >= -1
-                if not fits or np.maximum(own[0], 0).sum() != own[1].size:
-                    raise InvalidFile(f"{self._where} is damaged: labels do not fit the items.")
-                counts.append(own[0])
-                numbers.append(own[1])
-        found = LabelTable(
-            [name for _, name in names], np.concatenate(counts), np.concatenate(numbers)
-        )
-        columns = found.columns
-        if len(found) != size or (
-            columns.size and not 0 <= columns.min() <= columns.max() < len(names)
-        ):
-            raise InvalidFile(f"{self._where} is damaged: labels do not fit the items.")
+                if number != block or own.size != length or own.min() < -1:
+                    raise damaged
+                if np.maximum(own, 0).sum() != columns.size:
+                    raise damaged
+                counts.append(own)
+                numbers.append(columns)
+        found = LabelTable(names, np.concatenate(counts), np.concatenate(numbers))
+        lowest, highest = found.columns.min(initial=0), found.columns.max(initial=-1)
+        if len(found) != size or lowest < 0 or highest >= len(names):
+            raise damaged
         return found
 
     def added(self, first: int, width: int) -> Iterator[Array]:
         """Yield the vectors of all rows from ``first`` on, part by part."""
-        with self.reading():
+        damaged = InvalidFile(f"{self._where} is damaged: added rows are missing.")
+        with self._reading():
             end = self._whole("next")
             for values in self._connection.execute("SELECT * FROM added ORDER BY first"):
-                self._verify(values, "a part of the added vectors")
-                part = np.frombuffer(values[1], dtype="<f4").reshape(-1, width)
-                if values[0] != first or not 0 < len(part) <= end - first:
-                    raise InvalidFile(f"{self._where} is damaged: added rows are missing.")
+                start, data = self._verified(values, "a part of the added vectors")
+                part = np.frombuffer(data, dtype="<f4").reshape(-1, width)
+                if start != first or not 0 < len(part) <= end - first:
+                    raise damaged
                 first += len(part)
                 yield part
             if first != end:
-                raise InvalidFile(f"{self._where} is damaged: added rows are missing.")
+                raise damaged
 
     def verify(self) -> None:
         """Check every record, and that there is an item for every row that was not removed."""
@@ -576,22 +538,23 @@ class ItemDatabase:
             count = sum(1 for _ in self.scan())
             self.label_table()
             self.decisions()
-            if count != self._whole("next") - len(self.removed()):
+            if count != self.next_row - len(self.removed()):
                 raise InvalidFile(f"{self._where} is damaged: items are missing.")
 
     # --- internal ---------------------------------------------------------------------
 
     def _parsed(self, values: tuple[Any, ...], labels: LabelTable | None) -> Item:
-        self._verify(values, f"the item in row {values[0]!r:.40}")
-        row, name, text, metadata, _ = values
+        row, name, text, metadata = self._verified(values, f"the item in row {values[0]!r:.40}")
         if type(row) is not int or not isinstance(name, str) or not isinstance(text, str):
             raise ValueError(f"the content of row {row!r:.40} is not an item")
         own = None if labels is None or row >= len(labels) else labels.labels(row)
         return Item(name, text, own, _metadata(metadata))
 
-    def _verify(self, values: tuple[Any, ...], what: str) -> None:
+    def _verified(self, values: tuple[Any, ...], what: str) -> tuple[Any, ...]:
+        """Return a record without its hash, which must be right."""
         if _hashed(values[:-1]) != values:
             raise InvalidFile(f"{self._where} is damaged: {what} is not what was written.")
+        return values[:-1]
 
     def _tables(self) -> list[Any]:
         """List the definitions in the file: tables, views, triggers."""
@@ -603,52 +566,26 @@ class ItemDatabase:
         found = self._connection.execute(query, (name,)).fetchone()
         return None if found is None else found[0]
 
-    def _put_about(self, cursor: sqlite3.Cursor, name: str, value: Any) -> None:
-        cursor.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (name, value))
-
     def _whole(self, name: str) -> int:
-        value = self._about(name)
+        with self._reading():
+            value = self._about(name)
         if type(value) is not int or not 0 <= value < _LARGEST_COUNT:
             raise InvalidFile(f"{self._where} is damaged: it has no {name!r}.")
         return value
 
-    @contextmanager
-    def reading(self) -> Iterator[None]:
-        """Raise errors of SQLite as errors of the file."""
-        try:
-            yield
-        except (sqlite3.Error, ValueError, TypeError, RecursionError) as error:
-            if isinstance(error, InvalidInput):
-                raise
-            check_descriptors(self._where)
-            raise InvalidFile(f"{self._where} cannot be read: {_line(error)}.") from error
+    def _reading(self) -> AbstractContextManager[None]:
+        return _errors(self._where, "read")
 
-    @contextmanager
-    def _writing(self, path: Path | None = None) -> Iterator[None]:
-        where = self._where if path is None else str(path)
-        try:
-            yield
-        except (sqlite3.Error, UnicodeDecodeError) as error:
-            check_descriptors(where)
-            raise InvalidFile(
-                f"{where} cannot be written: {_line(error)}; the index is as it was."
-            ) from error
+    def _writing(self) -> AbstractContextManager[None]:
+        return _errors(self._where, "written")
 
 
 class ItemStore:
     """Items in a database, with their unit vectors, labels and words in memory.
 
-    Parameters
-    ----------
-    database : ItemDatabase
-    vectors : array of shape (n, m)
-        Unit vectors of the first n rows; those of rows that were added later are in the database.
-    words : WordSearch or None
-        Words of the first n rows; None if the index takes vectors.
-    folder : Path or None, default=None
-        Where the files are; None in memory.
-    links : ArrayFile or None, default=None
-        Links of the vectors, for approximate search.
+    ``vectors`` and ``words`` are those of the rows of the last save; ``words`` is None if the index
+    takes vectors. ``folder`` is where the files are, None in memory, and ``links`` the file of
+    approximate search.
     """
 
     def __init__(
@@ -662,17 +599,27 @@ class ItemStore:
         self._database = database
         self._lock = threading.RLock()
         self.words, self.folder, self._links = words, folder, links
+        self._computed: dict[str, Any] = {}
         with database.snapshot():
             self.revision = database.revision
             self.labels = database.label_table()
-            known = database.about(VOCABULARY)
+            known = database.text(VOCABULARY)
             self.vocabulary = None if known is None else LabelVocabulary.from_json(known)
-            fits = vectors.ndim == 2 and vectors.dtype == np.float32
-            if not fits or not len(vectors) <= len(self.labels):
-                raise InvalidFile("The vectors do not fit the items; the index is damaged.")
+            first, size, removed = len(vectors), len(self.labels), database.removed()
+            fits = vectors.ndim == 2 and vectors.dtype == np.float32 and first <= size
+            if not fits or (words is not None and len(words) != first):
+                raise InvalidFile("Vectors or words do not fit the items; the index is damaged.")
+            if removed.size and not 0 <= removed.min() <= removed.max() < size:
+                raise InvalidFile("Removed rows do not fit the items; the index is damaged.")
             self.vectors = UnitVectors(vectors)
-            self._read_added(len(vectors))
-        self._settle()
+            for part in database.added(first, self.vectors.width):
+                self.vectors.append(part)
+            if words is not None and first < size:
+                # A removed row has no text any more.
+                late = dict(database.scan(first))
+                self._add_words([late.get(row, _NOTHING) for row in range(first, size)])
+        self._drop(removed.tolist())
+        self._name_labels()
 
     @classmethod
     def read(
@@ -708,62 +655,6 @@ class ItemStore:
             shape = (self.vectors.alive.size, self.vectors.width)
             parts = (block for _, block in self.vectors.blocks())
             files.write("vectors", {"vectors": Rows(shape, "<f4", parts)})
-
-    def stored(self, name: str) -> Any:
-        """Return what :meth:`keep` wrote for these items and labels; None if there is none."""
-        if self.folder is None:
-            return None
-        try:
-            file = ArrayFile(self.folder / f"{name}.arrays", mapped=False)
-            file.verify()
-            if file.about.get("revision") != self.revision:
-                return None
-            return parse_json(bytes(file.array("json")), file.path)
-        except FileNotFoundError:
-            return None
-        except (InvalidFile, OSError) as error:
-            _log.warning("A stored result is not used: %s", error)
-            return None
-
-    def keep(self, name: str, value: Any) -> None:
-        """Write what was computed from the present items and labels next to them, as a cache."""
-        if self.folder is None or not self.folder.is_dir():
-            return
-        data = np.frombuffer(json.dumps(value).encode(), dtype=np.uint8)
-        try:
-            write_arrays(self.folder / f"{name}.arrays", {"json": data}, revision=self.revision)
-        except (InvalidFile, OSError) as error:
-            _log.warning("A result is kept in memory only: %s", error)
-
-    def _read_added(self, first: int) -> None:
-        """Read vectors and words of rows that were added after the last save, and removed rows."""
-        size, words = len(self.labels), self.words
-        if words is not None and len(words) != first:
-            raise InvalidFile("The words do not fit the items; the index is damaged.")
-        for part in self._database.added(first, self.vectors.width):
-            self.vectors.append(part)
-        removed = self._database.removed()
-        if removed.size and not 0 <= removed.min() <= removed.max() < size:
-            raise InvalidFile("Removed rows do not fit the items; the index is damaged.")
-        self.vectors.drop(removed)
-        if words is None:
-            return
-        if first < size:
-            # A removed row has no text any more.
-            late = dict(self._database.scan(first))
-            self._add_words([late.get(row, _NOTHING) for row in range(first, size)])
-        words.remove(removed.tolist())
-        words.set_labels(self._label_texts(self.labels), self.labels.matrix())
-
-    def _add_words(self, items: Sequence[Item]) -> None:
-        if self.words is not None and items:
-            texts = [item.text for item in items]
-            block = self.words.vocabulary.number(texts)
-            self.words.append(WordSegment.build(block, [item.id for item in items], texts))
-
-    def _settle(self) -> None:
-        """Drop what was computed from items or labels that have changed."""
-        self._computed: dict[str, Any] = {}
 
     def close(self) -> None:
         """Close the database."""
@@ -832,8 +723,7 @@ class ItemStore:
         with self._lock:
             labels = self.labels.changed(lists)
             with self._database.change() as cursor:
-                if lists:
-                    self._database.put_labels(cursor, labels, lists)
+                self._database.put_labels(cursor, labels, lists)
                 self._database.put_decisions(cursor, decisions)
             self._take(labels)
 
@@ -842,7 +732,7 @@ class ItemStore:
         vocabulary = vocabulary.renamed(label_name)
         with self._lock:
             with self._database.change() as cursor:
-                self._database.put_about(cursor, VOCABULARY, vocabulary.to_json())
+                self._database.put_text(cursor, VOCABULARY, vocabulary.to_json())
             self.vocabulary = vocabulary
             self._take(self.labels)
 
@@ -851,50 +741,52 @@ class ItemStore:
         known = self.vocabulary is not None and name in self.vocabulary
         return known or name in self.labels.totals
 
-    def _label_texts(self, labels: LabelTable) -> Sequence[str]:
-        """Return the words by which the items of each label are found."""
-        if self.vocabulary is None:
-            return labels.names
-        return [" ".join((one, *self.vocabulary.other_names(one))) for one in labels.names]
-
     def decisions(self) -> list[tuple[Any, ...]]:
         """Read all decisions, as they were given to :meth:`relabel`."""
         with self._lock:
             return self._database.decisions()
 
+    def _add_words(self, items: Sequence[Item]) -> None:
+        if self.words is not None:
+            texts = [item.text for item in items]
+            block = self.words.vocabulary.number(texts)
+            self.words.append(WordSegment.build(block, [item.id for item in items], texts))
+
     def _drop(self, rows: Sequence[int]) -> None:
-        gone = np.array(rows, dtype=np.intp)
-        self.vectors.drop(gone)
+        self.vectors.drop(np.array(rows, dtype=np.intp))
         if self.words is not None:
             self.words.remove(rows)
 
-    def _take(self, labels: LabelTable) -> None:
-        self.labels = labels
+    def _name_labels(self) -> None:
+        """Give the labels the words by which their items are found."""
         if self.words is not None:
-            self.words.set_labels(self._label_texts(labels), labels.matrix())
+            names, known = self.labels.names, self.vocabulary
+            if known is not None:
+                names = [" ".join((one, *known.other_names(one))) for one in names]
+            self.words.set_labels(names, self.labels.matrix())
+
+    def _take(self, labels: LabelTable) -> None:
+        """Use other labels, and drop what was computed before."""
+        self.labels = labels
+        self._name_labels()
         self.revision = self._database.revision
-        self._settle()
+        self._computed = {}
 
     def fresh_ids(self, count: int) -> list[str]:
         """Make ids for items without: unused numbers."""
         with self._lock:
-            number = self.vectors.alive.size
-            found: list[str] = []
-            while len(found) < count:
-                if self._database.row_of(str(number)) is None:
-                    found.append(str(number))
-                number += 1
-            return found
-
-    def named(self, text: str) -> Array:
-        """Return the rows of the items whose title is a text, or whose id apart from case."""
-        return np.zeros(0, dtype=np.intp) if self.words is None else self.words.named(text)
+            free = (
+                str(number)
+                for number in itertools.count(self.vectors.alive.size)
+                if self._database.row_of(str(number)) is None
+            )
+            return list(itertools.islice(free, count))
 
     # --- rows -------------------------------------------------------------------------
 
     def find(self, name: Any) -> int | None:
         """Return the row of an item by its id; None if there is none."""
-        if not _is_id(name):
+        if not isinstance(name, str):
             return None
         with self._lock:
             row = self._database.row_of(name)
@@ -918,6 +810,10 @@ class ItemStore:
     def rows(self, names: Iterable[str]) -> Array:
         """Return the rows of items by their ids."""
         return np.array([self.row(name) for name in names], dtype=np.intp)
+
+    def named(self, text: str) -> Array:
+        """Return the rows of the items whose title is a text, or whose id apart from case."""
+        return np.zeros(0, dtype=np.intp) if self.words is None else self.words.named(text)
 
     def ids(self) -> list[str]:
         """Return the ids of all items, in the order of their rows."""
@@ -954,8 +850,7 @@ class ItemStore:
         """Yield row and item of all items, in order."""
         alive = np.flatnonzero(self.vectors.alive)
         for start in range(0, len(alive), _FETCHED_AT_ONCE):
-            part = alive[start : start + _FETCHED_AT_ONCE].tolist()
-            yield from sorted(self.fetch(part).items())
+            yield from self.fetch(alive[start : start + _FETCHED_AT_ONCE]).items()
 
     @cached_property
     def ann(self) -> AnnIndex | None:
@@ -965,6 +860,31 @@ class ItemStore:
         return AnnIndex.read(self._links, *self.vectors.base.shape)
 
     # --- computed from items and labels -----------------------------------------------
+
+    def stored(self, name: str) -> Any:
+        """Return what :meth:`keep` wrote for these items and labels; None if there is none."""
+        if self.folder is None:
+            return None
+        try:
+            file = ArrayFile(self.folder / f"{name}.arrays", mapped=False)
+            file.verify()
+            current = file.about.get("revision") == self.revision
+            return parse_json(bytes(file.array("json")), file.path) if current else None
+        except FileNotFoundError:
+            return None
+        except (InvalidFile, OSError) as error:
+            _log.warning("A stored result is not used: %s", error)
+            return None
+
+    def keep(self, name: str, value: Any) -> None:
+        """Write what was computed from the present items and labels next to them, as a cache."""
+        if self.folder is None or not self.folder.is_dir():
+            return
+        data = np.frombuffer(json.dumps(value).encode(), dtype=np.uint8)
+        try:
+            write_arrays(self.folder / f"{name}.arrays", {"json": data}, revision=self.revision)
+        except (InvalidFile, OSError) as error:
+            _log.warning("A result is kept in memory only: %s", error)
 
     def once(self, name: str, compute: Callable[[], T]) -> T:
         """Return what a function computes from the items and labels, until these change."""
@@ -981,18 +901,8 @@ class ItemStore:
         )
 
     def moments(self) -> tuple[Array, Array]:
-        """Compute the mean of all vectors and the mean of their outer products."""
-
-        def compute() -> tuple[Array, Array]:
-            rows = self.vectors.rows(np.flatnonzero(self.vectors.alive)).astype(np.float64)
-            count = max(1, len(rows))
-            return rows.sum(axis=0) / count, rows.T @ rows / count
-
-        return self.once("moments", compute)
-
-    def spread(self) -> tuple[Array, Array]:
-        """Estimate the mean of the vectors and of their outer products on a sample."""
-        return self.once("spread", self.vectors.moments)
+        """Compute the mean of the vectors and of their outer products, on a sample if many."""
+        return self.once("moments", self.vectors.moments)
 
     def centred_labels(self) -> tuple[list[str], Array]:
         """Compute for each label the mean vector of its items minus the mean of all items."""
@@ -1020,10 +930,10 @@ def _same_file(path: Path, check: Callable[[], None] | None) -> Callable[[], Non
 
     def same() -> None:
         try:
-            now = path.stat()
+            replaced = not os.path.samestat(path.stat(), opened)
         except OSError:
-            now = None
-        if now is None or (now.st_ino, now.st_dev) != (opened.st_ino, opened.st_dev):
+            replaced = True
+        if replaced:
             raise Replaced(
                 f"{path} was replaced or removed since it was opened; nothing was changed. Load "
                 "the index again."
@@ -1036,7 +946,7 @@ def _same_file(path: Path, check: Callable[[], None] | None) -> Callable[[], Non
 
 def _connect(where: str | Path, options: str = "") -> sqlite3.Connection:
     """Open a file or a database in memory; ``options`` are appended to the file's URI."""
-    try:
+    with _errors(where, "opened"):
         connection = sqlite3.connect(
             f"{where.resolve().as_uri()}{options}" if isinstance(where, Path) else where,
             timeout=_TIMEOUT,
@@ -1045,27 +955,16 @@ def _connect(where: str | Path, options: str = "") -> sqlite3.Connection:
             check_same_thread=False,
             uri=isinstance(where, Path),
         )
-    except sqlite3.Error as error:
-        check_descriptors(where)
-        raise InvalidFile(f"{where} cannot be opened: {error}.") from error
     try:
-        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST_VALUE)
-        connection.execute("PRAGMA synchronous = FULL")
-        # A foreign file may define functions and triggers; none of them is called.
-        connection.execute("PRAGMA trusted_schema = OFF")
-    except (sqlite3.Error, ValueError) as error:
-        # A message about a damaged file may quote its bytes, which need not be UTF-8.
-        try:
-            check_descriptors(where)
-        finally:
-            connection.close()
-        raise InvalidFile(f"{where} cannot be read: {_line(error)}.") from error
+        with _errors(where, "read"):
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST_VALUE)
+            connection.execute("PRAGMA synchronous = FULL")
+            # A foreign file may define functions and triggers; none of them is called.
+            connection.execute("PRAGMA trusted_schema = OFF")
+    except BaseException:
+        connection.close()
+        raise
     return connection
-
-
-def _line(error: Exception) -> str:
-    """Return the message of an error in one line, shortened."""
-    return f"{' '.join(str(error).split()):.200}"
 
 
 # Made once: json.dumps makes an encoder for each call with an option.
@@ -1092,17 +991,4 @@ def _hashed(values: tuple[Any, ...]) -> tuple[Any, ...]:
     """Append the hash of a record to its values."""
     # Arrays are hashed first: their text would be several times as long.
     parts = [hashlib.blake2b(one).digest() if isinstance(one, bytes) else one for one in values]
-    return (*values, _digest(parts))
-
-
-def _digest(value: Any) -> bytes:
-    """Return the hash of a plain value."""
-    return hashlib.blake2b(repr(value).encode(), digest_size=16).digest()
-
-
-def _is_id(name: Any) -> bool:
-    """Return whether a value may be an id: a string that can be written in UTF-8."""
-    try:
-        return isinstance(name, str) and name.encode() is not None
-    except UnicodeEncodeError:
-        return False
+    return (*values, hashlib.blake2b(repr(parts).encode(), digest_size=16).digest())

@@ -157,14 +157,11 @@ class UnitVectors:
         The sample is the same for rows in one array and for rows that were added one by one.
         """
         kept = np.flatnonzero(self.alive)
-        rows = self.rows(kept[:: max(1, -(-len(kept) // _SAMPLE))])
+        rows = self.rows(kept[:: max(1, -(-len(kept) // _SAMPLE))]).astype(np.float64)
         count = max(1, len(rows))
         # A damaged file that is read without checks may hold any number.
         with np.errstate(over="ignore", invalid="ignore"):
-            return (
-                rows.sum(axis=0, dtype=np.float64) / count,
-                np.asarray(rows.T @ rows, dtype=np.float64) / count,
-            )
+            return rows.sum(axis=0) / count, rows.T @ rows / count
 
 
 def _candidates(scores: Array, k: int, mask: Array, margin: float) -> Array:
