@@ -17,10 +17,10 @@ from ..estimators.base import (
     Features,
     all_or_nothing,
     fixed_signs,
-    invert,
+    inverse_transform,
     labels_as_fitted,
-    placed_by_labels,
     refuse_overflow,
+    transform_with_labels,
 )
 from ..labels import Labels, read_labels
 from ..operators import Operator, as_operator
@@ -196,6 +196,9 @@ class Adapter(Embedding):
         self._publish_map(features, stream)
         return self
 
+    @one_at_a_time
+    @all_or_nothing
+    @refuse_overflow
     def partial_fit(self, X: Any, y: Any, classes: Any = None, *, solve: bool = True) -> Self:
         """Update the map with a batch of vectors and labels.
 
@@ -220,11 +223,17 @@ class Adapter(Embedding):
         self : Adapter
             The estimator, fitted on all batches so far.
         """
-        with one_at_a_time(self):
-            self._add(X, y, classes)
-            # With fewer labelled rows there is no map yet.
-            enough = vars(self)["_stream"].n_labelled >= 2
-            return self.solve() if solve and enough else self
+        self._check_params()
+        stream: AdapterStream | None = vars(self).get("_stream")
+        rows = as_operator(self._validate(X, reset=stream is None))
+        _refuse_wide(rows.shape[1])
+        labels = _labels_of_batch(y, rows.shape[0], classes, stream)
+        if stream is None:
+            stream = AdapterStream.opened(labels, rows, self._seed)
+        self._forget()
+        self._stream = replace(stream.extended(rows, labels), solved=False)
+        # With fewer labelled rows there is no map yet.
+        return self.solve() if solve and self._stream.n_labelled >= 2 else self
 
     @all_or_nothing
     @refuse_overflow
@@ -243,20 +252,6 @@ class Adapter(Embedding):
         self._forget()
         self._publish_map(Features(None, stream.dtype), stream)
         self._stream = replace(stream, solved=True)
-        return self
-
-    @all_or_nothing
-    @refuse_overflow
-    def _add(self, X: Any, y: Any, classes: Any) -> Self:
-        self._check_params()
-        stream: AdapterStream | None = vars(self).get("_stream")
-        rows = as_operator(self._validate(X, reset=stream is None))
-        _refuse_wide(rows.shape[1])
-        labels = _labels_of_batch(y, rows.shape[0], classes, stream)
-        if stream is None:
-            stream = AdapterStream.opened(labels, rows, self._seed)
-        self._forget()
-        self._stream = replace(stream.extended(rows, labels), solved=False)
         return self
 
     def _completed(self, X: Operator, labels: Labels) -> Labels:
@@ -357,47 +352,11 @@ class Adapter(Embedding):
 
     # --- use --------------------------------------------------------------------------
 
-    @refuse_overflow
-    def transform(self, X: Any, labels: Any = None) -> Array:
-        """Map vectors to the embedding.
+    transform = transform_with_labels
+    inverse_transform = inverse_transform
 
-        Parameters
-        ----------
-        X : array, tensor or sparse matrix of shape (n, d)
-            Vectors.
-        labels : vector of classes, 0/1 array or sparse matrix of shape (n, k), or None
-            Known labels of the rows, in the form of ``y``; -1 marks a row without labels. They move
-            the items of a collection closer to the queries that should find them; a query has none.
-
-        Returns
-        -------
-        Z : array of shape (n, m)
-            ``(X - mean_) @ components_.T``, and with labels
-            ``+ (Y - label_means_) @ label_directions_``.
-        """
-        places = super().transform(X)
-        if labels is None:
-            return places
-        fitted = self._fitted()
-        return placed_by_labels(fitted, places, labels, fitted.label_directions_)
-
-    @refuse_overflow
-    def inverse_transform(self, Z: Any) -> Array:
-        """Map embedded points back to vectors.
-
-        Of all vectors that :meth:`transform` maps to Z, these are the ones closest to the mean.
-
-        Parameters
-        ----------
-        Z : array of shape (n, m)
-            Points of the space.
-
-        Returns
-        -------
-        X : array of shape (n, d)
-            Vectors, in the units of those that the map was fitted on.
-        """
-        return invert(self, Z)
+    def _label_moves(self) -> Array:
+        return self.label_directions_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,18 +1,13 @@
 """Estimators with the interface of scikit-learn."""
 
-from ._factor_fit import fit_by_factor
 from .base import Embedding, LabelledEmbedding
-from .cca import CCA
 from .dle import DLE, DLEClassifier
-from .hsl import HSL
+from .factor_methods import CCA, HSL, LDA, OPLS, choose_solver, fit_by_factor
 from .kernel_features import KernelFeatures
-from .lda import LDA
 from .lpp import LPP
 from .lsi import LSI
 from .mlsi import MLSI
-from .opls import OPLS
 from .pls import PLSDA, PLSSVD
-from .solver_choice import choose_solver
 from .tuning import Tuning, tune
 
 __all__ = [

@@ -1,12 +1,14 @@
-"""Parameter constraints that estimators share, the choice of a penalty, and solving."""
+"""Parameters that estimators share, the choice of a penalty, and solving."""
 
 from __future__ import annotations
 
 import numbers
+import re
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from textwrap import indent
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -39,6 +41,7 @@ __all__ = [
     "SHARED",
     "accept",
     "choose_penalty",
+    "described",
     "dimensions_for",
     "seed_of",
     "solve",
@@ -102,6 +105,79 @@ METHOD_OPTIONS: Mapping[str, Constraint] = {
     "penalty": OneOf(("l2", "l1")),
     "scale": Either((OneOf(("eigenvalue",)), Null())),
 }
+
+
+# --- descriptions -------------------------------------------------------------------------
+
+C = TypeVar("C", bound=type)
+
+_DESCRIPTIONS = {
+    "rank": """\
+"auto" keeps as many as reduced-rank regression with an adaptive nuclear norm penalty
+would [1]_, by generalized cross-validation.""",
+    "alpha": """\
+alpha : float or "auto", default="auto"
+    Regularization strength, added to the diagonal of ``X'X``; 0 is the classical method.
+    "auto" chooses the value with which ridge regression of the labels on the features predicts
+    best: by the exact leave-one-out error if X has up to 1,000 rows or columns, on held-out
+    rows if both are larger, by generalized cross-validation in a stream.""",
+    "penalty": """\
+penalty : {"l2", "l1"}, default="l2"
+    "l1" gives sparse loadings and needs ``solver="least-squares"`` and a number for alpha.""",
+    "scale": """\
+"eigenvalue" gives ``sqrt(lambda_j) w_j'x``, so that better directions are longer, which
+suits nearest neighbours; None gives ``w_j'x``, with ``W'(X'X + alpha I)W = I``.""",
+    "center": """\
+center : bool, default=True
+    Whether to centre the columns; a sparse X stays sparse.""",
+    "solver": """\
+solver : str or solver, default="auto"
+    "exact", "krylov" (to a given accuracy, for large data) or "least-squares".
+tol, max_iter : float and int or None, default=None
+    Tolerance and maximum number of iterations, for iterative solvers; None uses the
+    solver's default. If both n and d are above 4,096 and alpha is above 0, None stops when the
+    missing eigenvalues are estimated at 0.5% of those found; a small number, for example 1e-8,
+    solves to full convergence.
+random_state : int, RandomState or None, default=0
+    Seed of solvers that use random numbers.""",
+    "space": """\
+components_ : array of shape (m, d)
+eigenvalues_ : array of shape (m,)
+mean_ : array of shape (d,)""",
+    "labels": """\
+classes_ : array of shape (k,)
+    Names of the labels.
+label_loadings_ : array of shape (m, k)
+    Linear map from the embedding to the labels.
+label_means_ : array of shape (k,)
+    Offset of the label scores.""",
+    "alpha_": """\
+alpha_, alpha_curve_ : float, AlphaCurve or None
+    Regularization strength, and the prediction error for each one tried if it was "auto".""",
+    "counts": """\
+n_components_, n_iter_ : int
+    Number of components, and of iterations; 1 for a direct solver.""",
+    "features": """\
+n_features_in_, feature_names_in_ : int, array of shape (d,)
+    Number of features, and their names if X is a data frame.""",
+    "solver_": """\
+solver_, status_ : str
+    Name of the solver used, and its convergence message.""",
+    "reduced rank": """\
+.. [1] Chen, Dong and Chan. Reduced rank regression via adaptive nuclear norm
+   penalization. Biometrika 100(4), 2013.""",
+}
+
+
+def described(kind: C) -> C:
+    """Complete the docstring of a class: a line ``{alpha, penalty}`` stands for two entries."""
+
+    def entries(line: re.Match[str]) -> str:
+        margin, names = line.groups()
+        return "\n".join(indent(_DESCRIPTIONS[name], margin) for name in names.split(", "))
+
+    kind.__doc__ = re.sub(r"^( +)\{([^\n]*)\}$", entries, kind.__doc__ or "", flags=re.MULTILINE)
+    return kind
 
 
 # --- solving ------------------------------------------------------------------------------

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import wraps
 from threading import Lock, RLock
 from types import MethodType
-from typing import Any
+from typing import Any, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -29,6 +31,8 @@ __all__ = [
     "why_no_stream",
 ]
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 # How many times a direction that sums of products have lost must be shorter than the penalty.
 _MARGIN = 1e4
 
@@ -36,10 +40,17 @@ _guard = Lock()
 _locks: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 
 
-def one_at_a_time(model: Any) -> Any:
-    """Return the lock of an estimator: batches are added one after another."""
-    with _guard:
-        return _locks.setdefault(model, RLock())
+def one_at_a_time(method: F) -> F:
+    """Run a method under the lock of its estimator: batches are added one after another."""
+
+    @wraps(method)
+    def locked(self: Any, *args: Any, **options: Any) -> Any:
+        with _guard:
+            lock = _locks.setdefault(self, RLock())
+        with lock:
+            return method(self, *args, **options)
+
+    return cast(F, locked)
 
 
 @dataclass(frozen=True, eq=False)

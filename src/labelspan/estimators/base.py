@@ -18,7 +18,7 @@ from .._params import Constraint, check_params
 from .._typing import Array
 from ..errors import InvalidInput, InvalidLabels, LabelspanWarning, warn_caller
 from ..labels import Labels, read_labels
-from ..labels.reading import DENSE_ENTRIES, Kind
+from ..labels.reading import DENSE_ENTRIES, Kind, indicator_on_device
 from ..operators import Operator, as_operator
 from ..operators.array_backend import (
     as_block,
@@ -32,13 +32,14 @@ from ..operators.array_backend import (
 from ..operators.convert import operator_or_none, project
 from ..operators.label_columns import canonical_csr, sparse_table
 from ..operators.row_data import canonical
-from ..solvers import AlphaCurve, Solution
-from ._options import METHOD_OPTIONS
+from ..solvers import AlphaCurve, Solution, Solver
+from ._options import METHOD_OPTIONS, described
 from ._streams import (
     Stream,
     add_batch,
     join_streams,
     one_at_a_time,
+    rows_of,
     solve_stream,
     when_streaming,
 )
@@ -47,17 +48,20 @@ __all__ = [
     "Embedding",
     "Features",
     "LabelledEmbedding",
+    "TrainingRows",
     "all_or_nothing",
     "centre",
     "centred_labels",
     "fixed_signs",
-    "invert",
-    "labelled_rows",
+    "inverse_transform",
     "labels_as_fitted",
     "placed_by_labels",
     "refuse_large_squares",
     "refuse_overflow",
     "squared_norm",
+    "stream_rows",
+    "training_rows",
+    "transform_with_labels",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -118,6 +122,22 @@ class Features:
         if self.operator is None or self.operator.device is None:
             return contiguous(values, self.dtype)
         return cast(Array, self.operator.place(values))
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """Features and labels of n rows, centred if the estimator centres.
+
+    In a stream, X and Y are few rows with the products of all.
+    """
+
+    features: Features
+    n: int
+    X: Operator
+    means: Array
+    labels: Any = None
+    Y: Any = None
+    label_means: Any = None
 
 
 class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -232,17 +252,16 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _publish(
         self,
-        features: Features,
+        rows: TrainingRows,
         weights: Array,
-        means: Array,
         eigenvalues: Array,
         solution: Solution | None = None,
     ) -> Array:
         """Set the fitted attributes, with signs fixed; return the signs."""
         self._forget()
         signs = fixed_signs(weights)
-        self.components_ = features.place(scaled_transpose(weights, signs))
-        self.mean_ = features.place(means)
+        self.components_ = rows.features.place(scaled_transpose(weights, signs))
+        self.mean_ = rows.features.place(rows.means)
         self.eigenvalues_ = eigenvalues
         self.n_components_ = eigenvalues.size
         if solution is not None:
@@ -317,6 +336,9 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     # --- batches ----------------------------------------------------------------------
 
     @when_streaming
+    @one_at_a_time
+    @all_or_nothing
+    @refuse_overflow
     def partial_fit(
         self, X: Any, y: Any = None, classes: Any = None, *, solve: bool = True
     ) -> Self:
@@ -344,10 +366,15 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self
             The fitted estimator.
         """
-        with one_at_a_time(self):
-            return self._with_batch(X, y, classes, solve)
+        add_batch(self, X, y, classes)
+        if solve:
+            solve_stream(self, needed=False)
+        return self
 
     @when_streaming
+    @one_at_a_time
+    @all_or_nothing
+    @refuse_overflow
     def merge(self, other: Self) -> Self:
         """Add the batches of another model to this one, and solve; the other is unchanged.
 
@@ -361,10 +388,14 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self
             The fitted estimator.
         """
-        with one_at_a_time(self):
-            return self._with_stream(other)
+        join_streams(self, other)
+        solve_stream(self, needed=False)
+        return self
 
     @when_streaming
+    @one_at_a_time
+    @all_or_nothing
+    @refuse_overflow
     def solve(self) -> Self:
         """Compute the embedding from all batches so far, with the current parameters.
 
@@ -373,27 +404,6 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self
             The fitted estimator.
         """
-        with one_at_a_time(self):
-            return self._solved()
-
-    @all_or_nothing
-    @refuse_overflow
-    def _with_batch(self, X: Any, y: Any, classes: Any, solve: bool) -> Self:
-        add_batch(self, X, y, classes)
-        if solve:
-            solve_stream(self, needed=False)
-        return self
-
-    @all_or_nothing
-    @refuse_overflow
-    def _with_stream(self, other: Any) -> Self:
-        join_streams(self, other)
-        solve_stream(self, needed=False)
-        return self
-
-    @all_or_nothing
-    @refuse_overflow
-    def _solved(self) -> Self:
         solve_stream(self)
         return self
 
@@ -443,15 +453,29 @@ def refuse_large_squares(X: Operator) -> None:
         raise FloatingPointError
 
 
-def invert(model: Embedding, Z: Any) -> Array:
-    """Return the features of minimum norm, relative to the mean, that map to Z."""
-    fitted = model._fitted()
+@refuse_overflow
+def inverse_transform(self: Embedding, Z: Any) -> Array:
+    """Map embedded points back to features.
+
+    Of all features that :meth:`transform` maps to Z, these are the ones closest to the mean.
+
+    Parameters
+    ----------
+    Z : array of shape (n, m)
+        Embedded rows.
+
+    Returns
+    -------
+    X : array of shape (n, d)
+        The features.
+    """
+    fitted = self._fitted()
     components = on_host(fitted.components_)
     latent = as_block(Z)
     m = components.shape[0]
     if latent.ndim != 2 or latent.shape[1] != m:
         raise InvalidInput(
-            f"{type(model).__name__}: inverse_transform takes points of the space, "
+            f"{type(self).__name__}: inverse_transform takes points of the space, "
             f"with {m} columns, but an array of shape {tuple(latent.shape)} was given."
         )
     wide = components.astype(np.float64)
@@ -468,17 +492,32 @@ def _has_classes(model: Any) -> bool:
     return bool(vars(model).get("label_kind_", "classes") == "classes")
 
 
+@described
 class LabelledEmbedding(Embedding):
     """Supervised embedding with label scores: the base class of a new method.
 
     A method is defined by its label factor H, an array with one row per row of X: a class with
-    ``fit = fit_by_factor`` and a method ``label_factor(labels)`` that returns H. Options of
-    :class:`OPLS` that its constructor does not have keep their defaults.
+    ``fit = fit_by_factor`` and a method ``label_factor(labels)`` that returns H. Options that its
+    own constructor does not have keep their defaults.
+
+    Parameters
+    ----------
+    n_components : int, "auto" or None, default=None
+        None keeps every direction of the factor.
+        {rank}
+    {alpha, penalty}
+    scale : {"eigenvalue"} or None, default=None
+        {scale}
+    {center, solver}
 
     See Also
     --------
     fit_by_factor : The fit of OPLS, CCA, LDA and HSL.
     labelspan.labels.Labels : The argument of ``label_factor``.
+
+    References
+    ----------
+    {reduced rank}
 
     Examples
     --------
@@ -517,6 +556,29 @@ class LabelledEmbedding(Embedding):
     label_loadings_: Array
     label_means_: Array
 
+    def __init__(
+        self,
+        n_components: int | str | None = None,
+        *,
+        alpha: float | str = "auto",
+        penalty: str = "l2",
+        scale: str | None = None,
+        center: bool = True,
+        solver: str | Solver = "auto",
+        tol: float | None = None,
+        max_iter: int | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.alpha = alpha
+        self.penalty = penalty
+        self.scale = scale
+        self.center = center
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
     def _read_labels(self, y: Any, n_rows: int, **options: Any) -> Labels:
         """Read labels of ``fit``; ``options`` as in :func:`~labelspan.labels.read_labels`."""
         owner = type(self).__name__
@@ -528,16 +590,14 @@ class LabelledEmbedding(Embedding):
             )
         return labels
 
-    def _publish_labels(
-        self, features: Features, labels: Labels | Stream, loadings: Array, means: Array
-    ) -> None:
+    def _publish_labels(self, rows: TrainingRows, loadings: Array) -> None:
         """Set the map from the space to labels."""
-        self.classes_ = labels.names
-        self.label_kind_ = cast(Kind, labels.kind)
-        self.label_loadings_ = features.place(loadings)
-        self.label_means_ = features.place(means)
+        self.classes_ = rows.labels.names
+        self.label_kind_ = cast(Kind, rows.labels.kind)
+        self.label_loadings_ = rows.features.place(loadings)
+        self.label_means_ = rows.features.place(rows.label_means)
 
-    def _publish_pairs(self, features: Features, Y: Any, images: Array) -> None:
+    def _publish_pairs(self, rows: TrainingRows, images: Array) -> None:
         """Set what a method has besides, from Y and its regression on the directions."""
 
     def _stream_block(self, labels: Labels) -> Array:
@@ -656,6 +716,37 @@ class LabelledEmbedding(Embedding):
         return tags
 
 
+def training_rows(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    keep_sparse: bool = True,
+    on_device: bool = False,
+    unlabelled: bool = False,
+) -> TrainingRows:
+    """Read X and y of ``fit``, and centre them; ``unlabelled`` keeps rows without labels too."""
+    owner = type(model).__name__
+    features = model._read_features(X)
+    rows = features.operator
+    labels = indicator_on_device(y, rows, owner) if on_device else None
+    if labels is None:
+        labels = model._read_labels(y, rows.shape[0], keep_sparse=keep_sparse)
+    if not unlabelled:
+        rows, labels = _labelled_rows(owner, rows, labels)
+    rows, means = centre(model, rows)
+    Y, label_means = centred_labels(model, labels, rows.dtype)
+    return TrainingRows(features, rows.shape[0], rows, means, labels, Y, label_means)
+
+
+def stream_rows(model: Any, stream: Stream) -> TrainingRows:
+    """Return few rows that stand for the labelled ones of a stream."""
+    seen = stream.seen(type(model).__name__)
+    X, Y = rows_of(model, seen)
+    means, label_means = seen.x_mean * model.center, seen.b_mean * model.center
+    return TrainingRows(Features(None, stream.dtype), seen.n, X, means, stream, Y, label_means)
+
+
 def centred_labels(model: Any, labels: Labels, dtype: Any = np.float64) -> tuple[Any, Array]:
     """Return Y, centred where X is, with unknown entries at zero; and its means.
 
@@ -674,7 +765,7 @@ def centred_labels(model: Any, labels: Labels, dtype: Any = np.float64) -> tuple
     return values, np.zeros(values.shape[1])
 
 
-def labelled_rows(owner: str, X: Operator, labels: Labels) -> tuple[Operator, Labels]:
+def _labelled_rows(owner: str, X: Operator, labels: Labels) -> tuple[Operator, Labels]:
     """Keep the rows with a known label; refuse fewer than two of them, and a single class."""
     labelled = labels.labelled
     if not labelled.all():
@@ -697,20 +788,8 @@ def labels_as_fitted(
 ) -> Labels:
     """Read labels of some rows, in the columns that the fit had; sparse where there are very many.
 
-    Parameters
-    ----------
-    y : labels, of the form that was given to ``fit``
-    n_rows : int
-    names : array of shape (k,)
-        ``classes_``.
-    owner : str
-        Named in messages.
-    new_classes : bool, default=False
-        Whether rows may be of classes that the fit did not have: they have none of its labels.
-
-    Returns
-    -------
-    Labels
+    With ``new_classes``, rows may be of classes that the fit did not have: they have none of its
+    labels.
     """
     large = sparse_table(y) and y.shape[0] * y.shape[1] > DENSE_ENTRIES and y.nnz > 0
     labels = read_labels(y, n_rows, owner, part=not large, keep_sparse=large, classes=names)
@@ -734,23 +813,36 @@ def labels_as_fitted(
     return Labels(values, unknown, names, "classes")
 
 
-def placed_by_labels(model: Any, places: Any, y: Any, directions: Array) -> Array:
-    """Add to places what the known labels of the rows say; unknown entries add nothing.
+@refuse_overflow
+def transform_with_labels(self: Any, X: Any, labels: Any = None) -> Array:
+    """Map rows to the embedding.
 
     Parameters
     ----------
-    model : estimator
-        Fitted, with ``classes_`` and ``label_means_``.
-    places : array of shape (n, m)
-        ``transform`` of the features, or zeros.
-    y : labels of these rows
-    directions : array of shape (k, m)
-        What each label adds.
+    X : array or sparse matrix of shape (n, d)
+        The features.
+    labels : labels of the form that was given to ``fit``, or None, default=None
+        Known labels of the rows, for the items of a collection; -1 or NaN marks unknown
+        entries, which add nothing. Rows that are embedded with their labels are closer to the
+        queries that should find them, which are embedded from features only. Not available for
+        ``penalty="l1"`` and ``solver="least-squares"``.
 
     Returns
     -------
-    array of shape (n, m)
+    Z : array of shape (n, m)
+        ``(X - mean_) @ components_.T``. With labels, ``+ (Y - label_means_) @ D``: the fitted
+        labels and the known ones together. D has a direction for each label, for OPLS
+        ``label_loadings_.T`` with ``scale="eigenvalue"``, for others ``label_directions_``.
     """
+    fitted = self._fitted()
+    rows = Embedding.transform(fitted, X)
+    if labels is None:
+        return rows
+    return placed_by_labels(fitted, rows, labels, fitted._label_moves())
+
+
+def placed_by_labels(model: Any, places: Any, y: Any, directions: Array) -> Array:
+    """Add to places what known labels say, by one row of ``directions`` per label."""
     block = as_block(places)
     labels = labels_as_fitted(y, block.shape[0], model.classes_, type(model).__name__)
     ways, means = host(directions), host(model.label_means_)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -30,10 +30,11 @@ from ._graph_methods import (
     graph_over_rows,
     warn_unclear,
 )
-from ._options import ALPHA
+from ._options import ALPHA, described
 from .base import (
     Features,
     LabelledEmbedding,
+    TrainingRows,
     all_or_nothing,
     centred_labels,
     refuse_large_squares,
@@ -49,6 +50,7 @@ _ROUNDINGS = 64
 _SHORTEST = 1e-5
 
 
+@described
 class DLE(LabelledEmbedding):
     r"""Discriminant Laplacian embedding: features, a graph over the rows, and labels (wang2010).
 
@@ -97,13 +99,7 @@ class DLE(LabelledEmbedding):
 
     Attributes
     ----------
-    components_ : array of shape (m, d)
-    eigenvalues_ : array of shape (m,)
-    mean_ : array of shape (d,)
-    classes_ : array of shape (k,)
-        Names of the labels.
-    label_loadings_ : array of shape (m, k)
-    label_means_ : array of shape (k,)
+    {space, labels}
     alpha_ : float
         Number added to the diagonal of S_w.
     graph_alpha_ : float
@@ -116,8 +112,7 @@ class DLE(LabelledEmbedding):
         The whole graph, including the similarity of labels.
     n_components_ : int
         Number of components.
-    n_features_in_, feature_names_in_ : int, array of shape (d,)
-        Number of features, and their names if X is a data frame.
+    {features}
 
     See Also
     --------
@@ -228,16 +223,17 @@ class DLE(LabelledEmbedding):
             directions = parts.smooth @ directions  # F = A^-1/2 U
         if self.projection == "whitened":
             directions = parts.tight @ directions  # S_w^-1/2 A^-1/2 U
-        features = Features(None, data.dtype)
-        signs = self._publish(features, place.to_features(directions), means, lengths[:count] ** 2)
+        rows = TrainingRows(Features(None, data.dtype), data.shape[0], place.rows, means, labels)
+        signs = self._publish(rows, place.to_features(directions), lengths[:count] ** 2)
         self.graph_, self.gamma_, self.label_weight_ = graph, gamma, beta
         self.alpha_, self.graph_alpha_ = parts.alpha, parts.graph_alpha
         latent = place.rows.matmat(directions) * signs
         loadings, label_means = _regress_labels(self, latent, labels)
-        self._publish_labels(features, labels, loadings, label_means)
+        self._publish_labels(replace(rows, label_means=label_means), loadings)
         return labels, latent
 
 
+@described
 class DLEClassifier(ClassifierMixin, BaseEstimator):
     """Nearest-neighbour classifier in the embedding of :class:`DLE` (wang2010, Table 1).
 
@@ -259,8 +255,7 @@ class DLEClassifier(ClassifierMixin, BaseEstimator):
         The space.
     classes_ : array of shape (k,)
         Names of the labels.
-    n_features_in_, feature_names_in_ : int, array of shape (d,)
-        Number of features, and their names if X is a data frame.
+    {features}
 
     See Also
     --------

@@ -16,11 +16,20 @@ from ..labels import Labels, read_labels
 from ..operators import Operator, Scaled, as_operator
 from ..solvers.exact import complete_basis
 from ._graph_methods import GRAPH_OPTIONS, coordinates, graph_over_rows, warn_if_short
-from .base import Embedding, Features, all_or_nothing, refuse_large_squares, refuse_overflow
+from ._options import described
+from .base import (
+    Embedding,
+    Features,
+    TrainingRows,
+    all_or_nothing,
+    refuse_large_squares,
+    refuse_overflow,
+)
 
 __all__ = ["LPP"]
 
 
+@described
 class LPP(Embedding):
     r"""Locality preserving projections (He and Niyogi 2003).
 
@@ -58,8 +67,7 @@ class LPP(Embedding):
     graph_ : operator of shape (n, n)
     n_components_ : int
         Number of components.
-    n_features_in_, feature_names_in_ : int, array of shape (d,)
-        Number of features, and their names if X is a data frame.
+    {features}
 
     See Also
     --------
@@ -159,7 +167,8 @@ class LPP(Embedding):
         values, vectors = np.linalg.eigh(metric_form(along, laplacian))
         components = place.to_features(white @ vectors[:, :count])
         eigenvalues = np.maximum(values[:count], 0.0)
-        self._publish(Features(None, data.dtype), components, means, eigenvalues)
+        trained = TrainingRows(Features(None, data.dtype), data.shape[0], rows, means)
+        self._publish(trained, components, eigenvalues)
         self.graph_ = weights
         return self
 

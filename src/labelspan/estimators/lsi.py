@@ -8,26 +8,26 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from .._params import Constraint
-from .._typing import Array
 from ..labels import Factor
-from ..operators import Operator
 from ..operators.array_backend import scale_columns
 from ..solvers import Problem, Solver
-from ._options import SHARED, solve
-from ._streams import Stream, rows_of, why_no_stream
+from ._options import SHARED, described, solve
+from ._streams import Stream, why_no_stream
 from .base import (
     Embedding,
-    Features,
+    TrainingRows,
     all_or_nothing,
     centre,
-    invert,
+    inverse_transform,
     refuse_overflow,
     squared_norm,
+    stream_rows,
 )
 
 __all__ = ["LSI"]
 
 
+@described
 class LSI(Embedding):
     r"""Latent semantic indexing: the truncated SVD, without labels (yu2005, Eq. 1).
 
@@ -59,12 +59,7 @@ class LSI(Embedding):
     eigenvalues_ : array of shape (m,)
         Squared singular values.
     mean_ : array of shape (d,)
-    n_components_, n_iter_ : int
-        Number of components, and of iterations; 1 for a direct solver.
-    n_features_in_, feature_names_in_ : int, array of shape (d,)
-        Number of features, and their names if X is a data frame.
-    solver_, status_ : str
-        Name of the solver used, and its convergence message.
+    {counts, features, solver_}
 
     See Also
     --------
@@ -129,57 +124,37 @@ class LSI(Embedding):
         self
             The fitted estimator.
         """
-        self._publish_solved(self._state(X))
+        self._learn(self._state(X))
         return self
 
-    def _state(self, X: Any, y: Any = None) -> _Statement:
-        self._check_params()
-        features = self._read_features(X)
-        rows, means = centre(self, features.operator)
-        return _Statement(features, means, self._problem(rows, rows.shape[0]))
-
-    def _problem(self, X: Operator, rows: int) -> Problem:
-        """State the problem of ``rows`` rows, of which those of X may be few that stand for all."""
-        squared_norm(self, X)
-        columns = X.shape[1]
-        most = min(rows - self.center, columns)
-        count = self._count(most, f"X has {rows} rows and {columns} columns", default=100)
-        return Problem(X, Factor(share=1.0), count)
-
-    def _publish_solved(self, stated: _Statement) -> None:
-        solution = solve(self, stated.problem)  # W, lambda
-        # V = X W is orthonormal; the axes of LSI, sqrt(lambda) W, are orthonormal themselves.
-        weights = scale_columns(solution.weights, np.sqrt(solution.eigenvalues))
-        self._publish(stated.features, weights, stated.means, solution.eigenvalues, solution)
-
-    @refuse_overflow
-    def inverse_transform(self, Z: Any) -> Array:
-        """Map embedded points back to features: the best reconstruction.
-
-        Parameters
-        ----------
-        Z : array of shape (n, m)
-            Embedded rows.
-
-        Returns
-        -------
-        X : array of shape (n, d)
-            The features.
-        """
-        return invert(self, Z)
-
+    inverse_transform = inverse_transform
     _why_no_stream = why_no_stream
 
     def _fit_stream(self, stream: Stream) -> None:
-        statistics = stream.seen("LSI")
-        X, _ = rows_of(self, statistics)
-        problem, means = self._problem(X, statistics.n), statistics.x_mean * self.center
-        self._publish_solved(_Statement(Features(None, stream.dtype), means, problem))
+        self._learn(self._stated(stream_rows(self, stream)))
+
+    def _state(self, X: Any, y: Any = None) -> _Stated:
+        self._check_params()
+        features = self._read_features(X)
+        rows, means = centre(self, features.operator)
+        return self._stated(TrainingRows(features, rows.shape[0], rows, means))
+
+    def _stated(self, rows: TrainingRows) -> _Stated:
+        squared_norm(self, rows.X)
+        columns = rows.X.shape[1]
+        most = min(rows.n - self.center, columns)
+        count = self._count(most, f"X has {rows.n} rows and {columns} columns", default=100)
+        return _Stated(rows, Problem(rows.X, Factor(share=1.0), count))
+
+    def _learn(self, stated: _Stated) -> None:
+        solution = solve(self, stated.problem)  # W, lambda
+        # V = X W is orthonormal; the axes of LSI, sqrt(lambda) W, are orthonormal themselves.
+        weights = scale_columns(solution.weights, np.sqrt(solution.eigenvalues))
+        self._publish(stated.rows, weights, solution.eigenvalues, solution)
 
 
-class _Statement(NamedTuple):
-    """What a fit has read: its problem, and where the solution belongs."""
+class _Stated(NamedTuple):
+    """What a fit has read, and its problem."""
 
-    features: Features
-    means: Array
+    rows: TrainingRows
     problem: Problem

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,24 +14,32 @@ from .._typing import Array
 from ..errors import InvalidLabels, Mismatch, NotConverged, warn_caller
 from ..labels import Factor, Labels, Regression
 from ..labels.factor import block_rank, equalizing_weights
-from ..labels.reading import indicator_on_device
-from ..operators import Operator, as_operator
+from ..operators import Operator
 from ..operators.array_backend import column_norms, inner, on_host, scale_columns, sum_of_squares
 from ..solvers import AlphaCurve, Problem, Solution, Solver
 from ..solvers.alpha import choose_alpha
 from ..solvers.unknown import complete_labels
-from ._options import ALPHA, RANK, SHARED, choose_penalty, dimensions_for, solve, stream_penalty
-from ._streams import Stream, rows_of, why_no_stream
+from ._options import (
+    ALPHA,
+    RANK,
+    SHARED,
+    choose_penalty,
+    described,
+    dimensions_for,
+    solve,
+    stream_penalty,
+)
+from ._streams import Stream, why_no_stream
 from .base import (
-    Features,
     LabelledEmbedding,
+    TrainingRows,
     all_or_nothing,
-    centre,
-    centred_labels,
-    invert,
-    placed_by_labels,
+    inverse_transform,
     refuse_overflow,
     squared_norm,
+    stream_rows,
+    training_rows,
+    transform_with_labels,
 )
 
 __all__ = ["MLSI", "label_scale"]
@@ -41,6 +49,7 @@ __all__ = ["MLSI", "label_scale"]
 _MOST_BETA, _RATIO = 0.65, 4.0
 
 
+@described
 class MLSI(LabelledEmbedding):
     r"""Multi-label informed latent semantic indexing (yu2005).
 
@@ -109,14 +118,7 @@ class MLSI(LabelledEmbedding):
         if the solver does not provide it.
     beta_ : float
         Weight of the labels that was used.
-    alpha_, alpha_curve_ : float, AlphaCurve or None
-        Regularization strength, and the prediction error for each one tried if it was "auto".
-    n_components_, n_iter_ : int
-        Number of components, and of iterations; 1 for a direct solver.
-    n_features_in_, feature_names_in_ : int, array of shape (d,)
-        Number of features, and their names if X is a data frame.
-    solver_, status_ : str
-        Name of the solver used, and its convergence message.
+    {alpha_, counts, features, solver_}
 
     See Also
     --------
@@ -236,44 +238,37 @@ class MLSI(LabelledEmbedding):
         signs = self._publish_solved(stated, solution)
         if solution.embed is None or stated.problem.X.device is not None:
             return self.transform(X)
-        return stated.features.place(scale_columns(solution.embed(), signs * _lengths(solution)))
+        embedded = scale_columns(solution.embed(), signs * _lengths(solution))
+        return stated.rows.features.place(embedded)
 
-    def _state(self, X: Any, y: Any) -> _Stated:
+    def _state(self, X: Any, y: Any) -> _Chosen:
         """Read X and y, and choose alpha and beta."""
         self._check_params()
-        features = self._read_features(X)
-        labels = indicator_on_device(y, features.operator, "MLSI")
-        if labels is None:
-            sparse = self.solver == "auto" and self.beta not in (0, 1)
-            labels = self._read_labels(y, features.operator.shape[0], keep_sparse=sparse)
-        rows, means = centre(self, features.operator)  # X
-        Y, label_means = centred_labels(self, labels, rows.dtype)
+        sparse = self.solver == "auto" and self.beta not in (0, 1)
+        rows = training_rows(self, X, y, keep_sparse=sparse, on_device=True, unlabelled=True)
+        Y, labels = rows.Y, rows.labels
         if labels.many:
-            alpha, curve = choose_penalty(self, rows, labels, features.operator)
+            alpha, curve = choose_penalty(self, rows.X, labels, rows.features.operator)
             squares, beta = Y.column_squares(), self._weight(None, 1.0)
         else:
-            alpha, curve = self._penalty(rows, Y, labels)
-            squares, beta = np.square(column_norms(Y)), self._beta_of(rows, Y, labels, curve)
-        known = rows.shape[0] if labels.unknown is None else (~labels.unknown).sum(axis=0)
+            alpha, curve = self._penalty(rows)
+            squares, beta = np.square(column_norms(Y)), self._beta_of(rows.X, Y, labels, curve)
+        known = rows.n if labels.unknown is None else (~labels.unknown).sum(axis=0)
         weights = self._label_weights(squares / np.maximum(known, 1))
         if labels.unknown is not None and beta > 0:
-            Y, label_means = self._completed(rows, labels, alpha)
-            squares = np.square(column_norms(Y))
+            Y, label_means = self._completed(rows.X, labels, alpha)
+            rows, squares = replace(rows, Y=Y, label_means=label_means), np.square(column_norms(Y))
         scale = label_scale(squares, weights, beta)
-        problem = self._problem(rows, Y, scale, (alpha, beta), rows.shape[0])
-        return _Stated(features, labels, means, Y, label_means, scale, alpha, curve, beta, problem)
+        return _Chosen(rows, scale, alpha, curve, beta, self._problem(rows, scale, alpha, beta))
 
-    def _problem(
-        self, X: Operator, Y: Any, scale: Array, chosen: tuple[float, float], rows: int
-    ) -> Problem:
-        """State the problem of ``rows`` rows, of which those of X may be few that stand for all."""
-        alpha, beta = chosen
+    def _problem(self, rows: TrainingRows, scale: Array, alpha: float, beta: float) -> Problem:
+        X, Y, n = rows.X, rows.Y, rows.n
         columns = X.shape[1]
         rank = block_rank(Y) if beta == 1 else Y.shape[1]
-        most, reason = min(rows - self.center, columns), f"X has {rows} rows and {columns} columns"
+        most, reason = min(n - self.center, columns), f"X has {n} rows and {columns} columns"
         if beta == 1 and rank < most:
             most, reason = rank, f"with beta=1 only the {rank} directions of the labels count"
-        wanted = dimensions_for(rank, rows) if self.n_components == "auto" else 100
+        wanted = dimensions_for(rank, n) if self.n_components == "auto" else 100
         # Both sides have trace 1 - beta and beta: X by its norm, the labels by that of fitted ones.
         share = (1.0 - beta) / squared_norm(self, X)
         factor = Factor(share=share)
@@ -291,16 +286,14 @@ class MLSI(LabelledEmbedding):
         """Return what each label is multiplied by, from its mean square."""
         return np.ones(squares.size) if self.label_weight is None else equalizing_weights(squares)
 
-    def _penalty(
-        self, X: Operator, targets: Array, labels: Labels
-    ) -> tuple[float, AlphaCurve | None]:
+    def _penalty(self, rows: TrainingRows) -> tuple[float, AlphaCurve | None]:
         """Return alpha as a number, chosen on the labelled rows where it is "auto"."""
         if self.alpha == "auto" and self.beta == 0:
             return 0.0, None
-        if self.alpha == "auto" and labels.unknown is not None:
-            index = np.flatnonzero(labels.labelled)
-            X, targets = X.rows(index), targets[index]
-        return choose_penalty(self, X, targets)
+        if self.alpha == "auto" and rows.labels.unknown is not None:
+            index = np.flatnonzero(rows.labels.labelled)
+            return choose_penalty(self, rows.X.rows(index), rows.Y[index])
+        return choose_penalty(self, rows.X, rows.Y)
 
     def _beta_of(
         self, X: Operator, targets: Array, labels: Labels, curve: AlphaCurve | None
@@ -336,127 +329,77 @@ class MLSI(LabelledEmbedding):
         means = found.values.mean(axis=0) * self.center
         return found.values - means, means
 
-    def _publish_solved(self, stated: _Stated, solution: Solution) -> Array:
+    def _publish_solved(self, stated: _Chosen, solution: Solution) -> Array:
         """Set the fitted attributes; return the signs of the directions."""
-        features, scale = stated.features, stated.scale
+        rows, scale = stated.rows, stated.scale
         lengths = _lengths(solution)
         weights = scale_columns(solution.weights, lengths)  # sqrt(lambda) W
-        signs = self._publish(features, weights, stated.means, solution.eigenvalues, solution)
+        signs = self._publish(rows, weights, solution.eigenvalues, solution)
         self.label_directions_ = None
         if stated.beta == 0:
-            self.label_directions_ = features.place(np.zeros((scale.size, signs.size)))
+            self.label_directions_ = rows.features.place(np.zeros((scale.size, signs.size)))
         if solution.label_axes is None:
             # V'Y, at unit length, because products of large targets may overflow the dtype of X.
-            length = np.sqrt(sum_of_squares(stated.Y)) or 1.0
-            cross = stated.problem.X.rmatmat(stated.Y / length)
+            length = np.sqrt(sum_of_squares(rows.Y)) or 1.0
+            cross = rows.X.rmatmat(rows.Y / length)
             images = np.asarray(length * inner(solution.weights, cross))
         else:
             # V'X B: with all components the scores are the prediction of ridge regression.
             axes = on_host(solution.label_axes)
-            self.label_directions_ = features.place(scale[:, None] * axes * signs)
+            self.label_directions_ = rows.features.place(scale[:, None] * axes * signs)
             along = np.sqrt(np.maximum(solution.eigenvalues, 0.0))[:, None]
             images = along * axes.T / (solution.level**2 * scale)
-        loadings = (signs / lengths)[:, None] * images
-        self._publish_labels(features, stated.labels, loadings, stated.label_means)
+        self._publish_labels(rows, (signs / lengths)[:, None] * images)
         self.alpha_, self.alpha_curve_, self.beta_ = stated.alpha, stated.curve, stated.beta
         return signs
 
     # --- maps -------------------------------------------------------------------------
 
-    @refuse_overflow
-    def transform(self, X: Any, labels: Any = None) -> Array:
-        """Map rows to the embedding.
+    transform = transform_with_labels
+    inverse_transform = inverse_transform
 
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-            The features.
-        labels : labels of the form that was given to ``fit``, or None, default=None
-            Known labels of the rows, for the items of a collection; -1 or NaN marks unknown
-            entries, which add nothing. Rows that are embedded with their labels are closer to the
-            queries that should find them, which are embedded from features only.
-
-        Returns
-        -------
-        Z : array of shape (n, m)
-            ``(X - mean_) @ components_.T``. With labels,
-            ``+ (Y - label_means_) @ label_directions_``: the fitted labels and the known ones
-            together.
-        """
-        fitted = self._fitted()
-        rows = LabelledEmbedding.transform(fitted, X)
-        if labels is None:
-            return rows
-        if fitted.label_directions_ is None:
+    def _label_moves(self) -> Array:
+        if self.label_directions_ is None:
             raise Mismatch(
                 "MLSI: transform with labels= needs a solver of labelspan, but "
                 f"solver={self.solver!r} was given; leave labels out."
             )
-        return placed_by_labels(fitted, rows, labels, fitted.label_directions_)
-
-    @refuse_overflow
-    def inverse_transform(self, Z: Any) -> Array:
-        """Map embedded points back to features.
-
-        Of all features that :meth:`transform` maps to Z, these are the ones closest to the
-        mean.
-
-        Parameters
-        ----------
-        Z : array of shape (n, m)
-            Embedded rows.
-
-        Returns
-        -------
-        X : array of shape (n, d)
-            The features.
-        """
-        return invert(self, Z)
+        return self.label_directions_
 
     # --- partial_fit ------------------------------------------------------------------
 
     _why_no_stream = why_no_stream
 
     def _fit_stream(self, stream: Stream) -> None:
-        seen = known = stream.seen("MLSI")
+        known = stream.seen("MLSI")
         if known.n < 2:
             raise InvalidLabels("MLSI: partial_fit has seen no row with labels; give it some.")
-        X, Y = rows_of(self, known)
+        rows = stream_rows(self, stream)
         alpha, curve = (0.0, None)
         if self.alpha != "auto" or self.beta != 0:
-            alpha, curve = stream_penalty(self, X, Y, known.n)
+            alpha, curve = stream_penalty(self, rows.X, rows.Y, known.n)
         beta, share = self._weight(curve, 1.0), known.n / stream.n
         if self.beta == "auto" and share < 1:
-            errors = curve or stream_penalty(self, X, Y, known.n, choose=True)[1]
+            errors = curve or stream_penalty(self, rows.X, rows.Y, known.n, choose=True)[1]
             beta = self._weight(errors, share)
-        weights = self._label_weights(np.square(Y).sum(axis=0) / known.n)
+        weights = self._label_weights(np.square(rows.Y).sum(axis=0) / known.n)
         if stream.unlabelled is not None:
-            slopes = np.zeros((X.shape[1], Y.shape[1]))
+            slopes = np.zeros((rows.X.shape[1], rows.Y.shape[1]))
             if beta > 0:
-                slopes = _ridge(X.toarray(), Y, alpha)
-            known_means = known.x_mean * self.center, known.b_mean * self.center
-            seen = known.join(stream.unlabelled.with_labels(slopes, *known_means))
-            rows, Y, _ = seen.rows(center=self.center)
-            X = as_operator(rows)
-        scale = label_scale(np.square(Y).sum(axis=0), weights, beta)
-        problem = self._problem(X, Y, scale, (alpha, beta), seen.n)
-        features, means = Features(None, stream.dtype), seen.x_mean * self.center
-        label_means = seen.b_mean * self.center
-        stated = _Stated(
-            features, stream, means, Y, label_means, scale, alpha, curve, beta, problem
-        )
-        self._publish_solved(stated, solve(self, stated.problem))
+                slopes = _ridge(rows.X.toarray(), rows.Y, alpha)
+            fitted = stream.unlabelled.with_labels(slopes, rows.means, rows.label_means)
+            rows = stream_rows(self, replace(stream, labelled=known.join(fitted)))
+        scale = label_scale(np.square(rows.Y).sum(axis=0), weights, beta)
+        problem = self._problem(rows, scale, alpha, beta)
+        stated = _Chosen(rows, scale, alpha, curve, beta, problem)
+        self._publish_solved(stated, solve(self, problem))
 
 
 @dataclass(frozen=True)
-class _Stated:
-    """What a fit has read and chosen: its problem, and what is published of the solution."""
+class _Chosen:
+    """What a fit has read and chosen, and its problem."""
 
-    features: Features
-    labels: Labels | Stream
-    means: Array
-    Y: Any
-    label_means: Array
+    rows: TrainingRows
     scale: Array  # what each label is multiplied by
     alpha: float
     curve: AlphaCurve | None

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from .._params import Boolean, Constraint, Either, Integer, Null
 from .._typing import Array
-from ..labels import Labels
 from ..labels.factor import square_rank
 from ..operators import Operator, Scaled
 from ..operators.array_backend import host
@@ -22,36 +21,55 @@ from ..solvers.pls_components import (
     cross_directions,
     pls_components,
 )
-from ._options import SHARED, accept, dimensions_for, seed_of
-from ._streams import Stream, rows_of
+from ._options import SHARED, accept, described, dimensions_for, seed_of
+from ._streams import Stream
 from .base import (
-    Features,
     LabelledEmbedding,
+    TrainingRows,
     all_or_nothing,
-    centre,
-    centred_labels,
-    labelled_rows,
     refuse_overflow,
+    stream_rows,
+    training_rows,
 )
 
 __all__ = ["PLSDA", "PLSSVD"]
 
+M = TypeVar("M")
+
 
 @dataclass(frozen=True)
 class _Sides:
-    """Centred features and labels of n labelled rows, and what each column is divided by."""
+    """Rows, and what each column of X and Y is divided by."""
 
-    features: Features
-    n: int
-    rows: Operator
-    means: Array
-    labels: Labels | Stream
-    values: Any
-    label_means: Array
+    rows: TrainingRows
     x_scale: Any = 1.0
     y_scale: Any = 1.0
 
 
+@all_or_nothing
+@refuse_overflow
+def _fit(self: M, X: Any, y: Any) -> M:
+    """Learn the embedding from features and labels.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+        The features.
+    y : vector of classes, or array or sparse matrix of shape (n, k)
+        Rows whose labels are all unknown (-1 or NaN) are left out.
+
+    Returns
+    -------
+    self
+        The fitted estimator.
+    """
+    model: Any = self
+    model._check_params()
+    model._learn(_sides(model, training_rows(model, X, y)))
+    return self
+
+
+@described
 class PLSSVD(LabelledEmbedding):
     r"""Partial least squares by one SVD: the leading singular directions of X'Y.
 
@@ -72,8 +90,7 @@ class PLSSVD(LabelledEmbedding):
         None keeps every direction of X'Y: at most the smaller number of features or labels.
         With sparse labels of more than 16 million entries it keeps a third of the labels, at
         least 100 and at most 500.
-    center : bool, default=True
-        Whether to centre the columns; a sparse X stays sparse.
+    {center}
     standardize : bool, default=False
         Whether to divide the columns of X and of Y by their standard deviations, as
         ``scale=True`` does in scikit-learn.
@@ -91,21 +108,12 @@ class PLSSVD(LabelledEmbedding):
     eigenvalues_ : array of shape (m,)
         Squared singular values of X'Y.
     mean_ : array of shape (d,)
-    classes_ : array of shape (k,)
-        Names of the labels.
-    label_loadings_ : array of shape (m, k)
-        Regression of the labels on the components.
-    label_means_ : array of shape (k,)
+    {labels}
     n_components_ : int
         Number of components.
     n_iter_ : array of shape (m,)
         Number of blocks of the SVD per component; 1 for a direct one.
-    n_features_in_, feature_names_in_ : int, array of shape (d,)
-        Number of features, and their names if X is a data frame.
-    solver_ : str
-        "svd".
-    status_ : str
-        Convergence message.
+    {features, solver_}
 
     See Also
     --------
@@ -154,37 +162,19 @@ class PLSSVD(LabelledEmbedding):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    @all_or_nothing
-    @refuse_overflow
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn the embedding from features and labels.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-            The features.
-        y : vector of classes, or array or sparse matrix of shape (n, k)
-            Rows whose labels are all unknown (-1 or NaN) are left out.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
-        self._check_params()
-        self._learn(_read(self, X, y))
-        return self
+    fit = _fit
 
     def _learn(self, sides: _Sides) -> None:
-        rows, labels = sides.rows, sides.values  # X, Y
-        k = labels.shape[1]
-        wanted = dimensions_for(k, sides.n) if isinstance(labels, Operator) else k
-        count = _count(self, sides, wanted, k)
+        rows = sides.rows
+        X, Y = rows.X, rows.Y
+        k = Y.shape[1]
+        wanted = dimensions_for(k, rows.n) if isinstance(Y, Operator) else k
+        count = _count(self, rows, wanted, k)
         most = 100 if self.max_iter is None else self.max_iter
-        found = cross_directions(rows, labels, count, max_iter=most, seed=seed_of(self))  # U, V
-        image = rows.matmat(rows.place(found.left))  # X U
+        found = cross_directions(X, Y, count, max_iter=most, seed=seed_of(self))  # U, V
+        image = X.matmat(X.place(found.left))  # X U
         square = host(image.T @ image)
-        seen = seen_by(image, labels)  # U'X'Y
+        seen = seen_by(image, Y)  # U'X'Y
         status = "Solved directly."
         if found.n_iter > 1:
             status = f"The SVD of X'Y took {found.n_iter} blocks."
@@ -200,24 +190,13 @@ class PLSSVD(LabelledEmbedding):
         )
         accept(self, solution, count)
         loadings = np.linalg.pinv(square, rcond=1e-12, hermitian=True) @ seen
-        signs = self._publish(
-            sides.features,
-            (found.left.T / sides.x_scale).T,
-            sides.means,
-            solution.eigenvalues,
-            solution,
-        )
-        self._publish_labels(
-            sides.features,
-            sides.labels,
-            signs[:, None] * loadings * sides.y_scale,
-            sides.label_means,
-        )
+        weights = (found.left.T / sides.x_scale).T
+        signs = self._publish(rows, weights, solution.eigenvalues, solution)
+        self._publish_labels(rows, signs[:, None] * loadings * sides.y_scale)
         # One number per component, as in scikit-learn's estimators of two sides.
         self.n_iter_ = np.full(self.n_components_, self.n_iter_)
-        self.label_weights_ = ((found.right * signs).T / sides.y_scale).T.astype(
-            sides.features.dtype
-        )
+        label_weights = ((found.right * signs).T / sides.y_scale).T
+        self.label_weights_ = label_weights.astype(rows.features.dtype)
 
     def transform(self, X: Any, y: Any = None) -> Array:
         """Map rows to the features' side of the directions.
@@ -237,15 +216,14 @@ class PLSSVD(LabelledEmbedding):
         """
         return super().transform(X)
 
-    # --- partial_fit ------------------------------------------------------------------
-
     def _why_no_stream(self) -> str | None:
         return None
 
     def _fit_stream(self, stream: Stream) -> None:
-        self._learn(_of_stream(self, stream))
+        self._learn(_sides(self, stream_rows(self, stream)))
 
 
+@described
 class PLSDA(LabelledEmbedding):
     r"""PLS discriminant analysis: PLS regression on labels, with VIP scores.
 
@@ -267,8 +245,7 @@ class PLSDA(LabelledEmbedding):
     ----------
     n_components : int or None, default=None
         None takes as many components as the labels have directions.
-    center : bool, default=True
-        Whether to centre the columns; a sparse X stays sparse.
+    {center}
     standardize : bool, default=False
         Whether to divide the columns of X and of Y by their standard deviations, as
         ``scale=True`` does in scikit-learn. Usual for measurements in different units.
@@ -286,21 +263,12 @@ class PLSDA(LabelledEmbedding):
         Sum of squares of the labels that each component explains, in the order of the components;
         not necessarily decreasing.
     mean_ : array of shape (d,)
-    classes_ : array of shape (k,)
-        Names of the labels.
-    label_loadings_ : array of shape (m, k)
-        Regression of the labels on the components.
-    label_means_ : array of shape (k,)
+    {labels}
     n_components_ : int
         Number of components.
     n_iter_ : int
         1, because every component is computed directly.
-    n_features_in_, feature_names_in_ : int, array of shape (d,)
-        Number of features, and their names if X is a data frame.
-    solver_ : str
-        "nipals".
-    status_ : str
-        Convergence message.
+    {features, solver_}
 
     See Also
     --------
@@ -351,56 +319,29 @@ class PLSDA(LabelledEmbedding):
         self.center = center
         self.standardize = standardize
 
-    @all_or_nothing
-    @refuse_overflow
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn the embedding from features and labels.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-            The features.
-        y : vector of classes, or array or sparse matrix of shape (n, k)
-            Rows whose labels are all unknown (-1 or NaN) are left out.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
-        self._check_params()
-        self._learn(_read(self, X, y))
-        return self
+    fit = _fit
 
     def _learn(self, sides: _Sides) -> None:
-        rows, labels = sides.rows, sides.values  # X, Y
-        d, k = rows.shape[1], labels.shape[1]
+        rows = sides.rows
+        X, Y = rows.X, rows.Y
+        d, k = X.shape[1], Y.shape[1]
         refuse_too_large(
             "PLSDA",
             16.0 * d * k,
             f"X'Y with {d} features and {k} labels",
             "use PLSSVD, which does not form it, or keep fewer labels",
         )
-        many = isinstance(labels, Operator)
-        rank = dimensions_for(k, sides.n) if many else square_rank(labels.T @ labels)
-        count = _count(self, sides, rank, None if rank else 0)
-        found = pls_components(rows, labels, count)
+        rank = dimensions_for(k, rows.n) if isinstance(Y, Operator) else square_rank(Y.T @ Y)
+        count = _count(self, rows, rank, None if rank else 0)
+        found = pls_components(X, Y, count)
         solution = Solution(found.rotations, found.explained, "nipals")
         accept(self, solution, count)
-        signs = self._publish(
-            sides.features,
-            (found.rotations.T / sides.x_scale).T,
-            sides.means,
-            solution.eigenvalues,
-            solution,
-        )
-        loadings = (found.label_loadings * signs).T * sides.y_scale
-        self._publish_labels(sides.features, sides.labels, loadings, sides.label_means)
-        dtype = sides.features.dtype
+        weights = (found.rotations.T / sides.x_scale).T
+        signs = self._publish(rows, weights, solution.eigenvalues, solution)
+        self._publish_labels(rows, (found.label_loadings * signs).T * sides.y_scale)
+        dtype = rows.features.dtype
         self.weights_ = (found.weights * signs).astype(dtype)
         self.vip_ = _importance(found).astype(dtype)
-
-    # --- partial_fit ------------------------------------------------------------------
 
     # Components next to a feature in large units need all digits of the rows.
     _exact_stream: ClassVar[bool] = True
@@ -409,7 +350,7 @@ class PLSDA(LabelledEmbedding):
         return None
 
     def _fit_stream(self, stream: Stream) -> None:
-        self._learn(_of_stream(self, stream))
+        self._learn(_sides(self, stream_rows(self, stream)))
 
 
 def _importance(found: PLSComponents) -> Array:
@@ -418,41 +359,18 @@ def _importance(found: PLSComponents) -> Array:
     return np.asarray(np.sqrt(found.weights.shape[0] * (np.square(found.weights) @ share)))
 
 
-def _read(model: Any, X: Any, y: Any) -> _Sides:
-    """Read X and y, keep the labelled rows, and centre and scale both."""
-    features = model._read_features(X)
-    labels: Labels = model._read_labels(y, features.operator.shape[0], keep_sparse=True)
-    rows, labels = labelled_rows(type(model).__name__, features.operator, labels)
-    rows, means = centre(model, rows)
-    values, label_means = centred_labels(model, labels, rows.dtype)
-    read = _Sides(features, rows.shape[0], rows, means, labels, values, label_means)
-    return _standardized(read) if model.standardize else read
-
-
-def _of_stream(model: Any, stream: Stream) -> _Sides:
-    """Return what ``_read`` returns, with few rows that have the products of all."""
-    seen = stream.seen(type(model).__name__)
-    rows, values = rows_of(model, seen)
-    means, label_means = seen.x_mean * model.center, seen.b_mean * model.center
-    features = Features(None, stream.dtype)
-    read = _Sides(features, seen.n, rows, means, stream, values, label_means)
-    return _standardized(read) if model.standardize else read
-
-
-def _standardized(sides: _Sides) -> _Sides:
-    """Divide both sides by their standard deviations."""
-    values = sides.values
-    many = isinstance(values, Operator)
-    squares = values.column_squares() if many else np.square(values).sum(axis=0)
-    x_scale = _deviations(sides.rows.column_squares(), sides.means, sides.n)
-    y_scale = _deviations(squares, sides.label_means, sides.n)
-    return replace(
-        sides,
-        rows=Scaled(sides.rows, columns=1.0 / x_scale),
-        values=Scaled(values, columns=1.0 / y_scale) if many else values / y_scale,
-        x_scale=x_scale,
-        y_scale=y_scale,
-    )
+def _sides(model: Any, rows: TrainingRows) -> _Sides:
+    """Divide both sides by their standard deviations if the estimator standardizes."""
+    if not model.standardize:
+        return _Sides(rows)
+    Y = rows.Y
+    many = isinstance(Y, Operator)
+    squares = Y.column_squares() if many else np.square(Y).sum(axis=0)
+    x_scale = _deviations(rows.X.column_squares(), rows.means, rows.n)
+    y_scale = _deviations(squares, rows.label_means, rows.n)
+    values = Scaled(Y, columns=1.0 / y_scale) if many else Y / y_scale
+    scaled = replace(rows, X=Scaled(rows.X, columns=1.0 / x_scale), Y=values)
+    return _Sides(scaled, x_scale, y_scale)
 
 
 def _deviations(squares: Array, means: Array, rows: int) -> Array:
@@ -462,12 +380,12 @@ def _deviations(squares: Array, means: Array, rows: int) -> Array:
     return np.where(deviations > rounding, deviations, 1.0)
 
 
-def _count(model: Any, sides: _Sides, wanted: int, most: int | None = None) -> int:
+def _count(model: Any, rows: TrainingRows, wanted: int, most: int | None = None) -> int:
     """Return the number of components; ``most`` is what the labels allow, None for any number."""
-    rows, columns = sides.n, sides.rows.shape[1]
+    n, columns = rows.n, rows.X.shape[1]
     limits = [(columns, f"X has {columns} feature(s)")]
     if most is not None:
         limits.append((most, f"y has {most} label(s)" if most else "the labels do not vary"))
-    limits.append((rows - model.center, f"X has {rows} labelled sample(s)"))
+    limits.append((n - model.center, f"X has {n} labelled sample(s)"))
     least, reason = min(limits, key=lambda pair: pair[0])
     return int(model._count(least, reason, default=wanted))

@@ -1,0 +1,762 @@
+"""Methods that are defined by a label factor H: OPLS, CCA, LDA and HSL.
+
+They solve ``X'HH'X w = lambda (X'X + alpha I) w``, with H made of the labels, by one fit.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeVar, cast
+
+import numpy as np
+from sklearn.base import clone
+
+from .._params import Constraint, OneOf, Real
+from .._typing import Array
+from ..errors import InvalidInput, InvalidParameter, Mismatch
+from ..labels import (
+    Factor,
+    Labels,
+    cca_factor,
+    hsl_factor,
+    inverse_power,
+    lda_factor,
+    opls_factor,
+)
+from ..labels.factor import block_rank, orthonormal_columns, orthonormal_map
+from ..labels.label_factor import HypergraphLaplacian, refuse_several, whitening
+from ..labels.reading import Kind
+from ..operators import Operator, Product, VStack
+from ..operators.array_backend import column_norms, host, inner, like, on_host, sum_of_squares
+from ..operators.label_columns import seen_by
+from ..operators.memory import refuse_too_large
+from ..operators.row_graph import incidence
+from ..solvers import L1, L2, AlphaCurve, LeastSquares, Problem, Solution, Solver, SolverChoice
+from ..solvers import choose_solver as choose_for_problem
+from ..solvers.rank_choice import choose_rank, degrees_of_freedom
+from ._options import (
+    METHOD_OPTIONS,
+    choose_penalty,
+    described,
+    dimensions_for,
+    solve,
+    stream_penalty,
+)
+from ._streams import Stream, why_no_stream
+from .base import (
+    LabelledEmbedding,
+    TrainingRows,
+    all_or_nothing,
+    placed_by_labels,
+    refuse_overflow,
+    stream_rows,
+    training_rows,
+    transform_with_labels,
+)
+
+__all__ = ["CCA", "HSL", "LDA", "OPLS", "choose_solver", "fit_by_factor"]
+
+M = TypeVar("M")
+
+# An eigenvalue below this fraction of |H|^2 may consist of rounding only.
+_FAINT = 1e-16
+
+
+# --- the fit ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class FactorFit:
+    """What a fit has read and chosen: its rows, H, alpha and the problem."""
+
+    rows: TrainingRows
+    H: Any
+    rank: int
+    alpha: float
+    curve: AlphaCurve | None
+    problem: Problem
+
+
+@all_or_nothing
+@refuse_overflow
+def fit_by_factor(self: M, X: Any, y: Any, *, graph: Any = None, mu: float = 0.0) -> M:
+    """Learn the embedding from features and labels.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+        The features.
+    y : vector of classes, or array or sparse matrix of shape (n, k)
+        Rows whose labels are all unknown (-1 or NaN) are used only for the graph.
+    graph : array or sparse matrix of shape (n, n) or None, default=None
+        Weights between rows, labelled or not. ``mu X'LX`` with its Laplacian L is added to
+        the metric, which moves rows that share an edge closer together.
+    mu : float, default=0.0
+        Weight of the graph; 0 is the plain method.
+
+    Returns
+    -------
+    self
+        The fitted estimator.
+
+    See Also
+    --------
+    labelspan.estimators.LabelledEmbedding : The base class of a method with this fit.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_linnerud
+    >>> from labelspan import OPLS
+    >>> X, Y = load_linnerud(return_X_y=True)
+    >>> OPLS(alpha=0.0).fit(X, Y).eigenvalues_.astype(int)
+    array([3271,   11,    1])
+    """
+    _finish(self, state_factor(self, X, y, graph=graph, mu=mu))
+    return self
+
+
+def _fit_stream(model: Any, stream: Stream) -> None:
+    """Fit a method by its factor, to what a stream has seen."""
+    seen = stream_rows(model, stream)
+    H = model._stream_factor(seen.Y, seen.n * stream.seen(type(model).__name__).b_mean)
+    k = stream.names.size
+    rows = replace(seen, Y=seen.Y[:, -k:], label_means=seen.label_means[-k:])
+    rank = block_rank(H)
+    count = _count(model, (rows.n, rows.X.shape[1]), rank)
+    alpha, curve = stream_penalty(model, rows.X, rows.Y, rows.n)
+    problem = Problem(rows.X, Factor(labels=H), count, L2(alpha))
+    _finish(model, FactorFit(rows, H, rank, alpha, curve, problem))
+
+
+def state_factor(model: Any, X: Any, y: Any, *, graph: Any = None, mu: float = 0.0) -> FactorFit:
+    """Read the labelled rows, make H, and choose alpha."""
+    model._check_params()
+    _check_penalty(model)
+    plain = graph is None and model.penalty == "l2" and model.solver == "auto"
+    on_device = plain and model._factor_is_labels
+    rows = training_rows(model, X, y, keep_sparse=plain, on_device=on_device)
+    raw, labels = rows.features.operator, rows.labels
+    edges = _graph_rows(type(model).__name__, raw, graph, mu)
+    H = rows.Y if model._factor_is_labels else model.label_factor(labels)
+    rank = H.shape[1] if labels.many else block_rank(H)
+    count = _count(model, rows.X.shape, rank)
+    if labels.many and not isinstance(model.n_components, numbers.Integral):
+        count = min(count, dimensions_for(rank, rows.n))
+    alpha, curve = choose_penalty(model, rows.X, labels if labels.many else rows.Y, raw)
+    penalty = L1(alpha) if model.penalty == "l1" else L2(alpha)
+    problem = Problem(rows.X, Factor(labels=H), count, penalty)
+    if edges is not None:
+        # Rows with H = 0: X'X becomes X'X + mu X'LX.
+        factor = Factor(labels=np.concatenate([H, np.zeros((edges.shape[0], H.shape[1]))]))
+        problem = replace(problem, X=VStack([rows.X, edges]), factor=factor)
+    return FactorFit(rows, H, rank, alpha, curve, problem)
+
+
+def _finish(model: Any, stated: FactorFit) -> None:
+    """Solve, and set the fitted attributes."""
+    rows, H = stated.rows, stated.H
+    solution = solve(model, stated.problem)  # W, lambda
+    if not isinstance(H, Operator):
+        _refuse_rounding(model, solution, rows.X, H)
+        solution = _with_rank(model, solution, stated)
+    lengths = np.ones(solution.eigenvalues.size)
+    if model.scale:
+        lengths = np.sqrt(np.where(solution.eigenvalues > 0, solution.eigenvalues, 1.0))
+    weights = solution.weights * like(lengths, solution.weights)
+    signs = model._publish(rows, weights, solution.eigenvalues, solution)
+    model.alpha_, model.alpha_curve_ = stated.alpha, stated.curve
+    images = _images(solution, rows.X, H, rows.Y)
+    model._publish_labels(rows, np.asarray((signs / lengths)[:, None] * images))
+    model._publish_pairs(rows, signs[:, None] * images)
+
+
+def _images(solution: Solution, X: Operator, H: Any, labels: Any) -> Array:
+    """Return the regression of labels on the space, from ``W'X'Y``."""
+    images = solution.images if labels is H else None
+    if images is None:
+        W = solution.weights
+        if not isinstance(labels, Operator):
+            images = inner(W, X.cross(labels))
+        elif labels.one_pass:
+            images = np.ascontiguousarray(host(X.joint_products(W, labels)[1]).T)
+        else:
+            images = seen_by(X.matmat(X.place(W)), labels)
+    if solution.metric is None:
+        return images
+    return np.asarray(np.linalg.pinv(solution.metric, rcond=1e-12, hermitian=True) @ images)
+
+
+def _with_rank(model: Any, solution: Solution, stated: FactorFit) -> Solution:
+    """Keep the leading directions with the smallest estimated error where n_components="auto"."""
+    if model.n_components != "auto":
+        return solution
+    if solution.metric is not None:
+        raise Mismatch(
+            f"{type(model).__name__}: n_components='auto' chooses from eigenvalues, which "
+            f"solver={solution.solver!r} does not have; use solver='auto' and penalty='l2', or "
+            "give a number."
+        )
+    rank = choose_rank(
+        solution.eigenvalues,
+        total=sum_of_squares(stated.H),
+        rows=stated.rows.n - model.center,
+        labels=stated.rank,
+        freedom=degrees_of_freedom(stated.rows.X, stated.alpha),
+        kept=1.0 - stated.alpha * np.square(column_norms(solution.weights)),
+    ).rank
+    weights, values = solution.weights[:, :rank], solution.eigenvalues[:rank]
+    return replace(solution, weights=weights, eigenvalues=values, images=None)
+
+
+def _count(model: Any, shape: tuple[int, int], rank: int) -> int:
+    rows, columns = shape
+    limits = [
+        (rank, f"the labels span {rank} directions" + (" once centred" if model.center else "")),
+        (rows - model.center, f"X has {rows} labelled sample(s)"),
+    ]
+    # Penalised least squares has a direction for each target, however few the features.
+    targets = model.solver == "least-squares" or isinstance(model.solver, LeastSquares)
+    if model.penalty != "l1" and not (targets and model.alpha != 0):
+        limits.insert(1, (columns, f"X has {columns} feature(s)"))
+    most, reason = min(limits, key=lambda pair: pair[0])
+    return int(model._count(most, reason, default=most))
+
+
+def _check_penalty(model: Any) -> None:
+    """Raise an error for a penalty that does not go with alpha."""
+    owner = type(model).__name__
+    if model.penalty == "l1" and model.alpha == "auto":
+        raise InvalidParameter(
+            f"{owner}: penalty='l1' needs a number for alpha, but alpha='auto' was given, "
+            "which chooses the 2-norm penalty."
+        )
+    if model.penalty == "l1" and model.alpha == 0:
+        raise InvalidParameter(f"{owner}: penalty='l1' needs alpha above 0, but alpha=0 was given.")
+
+
+def _refuse_rounding(model: Any, solution: Solution, X: Operator, H: Array) -> None:
+    """Raise where X'H consists only of the rounding of its sums."""
+    square = sum_of_squares(H)
+    if solution.eigenvalues[0] > _FAINT * square:
+        return
+    least = (64 * np.finfo(np.float64).eps) ** 2 * X.sum_of_squares() * square
+    if sum_of_squares(X.cross(H)) <= least:
+        raise InvalidInput(
+            f"{type(model).__name__}: X does not explain y, because every eigenvalue is zero "
+            "up to rounding; check that X varies with y."
+        )
+
+
+def _refuse_least_squares(model: Any) -> None:
+    """Raise where the directions are not those of the eigenproblem."""
+    if model.solver_ == "least-squares":
+        raise Mismatch(
+            f"{type(model).__name__}: transform with labels= needs the directions of the "
+            "eigenproblem, and solver='least-squares' has others; use solver='auto' and "
+            "penalty='l2', or leave labels out."
+        )
+
+
+def _graph_rows(owner: str, X: Operator, graph: Any, mu: float) -> Operator | None:
+    """Return ``sqrt(mu) E X`` for the edges E of the graph; None where there is nothing to add."""
+    if not Real(0.0).accepts(mu):
+        raise InvalidParameter(f"{owner}: mu must be a number of at least 0, but {mu!r} was given.")
+    if graph is None:
+        if mu > 0:
+            raise InvalidParameter(f"{owner}: mu={mu} needs a graph; give graph= as well.")
+        return None
+    edges = incidence(graph, X.shape[0], mu, X.dtype)
+    return Product(edges, X) if mu > 0 else None
+
+
+def choose_solver(estimator: Any, X: Any = None, y: Any = None) -> SolverChoice:
+    r"""Tell which solver ``solver="auto"`` runs for an estimator and data, and why.
+
+    The choice depends only on the method, the penalty and the shape, never on the machine. The
+    estimator is not changed, and the eigenproblem
+
+    .. math:: X^\top S X w = \lambda (X^\top X + \alpha I) w
+
+    is stated but not solved; where ``alpha`` is chosen from the data, that is done.
+
+    Parameters
+    ----------
+    estimator : estimator or Problem
+        For example ``MLSI(100)``; fitted or not. A :class:`labelspan.solvers.Problem` is taken as
+        it is, without ``X`` and ``y``.
+    X : array, sparse matrix or operator of shape (n, d), default=None
+        The features.
+    y : array or sparse matrix of shape (n,) or (n, k), default=None
+        The labels; None for estimators that take none.
+
+    Returns
+    -------
+    SolverChoice
+        The name of the solver, ``solver``, and the ``reason``.
+
+    See Also
+    --------
+    labelspan.solvers.choose_solver : The same for a problem.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan import CCA, MLSI, choose_solver
+    >>> X = np.random.default_rng(0).standard_normal((300, 20))
+    >>> Y = X[:, :3] > 0
+    >>> choose_solver(MLSI(5), X, Y)
+    SolverChoice(solver='exact', reason='the smaller side, 20, is short: one decomposition')
+    >>> choose_solver(CCA(), X, Y).solver
+    'exact'
+    """
+    if isinstance(estimator, Problem):
+        return choose_for_problem(estimator)
+    if "solver" not in getattr(estimator, "get_params", dict)():
+        name = type(estimator).__name__
+        raise Mismatch(f"{name} has no parameter solver; it is solved in one way only.")
+    asked = clone(estimator).set_params(solver="auto")
+    stated = asked._state(X, y) if hasattr(asked, "_state") else state_factor(asked, X, y)
+    return choose_for_problem(stated.problem)
+
+
+# --- the methods --------------------------------------------------------------------------
+
+
+@described
+class OPLS(LabelledEmbedding):
+    r"""Orthonormalised partial least squares (sun2009, Eq. 4).
+
+    Solves ``X'Y Y'X w = lambda (X'X + alpha I) w`` for centred X and Y: the directions
+    from which least squares predicts the labels best. Labels count by their variance, so frequent
+    labels, or targets with a large variance, have more weight than in :class:`CCA`.
+
+    Special cases: with all components, :meth:`label_scores` is the prediction of ridge
+    regression with the same ``alpha``. With ``alpha=0`` it is reduced-rank regression.
+
+    Parameters
+    ----------
+    n_components : int, "auto" or None, default=None
+        None keeps every direction of the labels: k, or k - 1 for classes. With sparse
+        labels of more than 33 million entries it keeps a third of the labels, at least 100 and
+        at most 500.
+        {rank}
+    {alpha, penalty}
+    scale : {"eigenvalue"} or None, default="eigenvalue"
+        {scale}
+    {center, solver}
+
+    Attributes
+    ----------
+    {space, labels, alpha_, counts, features, solver_}
+
+    See Also
+    --------
+    CCA : Every label counts equally.
+    MLSI : Keeps the features as well.
+    PLSSVD : Covariance instead of prediction.
+
+    Notes
+    -----
+    .. math:: X^\top Y Y^\top X w = \lambda (X^\top X + \alpha I) w
+
+    References
+    ----------
+    {reduced rank}
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_linnerud
+    >>> from labelspan import OPLS
+    >>> X, Y = load_linnerud(return_X_y=True)
+    >>> OPLS(2).fit_transform(X, Y).shape
+    (20, 2)
+    """
+
+    _factor_is_labels: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        n_components: int | str | None = None,
+        *,
+        alpha: float | str = "auto",
+        penalty: str = "l2",
+        scale: str | None = "eigenvalue",
+        center: bool = True,
+        solver: str | Solver = "auto",
+        tol: float | None = None,
+        max_iter: int | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.alpha = alpha
+        self.penalty = penalty
+        self.scale = scale
+        self.center = center
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    fit = fit_by_factor
+    _fit_stream = _fit_stream
+    _why_no_stream = why_no_stream
+
+    def label_factor(self, labels: Labels) -> Any:
+        """Return H, which is Y, for labels of labelled rows."""
+        return opls_factor(labels, center=self.center)
+
+    def _stream_factor(self, block: Array, sums: Array) -> Array:
+        return block
+
+    transform = transform_with_labels
+
+    def _label_moves(self) -> Array:
+        _refuse_least_squares(self)
+        # The eigenvectors U of H'X G: rows of H lie at H U where fitted rows lie at X G U.
+        directions = on_host(self.label_loadings_).T
+        return directions if self.scale else directions / self.eigenvalues_
+
+
+@described
+class CCA(LabelledEmbedding):
+    r"""Canonical correlation analysis of features and labels (sun2009, Eq. 3).
+
+    Solves ``X'Y (Y'Y)^+ Y'X w = lambda (X'X + alpha I) w`` for centred X and Y. Each
+    component is the combination of features most correlated with some combination of
+    labels; the correlations are the square roots of the eigenvalues. Labels count equally, whatever
+    their frequency.
+
+    Special cases: on classes it is :class:`LDA`. Labels may repeat or depend on each
+    other: their common directions are counted once.
+
+    With more features than rows and ``alpha=0`` every correlation is 1, which is not
+    informative; use ``alpha`` above 0 there, as the default does.
+
+    Parameters
+    ----------
+    n_components : int, "auto" or None, default=None
+        None keeps every direction: the rank of the centred labels.
+        {rank}
+    {alpha, penalty}
+    scale : {"eigenvalue"} or None, default=None
+        {scale}
+    {center, solver}
+
+    Attributes
+    ----------
+    correlations_ : array of shape (m,)
+        The canonical correlations, with ``alpha=0``.
+    label_weights_ : array of shape (k, m)
+        Directions of the labels, one for each component; see :meth:`transform_labels`.
+    {space, labels, alpha_}
+    n_components_ : int
+        Number of components.
+    n_iter_ : array of shape (m,)
+        Number of iterations per component; 1 for a direct solver.
+    {features, solver_}
+
+    See Also
+    --------
+    OPLS : Labels count by their variance.
+    LDA : The case of one class per row.
+    sklearn.cross_decomposition.CCA : By deflation, for dense data.
+
+    Notes
+    -----
+    .. math:: X^\top Y (Y^\top Y)^{+} Y^\top X w = \lambda (X^\top X + \alpha I) w
+
+    The eigenvalues are the squared canonical correlations where :math:`\alpha = 0`.
+
+    References
+    ----------
+    {reduced rank}
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_linnerud
+    >>> from labelspan import CCA
+    >>> X, Y = load_linnerud(return_X_y=True)
+    >>> CCA(alpha=0.0).fit(X, Y).correlations_.round(3)
+    array([0.796, 0.201, 0.073])
+    """
+
+    correlations_: Array
+    label_weights_: Array
+
+    # Targets that nearly repeat each other need all digits of the rows.
+    _exact_stream: ClassVar[bool] = True
+
+    fit = fit_by_factor
+    _fit_stream = _fit_stream
+    _why_no_stream = why_no_stream
+
+    def label_factor(self, labels: Labels) -> Any:
+        """Return H, an orthonormal basis of the labels of labelled rows."""
+        if labels.many:
+            k = labels.values.shape[1]
+            refuse_too_large(
+                "CCA",
+                40.0 * k**2,
+                f"whitening {k} labels",
+                "use OPLS, which does not whiten them, or keep fewer labels",
+            )
+        return cca_factor(labels, center=self.center)  # Y (Y'Y)^-1/2
+
+    def _stream_factor(self, block: Array, sums: Array) -> Array:
+        basis = orthonormal_columns(block)
+        return basis if basis.shape[1] else np.zeros((block.shape[0], 1))
+
+    def _publish_pairs(self, rows: TrainingRows, images: Array) -> None:
+        # One number per component, as in scikit-learn's CCA.
+        self.n_iter_ = np.full(self.n_components_, self.n_iter_)
+        self.correlations_ = np.sqrt(np.clip(self.eigenvalues_, 0.0, None))
+        # H H' projects on the columns of Y, so the label side of a pair is the regression of
+        # the feature side on the labels, at unit length.
+        Y = rows.Y
+        root = whitening(Y.gram(), 1e-13) if isinstance(Y, Operator) else orthonormal_map(Y)
+        scale = np.where(self.correlations_ > 0, self.correlations_, 1.0)
+        self.label_weights_ = (root @ (root.T @ images.T) / scale).astype(rows.features.dtype)
+
+    def transform(self, X: Any, y: Any = None, labels: Any = None) -> Array:
+        """Map rows to the feature side of the pairs.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            The features.
+        y : ignored
+            Accepted for compatibility with scikit-learn's CCA, which takes both sides
+            at once; the label side is :meth:`transform_labels`.
+        labels : labels of the form that was given to ``fit``, or None, default=None
+            Known labels of the rows, for the items of a collection; -1 or NaN marks unknown
+            entries, which add nothing. The place is then that of the fitted labels and the known
+            ones together. Not for ``penalty="l1"`` and ``solver="least-squares"``.
+
+        Returns
+        -------
+        Z : array of shape (n, m)
+            ``(X - mean_) @ components_.T``, and with labels
+            ``+ transform_labels(labels) / correlations_``, without the division where
+            ``scale="eigenvalue"``.
+        """
+        return transform_with_labels(self, X, labels)
+
+    def _label_moves(self) -> Array:
+        _refuse_least_squares(self)
+        directions = on_host(self.label_weights_)
+        if self.scale:
+            return directions
+        return directions / np.where(self.correlations_ > 0, self.correlations_, 1.0)
+
+    def transform_labels(self, y: Any) -> Array:
+        """Map labels to the label side of the pairs.
+
+        Parameters
+        ----------
+        y : labels of the kind that was given to :meth:`fit`
+            Unknown entries count as the label's mean.
+
+        Returns
+        -------
+        Z : array of shape (n, m)
+            Its columns correlate with those of :meth:`transform` by ``correlations_``.
+        """
+        fitted = self._fitted()
+        rows = y.shape[0] if len(getattr(y, "shape", ())) else len(y)
+        places = np.zeros((rows, fitted.n_components_), fitted.label_weights_.dtype)
+        return placed_by_labels(fitted, places, y, fitted.label_weights_)
+
+
+@described
+class LDA(LabelledEmbedding):
+    r"""Linear discriminant analysis for dense and sparse data (sun2009, section 2.2).
+
+    Solves ``S_b w = lambda (S_t + alpha I) w`` with the scatter between classes and the
+    total scatter: one-hot labels, each column divided by the square root of its class
+    size. An eigenvalue of 1 means a direction without scatter within classes.
+
+    Special cases: it equals :class:`CCA` on classes. Its space is that of scikit-learn's
+    ``LinearDiscriminantAnalysis``, which does not support sparse data.
+
+    A row has one label or none. For multi-label data use :class:`CCA`, :class:`OPLS` or
+    :class:`HSL`.
+
+    Parameters
+    ----------
+    n_components : int, "auto" or None, default=None
+        None keeps every direction: one less than there are classes.
+        {rank}
+    {alpha, penalty}
+    scale : {"eigenvalue"} or None, default=None
+        {scale}
+    {center, solver}
+
+    Attributes
+    ----------
+    {space, labels, alpha_, counts, features, solver_}
+
+    See Also
+    --------
+    CCA : The same for multi-label data.
+    DLE : With a graph over the rows.
+    sklearn.discriminant_analysis.LinearDiscriminantAnalysis : A classifier, for dense data.
+
+    Notes
+    -----
+    .. math:: S_b w = \lambda (S_t + \alpha I) w
+
+    with the scatter between classes and the total scatter.
+
+    References
+    ----------
+    {reduced rank}
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from labelspan import LDA
+    >>> X, y = load_iris(return_X_y=True)
+    >>> LDA().fit_transform(X, y).shape
+    (150, 2)
+    """
+
+    _takes: ClassVar[tuple[Kind, ...]] = ("classes", "indicator")
+
+    fit = fit_by_factor
+    _fit_stream = _fit_stream
+    _why_no_stream = why_no_stream
+
+    def label_factor(self, labels: Labels) -> Any:
+        """Return H, the labels of labelled rows over the square roots of their sizes."""
+        # Of labels in files, the rows are checked when they are first read.
+        single = labels if isinstance(labels.values, Operator) else _single_labels(labels)
+        return lda_factor(single, center=self.center)  # Y D^-1/2
+
+    def _stream_block(self, labels: Labels) -> Array:
+        return _single_labels(labels).values
+
+    def _stream_factor(self, block: Array, sums: Array) -> Array:
+        return block * inverse_power(sums, 0.5)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = False
+        return tags
+
+
+def _single_labels(labels: Labels) -> Labels:
+    if labels.kind != "classes":
+        refuse_several(labels.values)
+    return labels
+
+
+@described
+class HSL(LabelledEmbedding):
+    r"""Hypergraph spectral learning: labels as hyperedges (sun2009, Eq. 5).
+
+    Solves ``X'S X w = lambda (X'X + alpha I) w`` with ``S = I - L``, L a normalised
+    Laplacian of the hypergraph whose vertices are the rows and whose hyperedges are the
+    labels. Rows that share labels move closer together, more so where a row has few labels
+    and a label few rows. X and H are centred.
+
+    With D_e the labels' sizes and D_v the rows' degrees, ``S = H H'`` and
+
+    - ``"clique"``: ``H = diag(Y D_e 1)^-1/2 Y``;
+    - ``"star"``: ``H = diag(P 1)^-1/2 P diag(1'P)^-1/2`` with ``P = Y D_e^-1``;
+    - ``"zhou"``: ``H = D_v^-1/2 Y D_e^-1/2``.
+
+    Special cases: on classes, star and Zhou's Laplacian give :class:`LDA`.
+
+    Parameters
+    ----------
+    n_components : int, "auto" or None, default=None
+        None keeps every direction of the factor.
+        {rank}
+    laplacian : {"clique", "star", "zhou"}, default="clique"
+        Laplacian of the hypergraph.
+    {alpha, penalty}
+    scale : {"eigenvalue"} or None, default="eigenvalue"
+        {scale}
+    {solver}
+
+    Attributes
+    ----------
+    {space, labels, alpha_, counts, features, solver_}
+
+    See Also
+    --------
+    CCA : Directions that correlate with the labels.
+    LDA : The case of one class per row.
+
+    Notes
+    -----
+    .. math:: X^\top S X w = \lambda (X^\top X + \alpha I) w, \qquad S = I - L ,
+
+    with L a normalised Laplacian of the hypergraph of the labels.
+
+    References
+    ----------
+    {reduced rank}
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from labelspan import HSL
+    >>> X, Y = make_multilabel_classification(100, n_features=10, random_state=0)
+    >>> HSL(3, laplacian="star", alpha=1.0).fit_transform(X, Y).shape
+    (100, 3)
+    """
+
+    _takes: ClassVar[tuple[Kind, ...]] = ("classes", "indicator")
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **METHOD_OPTIONS,
+        "laplacian": OneOf(("clique", "star", "zhou")),
+    }
+
+    def __init__(
+        self,
+        n_components: int | str | None = None,
+        *,
+        laplacian: str = "clique",
+        alpha: float | str = "auto",
+        penalty: str = "l2",
+        scale: str | None = "eigenvalue",
+        solver: str | Solver = "auto",
+        tol: float | None = None,
+        max_iter: int | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.alpha = alpha
+        self.penalty = penalty
+        self.scale = scale
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.laplacian = laplacian
+
+    fit = fit_by_factor
+    _fit_stream = _fit_stream
+
+    def label_factor(self, labels: Labels) -> Any:
+        """Return H with ``H H' = I - L``, for the Laplacian L of the labels of labelled rows."""
+        return hsl_factor(labels, laplacian=cast(HypergraphLaplacian, self.laplacian))
+
+    def _why_no_stream(self) -> str | None:
+        if self.laplacian != "zhou":
+            return (
+                f"HSL: partial_fit cannot take laplacian={self.laplacian!r}, which weights rows by "
+                "label sizes that are known only at the end; use laplacian='zhou', or fit."
+            )
+        return why_no_stream(self)
+
+    def _stream_block(self, labels: Labels) -> Array:
+        degree = inverse_power(labels.values.sum(axis=1), 0.5)
+        return np.concatenate([degree[:, None] * labels.values, labels.values], axis=1)
+
+    def _stream_factor(self, block: Array, sums: Array) -> Array:
+        count = sums.size // 2
+        return block[:, :count] * inverse_power(sums[count:], 0.5)
