@@ -24,7 +24,7 @@ from ..estimators.base import (
 )
 from ..labels import Labels, read_labels
 from ..operators import Operator, as_operator
-from ..operators.label_columns import sparse_table
+from ..operators.convert import sparse_table
 from ..solvers.alpha import choose_alpha
 from ..solvers.problem import DIRECT_LIMIT
 from ..solvers.unknown import complete_labels

@@ -29,9 +29,8 @@ from ..operators.array_backend import (
     on_host,
     scaled_transpose,
 )
-from ..operators.convert import operator_or_none, project
-from ..operators.label_columns import canonical_csr, sparse_table
-from ..operators.row_data import canonical
+from ..operators.convert import canonical_csr, operator_or_none, project, sparse_table
+from ..operators.sparse import canonical
 from ..solvers import AlphaCurve, Solution, Solver
 from ._options import METHOD_OPTIONS, described
 from ._streams import (

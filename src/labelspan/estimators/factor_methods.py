@@ -30,8 +30,8 @@ from ..labels.label_factor import HypergraphLaplacian, refuse_several, whitening
 from ..labels.reading import Kind
 from ..operators import Operator, Product, VStack
 from ..operators.array_backend import column_norms, host, inner, like, on_host, sum_of_squares
-from ..operators.label_columns import seen_by
 from ..operators.memory import refuse_too_large
+from ..operators.operator import seen_by
 from ..operators.row_graph import incidence
 from ..solvers import L1, L2, AlphaCurve, LeastSquares, Problem, Solution, Solver, SolverChoice
 from ..solvers import choose_solver as choose_for_problem

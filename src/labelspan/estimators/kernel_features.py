@@ -17,7 +17,8 @@ from .._params import Constraint, Either, Integer, Null, OneOf, Real, check_para
 from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter, LabelspanWarning, warn_caller
 from ..operators import as_operator
-from ..operators.row_data import canonical, translated
+from ..operators.row_data import translated
+from ..operators.sparse import canonical
 from ._options import SHARED
 from .base import all_or_nothing, refuse_large_squares, refuse_overflow
 

@@ -13,8 +13,8 @@ from .._typing import Array
 from ..labels.factor import square_rank
 from ..operators import Operator, Scaled
 from ..operators.array_backend import host
-from ..operators.label_columns import seen_by
 from ..operators.memory import refuse_too_large
+from ..operators.operator import seen_by
 from ..solvers import Solution
 from ..solvers.pls_components import (
     PLSComponents,

@@ -17,7 +17,7 @@ from .._typing import Array
 from ..errors import InvalidLabels, InvalidParameter
 from ..operators import Operator, Product, RowFiles, as_operator
 from ..operators.array_backend import centered_columns, column_sums, host
-from ..operators.label_columns import scaled_block
+from ..operators.convert import scaled_block
 from .factor import RANK_TOLERANCE, orthonormal_columns
 from .reading import Labels
 

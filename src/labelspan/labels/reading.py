@@ -34,8 +34,7 @@ from ..operators.array_backend import (
     tensor_or_none,
     torch_module,
 )
-from ..operators.convert import column_names, dense_block
-from ..operators.label_columns import canonical_csr, is_sparse, sparse_table
+from ..operators.convert import canonical_csr, column_names, dense_block, is_sparse, sparse_table
 from ..operators.memory import refuse_too_large
 from ..operators.threads import map_threads, row_parts
 

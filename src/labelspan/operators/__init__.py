@@ -3,8 +3,7 @@
 from .compose import Product, Scaled, Sum, VStack
 from .convert import as_operator
 from .dense import Dense
-from .dottest import dottest
-from .operator import Centered, Operator
+from .operator import Centered, Operator, dottest
 from .row_blocks import MemoryBlocks, RowBlocks
 from .row_files import RowFiles, RowWriter
 from .sparse import Sparse

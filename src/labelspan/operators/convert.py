@@ -12,15 +12,19 @@ from .._typing import Array
 from ..errors import InvalidInput
 from .array_backend import is_tensor, on_host
 from .operator import Operator
-from .row_data import host_operator
+from .sparse import canonical, host_operator
 
 __all__ = [
     "as_operator",
+    "canonical_csr",
     "check_device",
     "column_names",
     "dense_block",
+    "is_sparse",
     "operator_or_none",
     "project",
+    "scaled_block",
+    "sparse_table",
 ]
 
 # Multiplications up to which a projection is one product, without threads and blocks of rows.
@@ -163,3 +167,29 @@ def column_names(values: Any) -> Array | None:
     """
     columns = getattr(values, "columns", None)
     return None if columns is None else np.asarray(columns)
+
+
+def is_sparse(values: Any) -> bool:
+    """Return whether values are a sparse matrix or array of scipy."""
+    return bool(sparse.issparse(values))
+
+
+def sparse_table(values: Any) -> bool:
+    """Return whether values are sparse numbers with rows and columns."""
+    return is_sparse(values) and values.ndim == 2 and values.dtype.kind in "fiub"
+
+
+def canonical_csr(values: Any, dtype: Any = np.float64) -> Any:
+    """Return sparse values as a CSR array with one entry per place; the argument stays as it is."""
+    return canonical(sparse.csr_array(values).astype(dtype))
+
+
+def scaled_block(block: Any, rows: Array | None = None, columns: Array | None = None) -> Any:
+    """Return ``diag(rows) block diag(columns)``, sparse where the block is."""
+    if is_sparse(block):
+        if rows is not None:
+            block = sparse.diags_array(rows) @ block
+        return block if columns is None else sparse.csr_array(block @ sparse.diags_array(columns))
+    if rows is not None:
+        block = rows[:, None] * block
+    return block if columns is None else block * columns

@@ -22,6 +22,8 @@ from .array_backend import (
     concatenate,
     contiguous,
     host,
+    inner,
+    like,
     on_host,
     placed,
     random_block,
@@ -30,7 +32,19 @@ from .array_backend import (
     sum_of_squares,
 )
 
-__all__ = ["Centered", "Composite", "Operator", "checked_offset", "digits_to_lose"]
+__all__ = [
+    "Centered",
+    "Composite",
+    "Operator",
+    "checked_offset",
+    "digits_to_lose",
+    "dottest",
+    "image_of",
+    "label_blocks",
+    "label_cross",
+    "label_square",
+    "seen_by",
+]
 
 # The most columns that ``column_blocks`` makes dense at a time, and the most numbers: 64 MiB.
 _COLUMNS, _ENTRIES = 256, 1 << 23
@@ -460,3 +474,85 @@ def digits_to_lose(dtype: Any) -> float:
     digits of float64, or of the 7 of float32.
     """
     return 1e3 if np.dtype(dtype) == np.float64 else 1e1
+
+
+# --- products with labels, which are a dense block or, where they are many, an operator --------
+
+
+def image_of(labels: Any, small: Array) -> Array:
+    """Return ``L @ small``, a block with one row per row of the labels."""
+    if isinstance(labels, Operator):
+        return labels.matmat(small)
+    found: Array = labels @ like(small, labels)
+    return found
+
+
+def seen_by(block: Any, labels: Any) -> Array:
+    """Return ``block.T @ L`` on the host in float64."""
+    if isinstance(labels, Operator):
+        return np.ascontiguousarray(host(labels.rmatmat(block)).T)
+    return inner(block, labels)
+
+
+def label_square(labels: Any) -> float:
+    """Return the squared Frobenius norm."""
+    return labels.sum_of_squares() if isinstance(labels, Operator) else sum_of_squares(labels)
+
+
+def label_blocks(labels: Any) -> Iterator[tuple[slice, Array]]:
+    """Yield the columns of the labels as dense blocks, one where they are dense already."""
+    if not isinstance(labels, Operator):
+        yield slice(0, labels.shape[1]), labels
+        return
+    yield from labels.column_blocks()
+
+
+def label_cross(X: Operator, labels: Any) -> Array:
+    """Return ``X.T @ L`` in float64; only where it has a moderate number of entries."""
+    if not isinstance(labels, Operator):
+        return X.cross(labels)
+    out = np.empty((X.shape[1], labels.shape[1]))
+    for part, block in label_blocks(labels):
+        out[:, part] = X.cross(block)
+    return out
+
+
+def dottest(operator: Operator, *, width: int = 3, seed: int = 0) -> float:
+    """Compute the relative gap between ``<X v, u>`` and ``<v, X' u>`` for random blocks.
+
+    It is zero up to rounding for a correct operator. Use it to test an operator of your own.
+
+    Parameters
+    ----------
+    operator : Operator
+        The operator to test.
+    width : int, default=3
+        Number of columns of the blocks.
+    seed : int, default=0
+        Seed of the random blocks.
+
+    Returns
+    -------
+    gap : float
+        Relative to the product of the norms.
+
+    See Also
+    --------
+    labelspan.checks.check_operator : Check all methods of an operator.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.operators import as_operator, dottest
+    >>> dottest(as_operator(np.eye(4))) < 1e-12
+    True
+    """
+    rng = np.random.default_rng(seed)
+    rows, columns = operator.shape
+    right = rng.standard_normal((columns, width)).astype(operator.dtype)
+    left = rng.standard_normal((rows, width)).astype(operator.dtype)
+    forward = host(operator.matmat(right))
+    one = float(np.vdot(forward, left))
+    two = float(np.vdot(right, host(operator.rmatmat(left))))
+    scale = float(np.linalg.norm(forward) * np.linalg.norm(left))
+    return abs(one - two) / scale if scale else abs(one - two)

@@ -10,11 +10,10 @@ from scipy import sparse
 from .._typing import Array
 from ..errors import InvalidInput
 from .dense import Dense
-from .sparse import Sparse
+from .sparse import Sparse, canonical, host_operator
 
 __all__ = [
     "as_rows",
-    "canonical",
     "check_rows",
     "group_sums",
     "pair_products",
@@ -30,29 +29,6 @@ __all__ = [
 _FAR = 1e3
 # Numbers gathered at a time where rows are compared pair by pair.
 _GATHERED = 1 << 20
-
-
-def canonical(X: Any) -> Any:
-    """Return sparse data with sorted indices and without duplicate entries; others as they are.
-
-    Only products are the same with duplicates: norms, squares and maxima are not. The matrix of
-    the caller is never changed.
-
-    Examples
-    --------
-    >>> from scipy import sparse
-    >>> from labelspan.operators.row_data import canonical
-    >>> twice = sparse.csr_array(([1.0, 2.0], [0, 0], [0, 2]), shape=(1, 1))
-    >>> canonical(twice).data
-    array([3.])
-    """
-    if not sparse.issparse(X):
-        return X
-    matrix = X.tocsr() if X.format not in ("csr", "csc") else X
-    if not matrix.has_canonical_format:
-        matrix = matrix.copy()
-        matrix.sum_duplicates()
-    return matrix
 
 
 def as_rows(X: Any, like: Any = None) -> Any:
@@ -197,20 +173,3 @@ def group_sums(X: Any, group: Array, count: int) -> Array:
     ones = np.ones(group.size)
     member = sparse.csr_array((ones, (group, np.arange(group.size))), shape=(count, group.size))
     return product(member, X.tocsr() if sparse.issparse(X) else np.asarray(X))
-
-
-def host_operator(X: Any) -> Dense | Sparse:
-    """Wrap an array or a sparse matrix of numbers; integers become float64."""
-    if sparse.issparse(X) and X.ndim == 2 and X.dtype.kind in "fiub":
-        return Sparse(X if _is_float(X.dtype) else X.astype(np.float64))
-    array = X if sparse.issparse(X) else np.asarray(X)
-    if array.ndim != 2 or array.dtype.kind not in "fiub":
-        raise InvalidInput(
-            "X must be a two-dimensional array or sparse matrix of numbers, "
-            f"but {type(X).__name__} of shape {array.shape} and type {array.dtype} was given."
-        )
-    return Dense(array if _is_float(array.dtype) else array.astype(np.float64))
-
-
-def _is_float(dtype: Any) -> bool:
-    return dtype in (np.float32, np.float64)

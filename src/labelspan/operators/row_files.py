@@ -23,8 +23,7 @@ from .._typing import Array
 from ..errors import InvalidFile, InvalidInput, MissingData
 from .operator import Operator
 from .row_blocks import Block, LocalBlocks, RowBlocks, checked_rows
-from .row_data import host_operator
-from .sparse import Sparse
+from .sparse import Sparse, host_operator
 
 __all__ = ["RowFiles", "RowWriter"]
 

@@ -17,12 +17,13 @@ import numpy as np
 from scipy import sparse
 
 from .._typing import Array
+from ..errors import InvalidInput
 from .array_backend import add_all, contiguous, put_rows, sum_of_squares
-from .csr_products import Outer, SparseProducts, rows_of
+from .dense import Dense
 from .operator import Centered, Operator, checked_offset, digits_to_lose
 from .threads import map_threads, n_threads, row_parts
 
-__all__ = ["Sparse"]
+__all__ = ["Outer", "Sparse", "SparseProducts", "canonical", "host_operator", "rows_of"]
 
 # Multiplications below which another thread costs more than it saves.
 _WORTH_A_THREAD = 1 << 19
@@ -334,6 +335,38 @@ class Sparse(Operator):
         return np.asarray(self._csr.toarray())
 
 
+def host_operator(X: Any) -> Dense | Sparse:
+    """Wrap an array or a sparse matrix of numbers; integers become float64."""
+    if sparse.issparse(X) and X.ndim == 2 and X.dtype.kind in "fiub":
+        return Sparse(X if _is_float(X.dtype) else X.astype(np.float64))
+    array = X if sparse.issparse(X) else np.asarray(X)
+    if array.ndim != 2 or array.dtype.kind not in "fiub":
+        raise InvalidInput(
+            "X must be a two-dimensional array or sparse matrix of numbers, "
+            f"but {type(X).__name__} of shape {array.shape} and type {array.dtype} was given."
+        )
+    return Dense(array if _is_float(array.dtype) else array.astype(np.float64))
+
+
+def _is_float(dtype: Any) -> bool:
+    return dtype in (np.float32, np.float64)
+
+
+def canonical(X: Any) -> Any:
+    """Return sparse data with sorted indices and without duplicate entries; others as they are.
+
+    Only products are the same with duplicates: norms, squares and maxima are not. The matrix of
+    the caller is never changed.
+    """
+    if not sparse.issparse(X):
+        return X
+    matrix = X.tocsr() if X.format not in ("csr", "csc") else X
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    return matrix
+
+
 def _canonical(csr: Any) -> bool:
     """Return whether no row has an entry twice, and entries are sorted; looked up on threads."""
     blocks = _row_blocks(csr, _how_many(csr, 1, _MOST_PARTIAL_SUMS))
@@ -365,6 +398,128 @@ def _products_for(nonzeros: int) -> SparseProducts:
     """Return numba's loops where they are worth it, which are compiled at their first use."""
     if nonzeros < _WORTH_COMPILING or find_spec("numba") is None:
         return SparseProducts()
-    from .numba_backend import NumbaProducts  # noqa: PLC0415 - optional
-
     return NumbaProducts()
+
+
+class Outer:
+    """``column * row``, which is subtracted from a product while its rows are in the cache.
+
+    The column is n x 1; None stands for ones.
+    """
+
+    def __init__(self, column: Array | None, row: Array) -> None:
+        self.column, self.row = column, row
+
+    def __getitem__(self, rows: slice) -> Outer:
+        return self if self.column is None else Outer(self.column[rows], self.row)
+
+    def subtract(self, out: Array) -> None:
+        """Subtract it from an array."""
+        np.subtract(out, self.row if self.column is None else self.column * self.row, out=out)
+
+
+class SparseProducts:
+    """The two products of a CSR matrix with a block whose rows are contiguous, by scipy.
+
+    Both release the interpreter lock, and no sum depends on the number of threads. Where
+    ``stores_transpose``, ``transpose`` is called once and products with ``csr.T`` are gathered
+    from its result.
+    """
+
+    stores_transpose = False
+
+    def transpose(self, csr: Any, parts: list[tuple[slice, Any]]) -> Any:
+        """Return ``csr.T`` as a CSR matrix; ``parts`` are blocks of its rows."""
+        return csr.T.tocsr()
+
+    def gather(self, csr: Any, block: Array, out: Array, less: Outer | None) -> None:
+        """Write ``csr @ block``, less an outer product, into ``out``."""
+        out[:] = csr @ block
+        if less is not None:
+            less.subtract(out)
+
+    def scatter(self, csr: Any, block: Array) -> Array:
+        """Return ``csr.T @ block``."""
+        arrays = (csr.data, csr.indices, csr.indptr)
+        product: Array = _compressed(sparse.csc_array, csr.shape[::-1], arrays) @ block
+        return product
+
+    def sums(self, csr: Any) -> tuple[Array, Array]:
+        """Return the sum of each column in float64, and the number of its entries."""
+        weights = csr.data.astype(np.float64)
+        return (
+            np.bincount(csr.indices, weights=weights, minlength=csr.shape[1]),
+            np.bincount(csr.indices, minlength=csr.shape[1]),
+        )
+
+
+class NumbaProducts(SparseProducts):
+    """Products by loops that numba compiles at their first use, and a stored transpose."""
+
+    stores_transpose = True
+
+    @property
+    def _loops(self) -> Any:
+        from . import numba_backend  # noqa: PLC0415 - optional
+
+        return numba_backend
+
+    def transpose(self, csr: Any, parts: list[tuple[slice, Any]]) -> Any:
+        """Return ``csr.T`` as CSR, counted and filled in blocks of rows on threads."""
+        rows, columns = csr.shape
+
+        def count(part: tuple[slice, Any]) -> Array:
+            return self.sums(part[1])[1]
+
+        counts = map_threads(count, parts)
+        total = np.sum(counts, axis=0)
+        ends = np.cumsum(total)
+        # The place of the first entry of each part in each column.
+        free = [ends - total]
+        for of_part in counts[:-1]:
+            free.append(free[-1] + of_part)
+        indices = np.empty(csr.nnz, dtype=csr.indices.dtype)
+        data = np.empty_like(csr.data)
+
+        def fill(number: int) -> None:
+            place, part = parts[number]
+            self._loops.fill_columns(
+                part.indptr, part.indices, part.data, place.start, free[number], indices, data
+            )
+
+        map_threads(fill, range(len(parts)))
+        starts = np.concatenate([[0], ends]).astype(csr.indptr.dtype)
+        return sparse.csr_array((data, indices, starts), shape=(columns, rows))
+
+    def gather(self, csr: Any, block: Array, out: Array, less: Any) -> None:
+        column = row = np.empty(0, dtype=out.dtype)
+        if less is not None:
+            row = np.ascontiguousarray(less.row, dtype=out.dtype).reshape(-1)
+            if less.column is not None:
+                column = np.ascontiguousarray(less.column, dtype=out.dtype).reshape(-1)
+        self._loops.gather_rows(csr.indptr, csr.indices, csr.data, block, out, column, row)
+
+    def sums(self, csr: Any) -> tuple[Array, Array]:
+        sums, counts = np.zeros(csr.shape[1]), np.zeros(csr.shape[1], dtype=np.int64)
+        self._loops.sum_columns(csr.indices, csr.data, sums, counts)
+        return sums, counts
+
+
+def rows_of(csr: Any, start: int, stop: int) -> Any:
+    """Return some rows of a CSR matrix, sharing its entries.
+
+    The constructor of scipy copies the entries where they are a view of a larger array, which
+    here would copy the whole matrix for each product.
+    """
+    low, high = csr.indptr[start], csr.indptr[stop]
+    return _compressed(
+        sparse.csr_array,
+        (stop - start, csr.shape[1]),
+        (csr.data[low:high], csr.indices[low:high], csr.indptr[start : stop + 1] - low),
+    )
+
+
+def _compressed(kind: Any, shape: tuple[int, int], arrays: tuple[Array, Array, Array]) -> Any:
+    matrix = kind(shape, dtype=arrays[0].dtype)
+    matrix.data, matrix.indices, matrix.indptr = arrays
+    return matrix

@@ -16,11 +16,10 @@ from scipy import sparse
 from .._typing import Array
 from ..errors import InvalidInput, LabelspanWarning, warn_caller
 from .array_backend import host, on_host, placed, sum_of_squares, width_of
-from .csr_products import rows_of
 from .dense import Dense
 from .operator import Centered, Operator, checked_offset, digits_to_lose
 from .row_blocks import Block, LocalBlocks, RowBlocks
-from .sparse import Sparse
+from .sparse import Sparse, rows_of
 
 __all__ = ["SparseTensor", "Tensor", "check_device", "tensor_operator", "to_device"]
 

@@ -24,7 +24,7 @@ from ..operators.array_backend import (
     times,
     width_of,
 )
-from ..operators.label_columns import image_of, label_cross, seen_by
+from ..operators.operator import image_of, label_cross, seen_by
 from ..operators.threads import single_thread
 from .accuracy import combinations, rounding
 from .small_dense import few_leading, leading, leading_values

@@ -10,7 +10,7 @@ import numpy as np
 from .._typing import Array
 from ..operators import Operator, Product, as_operator
 from ..operators.array_backend import host
-from ..operators.label_columns import label_blocks, label_cross, label_square, seen_by
+from ..operators.operator import label_blocks, label_cross, label_square, seen_by
 from .krylov_space import truncated_svd
 
 __all__ = [

@@ -19,7 +19,7 @@ from ....labels import Labels, read_labels
 from ....labels.reading import Kind
 from ....metrics import threshold_by_share
 from ....operators import Operator
-from ....operators.row_data import canonical
+from ....operators.sparse import canonical
 from .out_of_sample import NewRowAffinity
 
 __all__ = ["GraphClassifier", "ScoreClassifier"]
