@@ -116,7 +116,6 @@ def fit(corpus: Path, out: Path, dimensions: int, tags: int) -> dict[str, Any]:
         stream,
         out,
         FitOptions(MLSI(dimensions), "none", tag_sample=tags),
-        sample=stream.head.texts,
         report=report,
     )
     marks.append((len(STEPS), time.perf_counter(), time.process_time()))
@@ -125,9 +124,9 @@ def fit(corpus: Path, out: Path, dimensions: int, tags: int) -> dict[str, Any]:
         for one, other in pairwise(marks)
     }
     return {
-        "items": made.items,
-        "features": made.features,
-        "dimensions": made.dimensions,
+        "items": len(made.labels),
+        "features": made.model.space.n_features,
+        "dimensions": made.model.space.n_dimensions,
         "tag sample": made.tag_sample,
         "undercount": made.undercount,
         **sizes,

@@ -310,7 +310,7 @@ REFUSED = {
     "half a character in a key": (
         "a.jsonl",
         changed(**{"no\ud800te": 1}),
-        "metadata[3] has an unpaired surrogate",
+        "item 'item3': metadata[0] has an unpaired surrogate",
     ),
     "a broken line": ("a.jsonl", as_lines(rows(3)).encode()[:-9], "line 3: this is not JSON"),
     "a deep line": ("a.jsonl", b'{"text": ' + b"[" * 100_000, "line 1: this is not JSON"),

@@ -97,17 +97,17 @@ def test_wrong_usage_has_its_own_exit_code(args):
     assert run(*args).exit_code == 2
 
 
-@pytest.mark.parametrize("moment", ["fit", "save", "write_index"])
+@pytest.mark.parametrize(
+    "moment",
+    ["store.ItemDatabase.insert", "fitting.learn_tagger", "folder.IndexFolder.adopt"],
+)
 def test_ctrl_c_leaves_nothing(moment, here, monkeypatch):
     formats(here)
 
     def stop(*args, **options):
         raise KeyboardInterrupt
 
-    if moment == "write_index":
-        monkeypatch.setattr("labelspan.index.store.ItemStore.write", stop)
-    else:
-        monkeypatch.setattr(SemanticIndex, moment, stop)
+    monkeypatch.setattr(f"labelspan.index.{moment}", stop)
     before = sorted(here.rglob("*"))
     said = one_sentence(run("fit", "a.jsonl", "--dimensions", 4), code=130)
     assert said == "Stopped; nothing half-written is left."
@@ -190,7 +190,7 @@ def test_fit_a_stream(name, method, found, here, monkeypatch):
     assert result.exit_code == 0, result.output
     answer = json.loads(result.stdout)
     assert (answer["items"], answer["labels"], answer["dimensions"]) == (48, 4, found)
-    assert answer["stream"]["tag_sample"] == 30
+    assert answer["tag_sample"] == 30
     assert "tags are learned from 30 of 48 labelled items" in result.stderr
     assert "labels from 'tags' (guessed)" in result.stderr
     assert "chess" in run("search", "chess board").stdout
@@ -259,7 +259,7 @@ def test_fit_a_stream_of_standard_input_and_of_a_folder(here):
 
 def test_large_files_are_streamed_by_default(here, monkeypatch):
     formats(here)
-    monkeypatch.setattr("labelspan.cli.stream._SMALL", 1)
+    monkeypatch.setattr("labelspan.cli.fit._SMALL", 1)
     monkeypatch.setattr("labelspan.operators.memory.available_memory", lambda: 1000)
     result = run("fit", "a.jsonl", "--dimensions", 3, "--method", "lsi")
     assert result.exit_code == 0, result.output

@@ -46,7 +46,7 @@ def fitted(out, content, model=None, *, report=None, **options):
     corpus = content if isinstance(content, CorpusReader) else Corpus(content)
     model = MLSI(6, alpha=1.0, tol=1e-4) if model is None else model
     options = FitOptions(model, **{"language": "en", "tag_sample": 0, **options})
-    return fit_stream(corpus, Path(out), options, block_items=60, report=report)
+    return fit_stream(corpus, Path(out), options, block=(60, 1 << 24), report=report)
 
 
 # --- the index ----------------------------------------------------------------------------
@@ -77,7 +77,11 @@ def test_searches_are_those_of_an_index_in_memory(tmp_path, model):
     content = items(unlabelled=False)
     done = fitted(tmp_path / "index", content, model, tag_sample=N)
     whole = in_memory(content, model)
-    assert (done.items, done.labels, done.dimensions) == (N, 8, whole.n_dimensions)
+    assert (len(done.labels), len(done.labels.totals), done.model.space.n_dimensions) == (
+        N,
+        8,
+        whole.n_dimensions,
+    )
     assert not (tmp_path / "index" / "unfinished").exists()
     with SemanticIndex.load(tmp_path / "index") as index:
         assert index.ids == whole.ids
@@ -106,7 +110,7 @@ def test_searches_are_those_of_an_index_in_memory(tmp_path, model):
 def test_a_sampled_tagger_learns_only_what_comes_later(tmp_path):
     done = fitted(tmp_path / "index", items(), tag_sample=80)
     assert done.tag_sample == 80
-    assert done.labelled == sum(one.labels is not None for one in items())
+    assert np.count_nonzero(done.labels.known) == sum(one.labels is not None for one in items())
     with SemanticIndex.load(tmp_path / "index", write=True) as index:
         before = index.tagger
         assert before.sampled
@@ -124,7 +128,7 @@ def test_a_sampled_tagger_learns_only_what_comes_later(tmp_path):
 def test_rare_labels_are_left_out_everywhere(tmp_path):
     done = fitted(tmp_path / "index", items(), min_count=27)
     with SemanticIndex.load(tmp_path / "index") as index:
-        assert done.labels == len(index.labels) == 6
+        assert len(done.labels.totals) == len(index.labels) == 6
         assert "one" not in index.labels
         assert set(index.item("id4").labels) <= set(index.labels)
         lost = [one.id for one in items() if one.labels and not set(one.labels) & set(index.labels)]
@@ -201,7 +205,7 @@ def test_a_killed_fit_continues(tmp_path):
     assert ended.returncode == -signal.SIGKILL
     (folder / "3.jsonl").write_text(json.dumps({"id": "new", "text": "more", "tags": ["t1"]}))
     done = fit_files(folder, index)
-    assert (done.resumed, done.items) == (0, N + 1)
+    assert (done.resumed, len(done.labels)) == (0, N + 1)
 
 
 def fit_files(source, out, **options):
@@ -262,7 +266,7 @@ CACM = Path(os.environ.get("LABELSPAN_DATA", "")) / "corpora" / "cacm.jsonl.gz"
 )
 def test_cacm_is_found_as_in_memory(tmp_path):
     stream = CorpusReader(CACM, labels="")
-    fit_stream(stream, tmp_path / "index", FitOptions(LSI(50), "en"), block_items=700)
+    fit_stream(stream, tmp_path / "index", FitOptions(LSI(50), "en"), block=(700, 1 << 24))
     whole = in_memory(list(stream), LSI(50))
     with SemanticIndex.load(tmp_path / "index") as index:
         lines = (CACM.parent / "cacm_queries.jsonl").read_text(encoding="utf-8").splitlines()

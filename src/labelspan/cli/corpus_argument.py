@@ -10,10 +10,9 @@ import typer
 from .failures import standard_input
 
 if TYPE_CHECKING:
-    from ..corpus import TaggedTexts
+    from ..corpus import CorpusReader, TaggedTexts
 
 __all__ = [
-    "BUNDLED",
     "AsJson",
     "CorpusName",
     "EmptyIsNone",
@@ -25,9 +24,13 @@ __all__ = [
     "Separator",
     "TextFields",
     "Vocabulary",
+    "bundled",
     "check_corpus",
+    "corpus_reader",
+    "is_bundled",
     "label_language",
     "read",
+    "tell",
 ]
 
 BUNDLED = "debtags"
@@ -132,48 +135,66 @@ def label_language(language: str) -> str | None:
     return None if language in ("auto", "none") else language
 
 
+def is_bundled(corpus: str) -> bool:
+    """Return whether a name stands for the corpus that comes with labelspan."""
+    return corpus == BUNDLED and not Path(corpus).exists()
+
+
+def bundled(*, labelled: bool = True) -> TaggedTexts:
+    """Return the corpus that comes with labelspan."""
+    from ..corpus import TaggedTexts  # noqa: PLC0415
+    from ..datasets.debtags import load_debtags  # noqa: PLC0415
+
+    data = load_debtags()
+    note = "debtags, the Debian programs that come with labelspan"
+    labels: list[list[str] | None] = list(data.labels or ()) if labelled else [None] * len(data)
+    return TaggedTexts(
+        BUNDLED, list(data.texts or ()), labels, list(data.ids or ()), data.metadata or (), (note,)
+    )
+
+
+def corpus_reader(
+    corpus: str,
+    *,
+    empty_is_none: bool = False,
+    vocabulary: Path | str | None = None,
+    language: str = "auto",
+    **options: Any,
+) -> CorpusReader:
+    """Open a corpus; ``options`` are those of :class:`labelspan.corpus.CorpusReader`."""
+    from ..corpus import CorpusReader  # noqa: PLC0415
+
+    return CorpusReader(
+        standard_input() if corpus == "-" else corpus,
+        empty="none" if empty_is_none else "unknown",
+        vocabulary=vocabulary,
+        label_language=None if vocabulary is None else label_language(language),
+        **options,
+    )
+
+
 def read(
     corpus: str,
     *,
     sample: bool = False,
-    labels: str | None = None,
-    empty_is_none: bool = False,
+    min_count: int = 1,
     vocabulary: Path | None = None,
-    language: str = "auto",
+    labels: str | None = None,
     **options: Any,
 ) -> TaggedTexts:
-    """Read a corpus, and print on stderr how it was read, with a sample if asked.
-
-    ``options`` are those of :func:`labelspan.corpus.read_corpus`; ``like`` has the fields of an
-    earlier reading, which are taken where they are.
-    """
+    """Read a corpus, and print on stderr how it was read, with a sample if asked."""
     # Before the import: an error does not wait for the numerical libraries.
     check_corpus(corpus, vocabulary)
-    from ..corpus import TaggedTexts, read_corpus  # noqa: PLC0415
-
-    if corpus == BUNDLED and not Path(corpus).exists():
-        from ..datasets.debtags import load_debtags  # noqa: PLC0415
-
-        data = load_debtags()
-        note = "debtags, the Debian programs that come with labelspan"
-        known: list[list[str] | None] = list(data.labels or ())
-        found = TaggedTexts(
-            corpus,
-            list(data.texts or ()),
-            [None] * len(data) if labels == "" else known,
-            list(data.ids or ()),
-            data.metadata or (),
-            (note,),
-        )
+    if is_bundled(corpus):
+        found = bundled(labelled=labels != "")
     else:
-        found = read_corpus(
-            standard_input() if corpus == "-" else corpus,
-            labels=labels,
-            empty="none" if empty_is_none else "unknown",
-            vocabulary=vocabulary,
-            label_language=None if vocabulary is None else label_language(language),
-            **options,
-        )
-    for line in (*found.notes, *(found.sample() if sample else ())):
-        typer.echo(f"  {line}", err=True)
+        reader = corpus_reader(corpus, vocabulary=vocabulary, labels=labels, **options)
+        found = reader.collect(min_count=min_count)
+    tell(found, sample=sample)
     return found
+
+
+def tell(texts: TaggedTexts, *, sample: bool) -> None:
+    """Print on stderr how a corpus was read."""
+    for line in (*texts.notes, *(texts.sample() if sample else ())):
+        typer.echo(f"  {line}", err=True)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import secrets
 import shlex
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -27,23 +29,29 @@ from .corpus_argument import (
     Separator,
     TextFields,
     Vocabulary,
+    bundled,
     check_corpus,
+    corpus_reader,
+    is_bundled,
     label_language,
     read,
+    tell,
 )
 from .failures import plain_errors
 from .index_argument import DEFAULT, IndexOption, check_index, open_index
 from .progress import progress_bar
-from .stream import fit_streamed, is_too_large, open_stream
 
 if TYPE_CHECKING:
-    from ..corpus import TaggedTexts
+    from ..corpus import LabelVocabulary, TaggedTexts
 
 __all__ = ["Method", "add", "fit"]
 
 
 # Items that are looked at before an index is fitted again.
 _HEAD = 1000
+# Memory that a fit takes for each byte of the corpus, about, and size below which nobody asks.
+_PER_BYTE = 40
+_SMALL = 1 << 26
 
 
 class Method(StrEnum):
@@ -161,6 +169,8 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
       labelspan fit notes.labelspan
     """
     with plain_errors(), ExitStack() as stack:
+        from ..errors import Mismatch  # noqa: PLC0415
+
         start = time.perf_counter()
         older = _index_items(corpus)
         if older is not None and out == DEFAULT:
@@ -169,6 +179,14 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
         if older is None:
             check_corpus(corpus, vocabulary)
         language = _checked(language, device, static)
+        elsewhere = "--device" if device is not None else scheduler and "--scheduler"
+        if stream is None:
+            stream = not elsewhere and _is_too_large(corpus)
+        if stream and elsewhere:
+            raise Mismatch(
+                f"--stream keeps the features on the disk of this machine; omit {elsewhere}."
+            )
+        client = None if scheduler is None else stack.enter_context(_cluster(scheduler))
         reading: dict[str, Any] = {
             "text": text,
             "labels": labels,
@@ -176,84 +194,127 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
             "separator": separator,
             "format": format,
             "encoding": encoding,
+            "empty_is_none": empty_is_none,
+            "vocabulary": None if vocabulary is None else str(vocabulary),
+            "language": language,
         }
-        if stream is None:
-            stream = scheduler is None and device is None and is_too_large(corpus)
-        if older is not None or stream:
-            _refuse_elsewhere(scheduler, device)
-            names = _vocabulary(vocabulary, language, encoding)
-            if names is None and older is not None:
-                names = older.vocabulary()
-            source: Any = older
-            if older is None:
-                reading |= {
-                    "empty": "none" if empty_is_none else "unknown",
-                    "vocabulary": None if vocabulary is None else str(vocabulary),
-                    "label_language": None if vocabulary is None else label_language(language),
-                }
-                source = open_stream(corpus, out, **reading)
-            head = _Head(corpus, list(islice(older.items(), _HEAD))) if older else source.head
-            told = {"format": "index"} if older else asdict(source.reading)
-            fitted = fit_streamed(
-                source,
-                out,
-                _estimator(head, method, dimensions, beta),
-                sample=head.texts,
-                plan={} if older else reading,
-                language=language,
-                min_count=min_count,
-                empty_is_none=empty_is_none,
-                fields=older.corpus_fields if older else _fields(told, reading),
-                static=static,
-                # An index of all its items has a tagger of all of them.
-                **({"tag_sample": None} if older else {}),
-            )
-            _keep_vocabulary(out, names)
-            answer = {
-                **_answer(out, fitted.items, fitted.labels, fitted.dimensions, method, start),
-                "language": fitted.language,
-                "reading": told,
-                "stream": asdict(fitted),
-            }
-            _say(answer, out, method, language, as_json)
-            return
-        client = None if scheduler is None else stack.enter_context(_cluster(scheduler))
-        found = read(
-            corpus,
-            sample=True,
-            empty_is_none=empty_is_none,
-            vocabulary=vocabulary,
-            language=language,
-            min_count=min_count,
-            **reading,
+        source = (
+            _index_source(older, reading)
+            if older
+            else _source(corpus, out, reading, stream, min_count)
         )
-        estimator = _estimator(found, method, dimensions, beta)
-        from ..index import SemanticIndex  # noqa: PLC0415
+        estimator = _estimator(source.head, method, dimensions, beta)
+        from ..index.fitting import ONE_BLOCK, TAG_SAMPLE, FitOptions, fit_stream  # noqa: PLC0415
 
-        index = SemanticIndex(estimator=estimator, language=language, static=static)
-        told = asdict(found.reading) if found.reading else {}
-        index.corpus_fields = _fields(told, reading)
+        options = FitOptions(
+            estimator,
+            language,
+            min_count=min_count,
+            empty_is_none=empty_is_none,
+            # An index of all its items has a tagger of all of them.
+            tag_sample=TAG_SAMPLE if stream and older is None else None,
+            client=client,
+            device=device,
+            fields=source.fields,
+            static=static,
+            vocabulary=source.vocabulary,
+        )
+        if stream:
+            _note("read in blocks; if this is interrupted, the same command continues")
         with progress_bar("learning") as report:
-            index.fit(
-                found.texts,
-                found.labels,
-                found.ids,
-                metadata=found.metadata,
-                # Saving is a step, too.
-                progress=lambda done, total, what: report(done, total + 1, what),
-                client=client,
-                device=device,
-            )
-            names = _vocabulary(vocabulary, language, encoding)
-            if names is not None:
-                index.use_vocabulary(names)
-            index.save(out)
+            size = {} if stream else {"block": ONE_BLOCK}
+            found = fit_stream(source, out, options, report=report, **size)
         answer = {
-            **_answer(out, len(index), len(index.labels), index.n_dimensions, method, start),
-            "language": index.language_,
-            "reading": told or None,
+            "index": str(out),
+            "items": len(found.labels),
+            "labelled": int(found.labels.known.sum()),
+            "labels": len(found.labels.totals),
+            "dimensions": found.model.space.n_dimensions,
+            "method": method.value,
+            "language": found.language,
+            "tag_sample": found.tag_sample,
+            "undercount": found.undercount,
+            "resumed": found.resumed,
+            "seconds": round(time.perf_counter() - start, 2),
+            "reading": source.reading,
         }
-        _say(answer, out, method, language, as_json)
+        _say(answer, out, detected=language == "auto", as_json=as_json)
+
+
+@dataclass(frozen=True)
+class _Source:
+    """What an index is fitted on: a stream of items, and how it is read."""
+
+    name: str
+    fingerprint: Mapping[str, Any]
+    items: Callable[..., Iterator[Any]]
+    head: TaggedTexts
+    reading: dict[str, Any] | None
+    fields: dict[str, Any]
+    vocabulary: LabelVocabulary | None
+
+
+def _index_source(older: Any, reading: dict[str, Any]) -> _Source:
+    """Take the items of an index, to fit it again."""
+    from ..corpus import TaggedTexts, read_vocabulary  # noqa: PLC0415
+
+    names = older.vocabulary()
+    if reading["vocabulary"] is not None:
+        language = label_language(reading["language"])
+        names = read_vocabulary(reading["vocabulary"], language, reading["encoding"])
+    first = list(islice(older.items(), _HEAD))
+    head = TaggedTexts(older.name, [i.text for i in first], [i.labels for i in first], [], [])
+    told = {"format": "index"}
+    return _Source(
+        older.name, older.fingerprint, older.items, head, told, older.corpus_fields, names
+    )
+
+
+def _source(
+    corpus: str, out: Path, reading: dict[str, Any], stream: bool, min_count: int
+) -> _Source:
+    """Open a corpus as a stream, or read it into memory, which is a stream of one block."""
+    if is_bundled(corpus):
+        reader, head = None, bundled(labelled=reading["labels"] != "")
+    else:
+        # A copy of standard input lies next to the index.
+        near = out.parent if out.parent.is_dir() else None
+        reader = corpus_reader(corpus, folder=near, **reading)
+        head = reader.head if stream else reader.collect(min_count=min_count)
+    tell(head, sample=True)
+    told = None if head.reading is None else asdict(head.reading)
+    fields = {}
+    if told is not None:
+        given = ((key, reading[key]) for key in ("format", "separator", "encoding"))
+        fields = {key: told[key] for key in ("text", "labels", "ids")}
+        fields |= {key: one for key, one in given if one is not None}
+    names = None if reader is None else reader.vocabulary
+    if stream and reader is not None:
+        mark = {**reader.fingerprint, "reading": reading}
+        return _Source(head.name, mark, reader.items, head, told, fields, names)
+    # A fit that was killed is not continued: there is one block.
+    mark = {"once": secrets.token_hex(8)}
+    return _Source(head.name, mark, partial(_records, head), head, told, fields, names)
+
+
+def _records(texts: TaggedTexts, skip: int = 0) -> Iterator[Any]:
+    from ..corpus import Record  # noqa: PLC0415
+
+    parts = zip(texts.ids, texts.texts, texts.labels, texts.metadata, strict=True)
+    for name, text, labels, metadata in islice(parts, skip, None):
+        yield Record(name, None, text, labels, dict(metadata))
+
+
+def _is_too_large(corpus: str) -> bool:
+    """Return whether a file or folder is too large to be fitted in memory, by its size."""
+    path = Path(corpus)
+    if not (path.is_dir() or (path.is_file() and path.stat().st_size >= _SMALL // 4)):
+        return False
+    from ..corpus.sources import unpacked_bytes  # noqa: PLC0415
+    from ..operators.memory import available_memory  # noqa: PLC0415
+
+    size, available = unpacked_bytes(path), available_memory()
+    return size >= _SMALL and available is not None and _PER_BYTE * size > available
 
 
 def _checked(language: str, device: str | None, static: Path | None) -> str:
@@ -269,55 +330,6 @@ def _checked(language: str, device: str | None, static: Path | None) -> str:
 
         check_static(static)
     return check_language("--language", language)
-
-
-def _vocabulary(path: Path | None, language: str, encoding: str | None) -> Any:
-    """Read the vocabulary of the labels, to be kept with the index; None without one."""
-    from ..corpus import read_vocabulary  # noqa: PLC0415
-
-    return None if path is None else read_vocabulary(path, label_language(language), encoding)
-
-
-def _keep_vocabulary(out: Path, vocabulary: Any) -> None:
-    """Add a vocabulary to an index in a folder."""
-    from ..index import SemanticIndex  # noqa: PLC0415
-
-    if vocabulary is not None:
-        with SemanticIndex.load(out, write=True) as index:
-            index.use_vocabulary(vocabulary)
-
-
-def _fields(told: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """Return how the corpus was read, to add more items and to write labels back."""
-    if not told:
-        return {}
-    chosen = {key: given[key] for key in ("format", "separator", "encoding")}
-    fields = {key: told[key] for key in ("text", "labels", "ids")}
-    return fields | {key: one for key, one in chosen.items() if one is not None}
-
-
-@dataclass(frozen=True)
-class _Head:
-    """The first items of an index that is fitted again."""
-
-    name: str
-    items: Sequence[Any]
-    reading: None = None
-
-    def __len__(self) -> int:
-        return len(self.items)
-
-    @property
-    def texts(self) -> list[str]:
-        return [item.text for item in self.items]
-
-    @property
-    def labels(self) -> list[Any]:
-        return [item.labels for item in self.items]
-
-    @property
-    def n_labelled(self) -> int:
-        return sum(bool(own) for own in self.labels)
 
 
 def _index_items(corpus: str) -> Any:
@@ -336,44 +348,36 @@ def _index_items(corpus: str) -> Any:
         raise
 
 
-def _answer(  # noqa: PLR0917
-    out: Path, items: int, labels: int, dimensions: int, method: Method, start: float
-) -> dict[str, Any]:
-    return {
-        "index": str(out),
-        "items": items,
-        "labels": labels,
-        "dimensions": dimensions,
-        "method": method.value,
-        "seconds": round(time.perf_counter() - start, 2),
-    }
-
-
-def _say(answer: dict[str, Any], out: Path, method: Method, language: str, as_json: bool) -> None:
+def _say(answer: dict[str, Any], out: Path, *, detected: bool, as_json: bool) -> None:
     """Print what was fitted."""
+    tagged, labelled = answer["tag_sample"], answer["labelled"]
+    if answer["resumed"]:
+        _note(f"{answer['resumed']:,} items were there from an earlier run")
+    if 0 < tagged < labelled:
+        _note(f"tags are learned from {tagged:,} of {labelled:,} labelled items")
+    if answer["undercount"]:
+        _note(
+            "rare words were left out while counting: counts of features may lack "
+            f"{answer['undercount']:,} texts"
+        )
     if as_json:
         typer.echo(json.dumps(answer, indent=2))
         return
-    if language == "auto":
+    if detected:
         from ..text import language_name  # noqa: PLC0415
 
-        compared = language_name(answer["language"] or "none")
-        typer.echo(f"  words compared as in: {compared} (detected; --language)", err=True)
+        _note(f"words compared as in: {language_name(answer['language'])} (detected; --language)")
     typer.echo(
         f"{answer['items']:,} items with {_counted(answer['labels'], 'label')}, in "
-        f"{_counted(answer['dimensions'], 'dimension')} by {method.value.upper()}: "
+        f"{_counted(answer['dimensions'], 'dimension')} by {answer['method'].upper()}: "
         f"saved in {out} after {answer['seconds']:.0f} s."
     )
     named = "" if out == DEFAULT else f" -i {shlex.quote(str(out))}"
     typer.echo(f"Try: labelspan search{named} 'some words'", err=True)
 
 
-def _refuse_elsewhere(scheduler: str | None, device: str | None) -> None:
-    from ..errors import Mismatch  # noqa: PLC0415
-
-    if scheduler is not None or device is not None:
-        given = "--device" if scheduler is None else "--scheduler"
-        raise Mismatch(f"--stream keeps the features on the disk of this machine; omit {given}.")
+def _note(line: str) -> None:
+    typer.echo(f"  {line}", err=True)
 
 
 def add(  # noqa: PLR0917
@@ -485,7 +489,7 @@ def _cluster(scheduler: str) -> Iterator[Any]:
         found = (
             f"{_counted(len(workers), 'worker')} with {_counted(sum(workers.values()), 'thread')}"
         )
-        typer.echo(f"  fitting on {found} at {scheduler}", err=True)
+        _note(f"fitting on {found} at {scheduler}")
         yield client
 
 
@@ -513,7 +517,7 @@ def _only_ours(out: Path) -> bool:
     return not foreign_files(out)
 
 
-def _where_labels(found: TaggedTexts | _Head) -> str:
+def _where_labels(found: TaggedTexts) -> str:
     """Say where labels are looked for, in the format of a corpus."""
     format = None if found.reading is None else found.reading.format
     if format == "folder":
@@ -524,7 +528,7 @@ def _where_labels(found: TaggedTexts | _Head) -> str:
 
 
 def _estimator(
-    found: TaggedTexts | _Head,
+    found: TaggedTexts,
     method: Method,
     dimensions: str | None,
     beta: float | None,

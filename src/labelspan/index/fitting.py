@@ -1,16 +1,16 @@
 """Fit an index, block by block: texts, features, space, vectors, tags, store.
 
-A fit in memory keeps its blocks in memory; one in a folder keeps them in ``unfinished`` of the
+A fit in Python keeps its blocks in memory; one in a folder keeps them in ``unfinished`` of the
 folder of the index, so that memory is bounded by a block and an interrupted fit goes on:
 
     plan.json   the corpus, its size and date, and all options: a fit with the same goes on
     index/      items.sqlite, filled block by block; the other files of the index at the end
     texts/      word numbers, postings and labels of each block
-    rows/       features of each block
+    rows/       features of each block, if there are several
 
 1. Items are read once, a block at a time: they go into the database, their words into numbers.
 2. Labels are chosen, and features by their document frequencies over all blocks.
-3. Features are computed for each block.
+3. Features are computed for each block; those of a single block stay in memory.
 4. The space is learned from the features and labels.
 5. Vectors are computed for each block, and the tagger is learned.
 
@@ -20,13 +20,11 @@ After a kill, steps 1 and 3 go on after the last block that is on the disk; othe
 from __future__ import annotations
 
 import json
-import os
 import secrets
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
@@ -39,6 +37,7 @@ from sklearn.utils import get_tags
 from .._files import write_whole
 from .._typing import Array
 from ..adapt import Adapter
+from ..corpus import LabelVocabulary
 from ..errors import InvalidFile, InvalidInput, InvalidLabels, InvalidParameter, Mismatch
 from ..estimators import DLE, LPP, LSI, MLSI, Embedding
 from ..labels.reading import DENSE_ENTRIES
@@ -61,27 +60,19 @@ from ..text import (
 )
 from ..text.static_vectors import PooledVectors, check_static
 from ..text.vocabulary import pack_strings
-from .array_file import ArrayBlocks, Rows
+from .array_file import ArrayBlocks, ArrayFile, Rows
 from .folder import ITEMS, UNFINISHED, Files, IndexFolder
-from .inputs import LabelLists, read_ids, read_label_lists, read_metadata
+from .inputs import LabelLists, label_name, read_ids, read_label_lists, read_metadata
 from .model import IndexModel, ModelEncoder, Space, merged_segments, read_vectors, write_model
 from .older import read_decisions
 from .results import Item
-from .store import ItemDatabase, LabelTable
+from .store import VOCABULARY, ItemDatabase, LabelTable
 
-__all__ = [
-    "FitOptions",
-    "Fitted",
-    "ItemStream",
-    "StreamedIndex",
-    "fit_items",
-    "fit_options",
-    "fit_stream",
-]
+__all__ = ["ONE_BLOCK", "FitOptions", "Fitted", "ItemStream", "fit_items", "fit_stream"]
 
-_PLAN_VERSION = 5
-# Items of a block, and characters of their texts, at most: in files, and in memory.
-_IN_FILES, _IN_MEMORY = (20_000, 1 << 24), (1 << 20, 1 << 28)
+_PLAN_VERSION = 6
+# Block of a corpus that fits in memory: items, and characters of their texts, at most.
+ONE_BLOCK = (1 << 20, 1 << 28)
 # Labelled items from which the tagger of a stream learns, by default.
 TAG_SAMPLE = 10_000
 # Parts of the items of an index of vectors on which its tagger is calibrated.
@@ -111,10 +102,10 @@ class FitOptions:
 
     Attributes
     ----------
-    estimator : estimator
-        Learns the space.
+    estimator : estimator or None
+        Learns the space; None for the default.
     language : str
-        A code, or "none".
+        A code, "none", or "auto" to detect it.
     min_count : int
         Labels of fewer items are left out.
     empty_is_none : bool
@@ -122,108 +113,76 @@ class FitOptions:
     tag_sample : int or None
         Maximum number of labelled items from which the tagger learns; None for all, 0 for no
         tagger.
-    hold : function or None
-        Moves features to where the space is learned, for example to a cluster.
+    client, device : object or None
+        Cluster or device on which the space is learned.
     fields : mapping
         Fields of the corpus with text, labels and ids, by which more items are read later.
     static : path or None
         File of word vectors that are used next to the words.
+    vocabulary : LabelVocabulary or None
+        Names of the labels and what is broader, to be kept with the items.
     """
 
     estimator: Any
-    language: str
+    language: str = AUTO
     min_count: int = 1
     empty_is_none: bool = False
     tag_sample: int | None = None
-    hold: Callable[[Any], Operator] | None = None
+    client: Any = None
+    device: Any = None
     fields: Mapping[str, Any] = field(default_factory=dict)
-    static: str | os.PathLike[str] | None = None
+    static: Any = None
+    vocabulary: LabelVocabulary | None = None
 
-
-def fit_options(
-    estimator: Any,
-    language: str,
-    texts: Sequence[str],
-    *,
-    encoded: bool,
-    labelled: bool,
-    client: Any,
-    device: Any,
-    static: str | os.PathLike[str] | None,
-    report: Report | None,
-) -> FitOptions:
-    """Check the options of a fit in memory; choose the estimator and the language if asked."""
-    if estimator is None:
-        # Vectors of a model are adapted; without labels, PCA.
-        space = LSI(center=True) if not labelled else Adapter()
-        estimator = space if encoded else MLSI("auto")
-    if not hasattr(estimator, "fit"):
-        raise InvalidParameter(
-            "SemanticIndex: estimator must be an estimator of labelspan, for example MLSI(), "
-            f"or None, but {estimator!r} was given."
+    def checked(self, texts: Callable[[], Iterable[str]]) -> FitOptions:
+        """Return the options with a detected language, and raise errors for what does not fit."""
+        if not hasattr(self.estimator, "fit"):
+            raise InvalidParameter(
+                "SemanticIndex: estimator must be an estimator of labelspan, for example MLSI(), "
+                f"or None, but {self.estimator!r} was given."
+            )
+        if self.client is not None and self.device is not None:
+            raise Mismatch(
+                f"fit: client= learns on a cluster and device={self.device!r} on one device; give "
+                "one of them."
+            )
+        if self.elsewhere and not _takes_operators(self.estimator):
+            given = "client" if self.device is None else "device"
+            raise Mismatch(
+                f"fit: {type(self.estimator).__name__} is learned on this machine, from all rows; "
+                f"omit {given}=, or use LSI, MLSI, OPLS, CCA, LDA, HSL, PLSSVD or PLSDA."
+            )
+        language = check_language("SemanticIndex", self.language)
+        if language == AUTO:
+            language = detect_language(list(texts()))
+        return replace(
+            self, language=language, static=self.static and check_static(self.static).resolve()
         )
-    if client is not None and device is not None:
-        raise Mismatch(
-            f"fit: client= learns on a cluster and device={device!r} on one device; give one of "
-            "them."
-        )
-    if not (client is None and device is None) and not _takes_operators(estimator):
-        given = "client" if device is None else "device"
-        raise Mismatch(
-            f"fit: {type(estimator).__name__} is learned on this machine, from all rows; omit "
-            f"{given}=, or use LSI, MLSI, OPLS, CCA, LDA, HSL, PLSSVD or PLSDA."
-        )
-    hold: Callable[[Any], Operator] | None = None
-    if client is not None:
-        from ..operators.cluster import row_blocks_of  # noqa: PLC0415 - needs dask
 
-        passes = count(1)
-
-        def on_pass(name: str) -> None:
-            if report is not None:
-                said = f"pass {next(passes)} over the workers' rows ({name})"
-                report(_LEARNING, _STEPS, said)
-
-        hold = partial(row_blocks_of, client, on_pass=on_pass)
-    elif device is not None:
-        hold = partial(as_operator, device=device)
-    language = check_language("SemanticIndex", language)
-    if language == AUTO:
-        language = detect_language(list(texts))
-    return FitOptions(estimator, language, hold=hold, static=static and check_static(static))
+    @property
+    def elsewhere(self) -> bool:
+        """Whether the space is learned on a cluster or on a device."""
+        return self.client is not None or self.device is not None
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """What was fitted: model, database, vectors of all rows (None if they are in a file)."""
+    """What was fitted.
+
+    ``vectors`` of all rows is None if they are in a file, ``tag_sample`` the number of items from
+    which the tagger learned, ``undercount`` the number of texts that may be missing in the count of
+    a feature, and ``resumed`` how many items were there from an earlier run.
+    """
 
     model: IndexModel
     database: ItemDatabase
     vectors: Array | None
     words: WordSearch | None
     labels: LabelTable
-    undercount: int
-    tagged: int
-
-
-@dataclass(frozen=True)
-class StreamedIndex:
-    """What was fitted from a stream: numbers of items, labels and dimensions, and how.
-
-    ``tag_sample`` is the number of items from which the tagger learned, ``undercount`` the number
-    of texts that may be missing in the count of a feature, and ``resumed`` how many items were
-    there from an earlier run.
-    """
-
-    items: int
-    labelled: int
-    labels: int
-    features: int
-    dimensions: int
     language: str
     tag_sample: int
     undercount: int
-    resumed: int
+    resumed: int = 0
 
 
 def fit_items(
@@ -235,12 +194,18 @@ def fit_items(
     report: Report | None = None,
 ) -> Fitted:
     """Fit an index in memory: of words, of vectors, or of those that an encoder gives to texts."""
-    fit = _Fit(options, _Work(None), report)
-    fit.read(iter(items), "fit")
+    if options.estimator is None:
+        # Vectors of a model are adapted; without labels, PCA.
+        labelled = any(item.labels is not None for item in items)
+        space = Adapter() if labelled else LSI(center=True)
+        options = replace(options, estimator=MLSI("auto") if encoder is None else space)
+    texts = [item.text for item in items]
+    fit = _Fit(options.checked(lambda: texts), report)
+    fit.read(_batches(items, *ONE_BLOCK), "fit")
     if encoder is not None:
         model = ModelEncoder(encoder)
         found = (
-            model.of_texts([item.text for item in items], "fit")
+            model.of_texts(texts, "fit")
             if vectors is None
             else np.asarray(read_vectors(vectors, len(items), "fit"))
         )
@@ -256,15 +221,14 @@ def fit_stream(
     out: Path,
     options: FitOptions,
     *,
-    sample: Sequence[str] = (),
-    plan: Mapping[str, Any] | None = None,
-    block_items: int = _IN_FILES[0],
+    block: tuple[int, int] = (20_000, 1 << 24),
     report: Report | None = None,
-) -> StreamedIndex:
+) -> Fitted:
     """Fit an index on a stream of items, and write it to a folder.
 
-    Memory is bounded by blocks of items and of features, by the number of different words and
-    labels, and by a few numbers per item.
+    Memory is bounded by a block of items and their features, by the number of different words and
+    labels, and by a few numbers per item. A fit of several blocks that is interrupted goes on where
+    it stopped; one of a single block leaves nothing.
 
     Parameters
     ----------
@@ -272,13 +236,8 @@ def fit_stream(
     out : Path
         A folder, new or with an index or an unfinished fit.
     options : FitOptions
-        The language may be "auto": it is then detected in ``sample``.
-    sample : list of str
-        Some texts.
-    plan : mapping or None
-        What else must be the same for a fit to go on.
-    block_items : int, default=20_000
-        Items of a block.
+    block : tuple of (int, int), default=(20_000, 1 << 24)
+        Maximum number of items of a block, and of characters of their texts.
     report : function or None, default=None
         Called with the number of steps done, their total, and what is being done.
     """
@@ -288,163 +247,153 @@ def fit_stream(
             f"fit: {type(estimator).__name__} cannot learn from a stream; use LSI, MLSI, OPLS, "
             "CCA, HSL or LDA, or fit in memory."
         )
-    given = check_language("fit", options.language)
-    language = detect_language(list(sample)) if given == AUTO else given
-    wanted = {
+    first = _batches(_checked_items(corpus.items()), *block)
+    chosen = options.checked(lambda: [item.text for item in next(first, [])])
+    plan = {
         "version": _PLAN_VERSION,
         "corpus": dict(corpus.fingerprint),
         "estimator": [
             type(estimator).__name__,
             {name: repr(value) for name, value in estimator.get_params().items()},
         ],
-        "language": language,
+        "language": chosen.language,
         "labels": [options.min_count, options.empty_is_none],
         "tags": options.tag_sample,
-        "static": options.static and _file_state(options.static),
-        "options": dict(plan or {}),
-        "block": block_items,
+        "static": chosen.static
+        and [str(chosen.static), chosen.static.stat().st_size, chosen.static.stat().st_mtime_ns],
+        "block": list(block),
     }
+    created, work, fit = not out.exists(), out / UNFINISHED, None
     folder = IndexFolder(out, write=True, new=True)
     try:
-        work = _Work(out / UNFINISHED, wanted)
-        chosen = FitOptions(**{**vars(options), "language": language})
-        fit = _Fit(chosen, work, report, (block_items, _IN_FILES[1]))
+        fit = _Fit(chosen, report, work, key := _continue(work, plan))
         resumed = fit.n_items
-        fit.read(corpus.items(resumed), corpus.name)
+        fit.read(_batches(_checked_items(corpus.items(resumed)), *block), corpus.name)
         found = fit.learn(*fit.features())
         settings = {
             "default_estimator": False,
-            "language": given,
+            "language": options.language,
             "fields": dict(options.fields),
         }
-        carry_decisions(out, found.database)
+        with found.database.change() as cursor:
+            found.database.put_decisions(cursor, read_decisions(out))
+            if options.vocabulary is not None:
+                known = options.vocabulary.renamed(label_name).to_json()
+                found.database.put_text(cursor, VOCABULARY, known)
         found.database.finish()
-        content = write_model(work.files, found.model, found.words, settings)
-        folder.adopt(work.files, work.key, content)
+        content = write_model(fit.files, found.model, found.words, settings)
+        folder.adopt(fit.files, key, content)
+    except BaseException:
+        if fit is None or fit.n_blocks < 2:
+            shutil.rmtree(out if created else work, ignore_errors=True)
+        raise
     finally:
+        if fit is not None:
+            fit.database.close()
         folder.close()
-    return StreamedIndex(
-        len(found.labels),
-        int(found.labels.known.sum()),
-        len(found.labels.totals),
-        found.model.space.n_features,
-        found.model.space.n_dimensions,
-        language,
-        found.tagged,
-        found.undercount,
-        resumed,
-    )
+    return replace(found, resumed=resumed)
 
 
-class _Work:
-    """What a fit has done so far: in memory, or in a folder that is emptied if it is another's."""
+def _continue(folder: Path, plan: Mapping[str, Any]) -> str:
+    """Return the key of the fit in a folder, which is emptied if its plan is another."""
+    path, wanted = folder / "plan.json", json.loads(json.dumps(plan))
+    try:
+        there = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        there = {}
+    # Without its items, what is left was adopted by an index whose manifest was not written.
+    lost = (folder / "texts").exists() and not (folder / "index" / ITEMS).exists()
+    if there.get("plan") == wanted and len(str(there.get("key"))) == 8 and not lost:
+        return str(there["key"])
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "index").mkdir(parents=True)
+    key = secrets.token_hex(4)
+    data = json.dumps({"plan": wanted, "key": key}).encode()
 
-    def __init__(self, folder: Path | None, plan: Mapping[str, Any] | None = None) -> None:
-        self.folder = folder
-        self.key = secrets.token_hex(4)
-        if folder is None:
-            self.database = ItemDatabase.create(self.key)
-            return
-        path = folder / "plan.json"
-        wanted = json.loads(json.dumps(plan))
-        try:
-            there = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            there = {}
-        known = str(there.get("key", ""))
-        # Without its items, what is left was adopted by an index whose manifest was not written.
-        lost = (folder / "texts").exists() and not (folder / "index" / ITEMS).exists()
-        if there.get("plan") != wanted or len(known) != 8 or lost:
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir(parents=True)
-            data = json.dumps({"plan": wanted, "key": self.key}).encode()
+    def write(file: BinaryIO) -> None:
+        file.write(data)
 
-            def write(file: BinaryIO) -> None:
-                file.write(data)
-
-            write_whole(path, write)
-        else:
-            self.key = known
-        (folder / "index").mkdir(exist_ok=True)
-        self.files = Files(folder / "index")
-        self.database = ItemDatabase.build(folder / "index" / ITEMS, self.key)
+    write_whole(path, write)
+    return key
 
 
 class _TextBlocks:
     """Words and labels of the blocks that were read, in memory or in files."""
 
     def __init__(self, language: str, folder: Path | None) -> None:
-        self._files = None if folder is None else ArrayBlocks(folder / "texts")
-        self._memory: list[tuple[WordSegment, LabelLists]] = []
+        self.blocks: list[Mapping[str, Array]] | ArrayBlocks = []
+        if folder is not None:
+            self.blocks = ArrayBlocks(folder / "texts")
         self.vocabulary = Vocabulary(language)
-        if self._files is not None and len(self._files):
-            parts: dict[str, list[Any]] = {"words": [], "terms": [], "term_of": []}
-            for block in self._files:
-                for name, own in parts.items():
-                    own.append(block.array(f"new_{name}"))
-            arrays = {name: np.concatenate(own) for name, own in parts.items()}
-            self.vocabulary = Vocabulary.from_arrays(language, arrays)
-        self._known = len(self.vocabulary), len(self.vocabulary.terms)
+        if len(self.blocks):
+            names = ("words", "terms", "term_of")
+            parts = [[block[f"new_{name}"] for name in names] for block in self._arrays()]
+            joined = map(np.concatenate, zip(*parts, strict=True))
+            self.vocabulary = Vocabulary.from_arrays(
+                language, dict(zip(names, joined, strict=True))
+            )
+        # Of a single block, which need not be read again.
+        self._only: WordSegment | None = None
+
+    def _arrays(self) -> Iterator[Mapping[str, Array]]:
+        for block in self.blocks:
+            yield block.arrays() if isinstance(block, ArrayFile) else block
 
     def append(self, items: Sequence[Item]) -> None:
         """Split the texts of items into words, and keep their numbers."""
+        words, terms = len(self.vocabulary), len(self.vocabulary.terms)
         texts = [item.text for item in items]
         block = self.vocabulary.number(texts)
         segment = WordSegment.build(block, [item.id for item in items], texts)
-        labels: LabelLists = [item.labels for item in items]
-        if self._files is None:
-            self._memory.append((segment, labels))
-            return
-        words, terms = self._known
-        every = self.vocabulary.words, self.vocabulary.terms
-        self._files.append(
+        labels = json.dumps([item.labels for item in items]).encode()
+        self._only = None if len(self.blocks) else segment
+        self.blocks.append(
             {
                 **segment.arrays(),
-                "new_words": pack_strings(every[0][words:]),
-                "new_terms": pack_strings(every[1][terms:]),
+                "new_words": pack_strings(self.vocabulary.words[words:]),
+                "new_terms": pack_strings(self.vocabulary.terms[terms:]),
                 "new_term_of": self.vocabulary.term_of[words:],
-                "labels": np.frombuffer(json.dumps(labels).encode(), dtype=np.uint8),
-            },
-            rows=len(items),
+                "labels": np.frombuffer(labels, dtype=np.uint8),
+            }
         )
-        self._known = len(every[0]), len(every[1])
 
     @property
     def n_items(self) -> int:
         """Number of items of all blocks."""
-        if self._files is None:
-            return sum(len(one.block) for one, _ in self._memory)
-        return sum(int(block.about["rows"]) for block in self._files)
+        return sum(block["lengths"].size for block in self._arrays())
 
     def segments(self) -> Iterator[WordSegment]:
         """Yield the words of each block."""
-        for segment, _ in self._memory:
-            yield segment
-        for block in self._files or ():
-            yield WordSegment.from_arrays(self.vocabulary, block.arrays())
+        if self._only is not None:
+            yield self._only
+            return
+        for block in self._arrays():
+            yield WordSegment.from_arrays(self.vocabulary, block)
 
     def labels(self) -> LabelLists:
         """Return the labels of all items."""
-        found = [one for _, labels in self._memory for one in labels]
-        for block in self._files or ():
-            own = json.loads(bytes(block.array("labels")))
-            found += [None if one is None else tuple(one) for one in own]
-        return found
+        every = (own for block in self._arrays() for own in json.loads(bytes(block["labels"])))
+        return [None if own is None else tuple(own) for own in every]
 
 
 class _Fit:
-    """The steps of a fit."""
+    """The steps of a fit, in memory or in a folder."""
 
     def __init__(
         self,
         options: FitOptions,
-        work: _Work,
         report: Report | None,
-        most: tuple[int, int] = _IN_MEMORY,
+        folder: Path | None = None,
+        key: str = "",
     ) -> None:
-        self._options, self._work, self._most = options, work, most
+        self._options, self._folder = options, folder
         self._report = report or (lambda *_: None)
-        self._texts = _TextBlocks(options.language, work.folder)
+        if folder is None:
+            self.database = ItemDatabase.create(secrets.token_hex(4))
+        else:
+            self.files = Files(folder / "index")
+            self.database = ItemDatabase.build(folder / "index" / ITEMS, key)
+        self._texts = _TextBlocks(options.language, folder)
         self._undercount = 0
 
     @property
@@ -452,18 +401,22 @@ class _Fit:
         """Number of items that were read."""
         return self._texts.n_items
 
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks that were read."""
+        return len(self._texts.blocks)
+
     def _blocks(self) -> Iterator[TextBlock]:
         return (segment.block for segment in self._texts.segments())
 
     # --- 1: items ---------------------------------------------------------------------
 
-    def read(self, items: Iterator[Any], name: str) -> None:
+    def read(self, batches: Iterable[Sequence[Item]], name: str) -> None:
         """Read items into the database, and number their words."""
-        database = self._work.database
-        if database.next_row > self.n_items:
-            database.truncate(self.n_items)
-        done = self.n_items
-        for batch in _batches(items, *self._most, check=self._work.folder is not None):
+        database, done = self.database, self.n_items
+        if database.next_row > done:
+            database.truncate(done)
+        for batch in batches:
             self._report(0, _STEPS, f"{done:,} items read")
             try:
                 with database.change() as cursor:
@@ -492,8 +445,8 @@ class _Fit:
             table = LabelTable.of(
                 [own and (tuple(label for label in own if label in kept) or empty) for own in lists]
             )
-        with self._work.database.change() as cursor:
-            self._work.database.put_labels(cursor, table)
+        with self.database.change() as cursor:
+            self.database.put_labels(cursor, table)
         return table
 
     def features(self) -> tuple[TextFeatures, Any]:
@@ -510,9 +463,10 @@ class _Fit:
         chosen = counts.choose(static)
         if not chosen.idf.size:
             raise InvalidInput("fit: the texts have no words to learn from; give texts with words.")
-        if self._work.folder is None:
-            return chosen, _joined([chosen.transform(block) for block in self._blocks()])
-        folder = self._work.folder / "rows"
+        if self._folder is None or self.n_blocks == 1 or self._options.elsewhere:
+            parts = [chosen.transform(block) for block in self._blocks()]
+            return chosen, parts[0] if len(parts) == 1 else sparse.csr_matrix(sparse.vstack(parts))
+        folder = self._folder / "rows"
         (folder / "rows.json").unlink(missing_ok=True)
         writer, first = RowWriter(folder), 0
         for block in self._blocks():
@@ -529,29 +483,16 @@ class _Fit:
         """Learn the space and the tags from features, and compute the vectors of all items."""
         labels = self._labels()
         self._report(_LEARNING, _STEPS, "learning the space")
-        options = self._options
         estimator, space = self._learn_space(rows, labels)
         self._report(4, _STEPS, "computing vectors")
         vectors = self._vectors(space, rows)
         self._report(4, _STEPS, "learning tags")
-        tagger, tagged = None, 0
-        known = np.flatnonzero(labels.known) if labels.totals else np.zeros(0, dtype=np.intp)
-        most = options.tag_sample
-        if known.size >= (1 if most is None else 2) and most != 0:
-            chosen = known
-            if most is not None and known.size > most:
-                rng = np.random.default_rng(0)
-                chosen = np.sort(rng.choice(known, most, replace=False))
-            tagger = self._tagger(
-                features,
-                labels,
-                chosen,
-                rows=rows,
-                vectors=vectors,
-                estimator=estimator,
-                sampled=chosen.size < known.size,
-            )
-            tagged = int(chosen.size)
+        most, tagger = self._options.tag_sample, None
+        chosen = np.flatnonzero(labels.known) if labels.totals else np.zeros(0, dtype=np.intp)
+        if most is not None and chosen.size > most:
+            chosen = np.sort(np.random.default_rng(0).choice(chosen, most, replace=False))
+        if chosen.size:
+            tagger = self._tagger(features, labels, chosen, rows, vectors, estimator)
         words = None
         if features is not None:
             segments = merged_segments(self._texts.segments())
@@ -559,49 +500,61 @@ class _Fit:
         self._report(_STEPS, _STEPS, "done")
         return Fitted(
             IndexModel(features, space, tagger),
-            self._work.database,
+            self.database,
             vectors,
             words,
             labels,
+            self._options.language,
+            int(chosen.size),
             self._undercount,
-            tagged,
         )
 
     def _learn_space(self, rows: Any, labels: LabelTable) -> tuple[Any, Space]:
         """Return the estimator with what it chose as parameters, and the space."""
-        estimator, hold = self._options.estimator, self._options.hold
+        estimator = self._options.estimator
         required = get_tags(estimator).target_tags.required
         if required and not labels.totals:
             raise InvalidLabels(
                 f"fit: {type(estimator).__name__} needs labels, but no item has a known label; "
                 "label some items, or use SemanticIndex(estimator=LSI())."
             )
-        learned_from = rows if hold is None else hold(rows)
-        fitted = _fitted(estimator, *_training(learned_from, labels, required))
+        fitted = _fitted(estimator, *_training(self._moved(rows), labels, required))
         settled = fitted.settled() if hasattr(fitted, "settled") else estimator
         return settled, Space.of(fitted)
 
+    def _moved(self, rows: Any) -> Any:
+        """Move features to where the space is learned."""
+        options, passes = self._options, count(1)
+        if options.client is None:
+            return rows if options.device is None else as_operator(rows, device=options.device)
+        from ..operators.cluster import row_blocks_of  # noqa: PLC0415 - needs dask
+
+        def on_pass(name: str) -> None:
+            said = f"pass {next(passes)} over the workers' rows ({name})"
+            self._report(_LEARNING, _STEPS, said)
+
+        return row_blocks_of(options.client, rows, on_pass=on_pass)
+
     def _vectors(self, space: Space, rows: Any) -> Array | None:
         """Compute the vectors of all items: in memory, or in a file of the index."""
-        if self._work.folder is None:
+        if self._folder is None:
             return space.vectors(rows)
+        blocks = rows.blocks() if isinstance(rows, RowFiles) else [(0, rows)]
+        parts = (space.vectors(block) for _, block in blocks)
         shape = (self.n_items, space.n_dimensions)
-        parts = (space.vectors(block) for _, block in rows.blocks())
-        self._work.files.write("vectors", {"vectors": Rows(shape, "<f4", parts)})
+        self.files.write("vectors", {"vectors": Rows(shape, "<f4", parts)})
         return None
 
     # --- 4: tags ----------------------------------------------------------------------
 
-    def _tagger(
+    def _tagger(  # noqa: PLR0917
         self,
         features: TextFeatures | ModelEncoder | None,
         labels: LabelTable,
         chosen: Array,
-        *,
         rows: Any,
         vectors: Array | None,
         estimator: Any,
-        sampled: bool,
     ) -> Tagger:
         """Learn to predict labels from some items.
 
@@ -620,9 +573,9 @@ class _Fit:
             counts = FeatureCounts(self._texts.vocabulary, TAGS)
             counts.add(joined)
             texts = counts.choose(features.static)
-            return learn_tagger(
-                names, targets, texts.transform(joined), chosen, texts=texts, sampled=sampled
-            )
+            found = texts.transform(joined)
+            sampled = chosen.size < int(labels.known.sum())
+            return learn_tagger(names, targets, found, chosen, texts=texts, sampled=sampled)
         if features is not None:
             return learn_tagger(names, targets, rows[chosen], chosen)
         assert vectors is not None
@@ -646,21 +599,6 @@ class _Fit:
             chosen,
             folds=(outside(np.sort(held)) for held in parts),
         )
-
-
-def _file_state(path: str | os.PathLike[str]) -> list[Any]:
-    """Return what tells whether a file of word vectors is still the same."""
-    found = check_static(path)
-    state = found.stat()
-    return [str(found.resolve()), state.st_size, state.st_mtime_ns]
-
-
-def carry_decisions(out: Path, database: ItemDatabase) -> None:
-    """Copy the decisions of the index in a folder to a new database, if there is one."""
-    records = read_decisions(out)
-    if records:
-        with database.change() as cursor:
-            database.put_decisions(cursor, records)
 
 
 def _training(rows: Any, labels: LabelTable, required: bool) -> tuple[Any, Any]:
@@ -714,23 +652,20 @@ def _some(rows: Any, index: Array) -> Any:
     return rows.rows(index) if isinstance(rows, Operator) else rows[index]
 
 
-def _joined(blocks: Sequence[sparse.csr_matrix]) -> sparse.csr_matrix:
-    return blocks[0] if len(blocks) == 1 else sparse.csr_matrix(sparse.vstack(blocks))
+def _checked_items(records: Iterable[Any]) -> Iterator[Item]:
+    """Yield items of records, such as those of a file."""
+    for one in records:
+        owner = f"fit, item {one.id!r:.80}"
+        labels = read_label_lists([one.labels], None, 1, owner)[0]
+        metadata = read_metadata([one.metadata], 1, owner)[0] if one.metadata else {}
+        yield Item(read_ids([one.id], 1, owner)[0], one.text, labels, metadata)
 
 
-def _batches(
-    items: Iterable[Any], most: int, characters: int, *, check: bool
-) -> Iterator[list[Item]]:
-    """Yield blocks of items; ``check`` those that come from a file."""
+def _batches(items: Iterable[Item], most: int, characters: int) -> Iterator[list[Item]]:
+    """Yield blocks of items."""
     batch: list[Item] = []
     size = 0
-    for found in items:
-        item = found
-        if check:
-            labels = read_label_lists([found.labels], None, 1, "fit")[0]
-            name = read_ids([found.id], 1, "fit")[0]
-            metadata = read_metadata([found.metadata], 1, "fit")[0] if found.metadata else {}
-            item = Item(name, found.text, labels, metadata)
+    for item in items:
         batch.append(item)
         size += len(item.text)
         if len(batch) >= most or size >= characters:

@@ -201,42 +201,38 @@ class SemanticIndex:
             The fitted index.
         """
         # Searches do without all that is needed to learn.
-        from .fitting import fit_items, fit_options  # noqa: PLC0415
+        from .fitting import FitOptions, fit_items  # noqa: PLC0415
 
         if not self.writable:
             raise self._read_only("fit")
         if self.static is not None and not (vectors is None and encoder is None):
             taken = "vectors" if encoder is None else "encoder"
             raise Mismatch(f"fit: static= is used next to words; omit it, or {taken}=.")
-        given = read_texts(texts, "fit")
-        lists = read_label_lists(labels, label_names, len(given), "fit")
-        names = read_ids(map(str, range(len(given))) if ids is None else ids, len(given), "fit")
-        tables = read_metadata(metadata, len(given), "fit")
+        items = self._items("fit", texts, labels, ids, metadata, label_names)
         estimator = self.estimator
         if estimator is None and not self._default:
             estimator = self.space
-        options = fit_options(
-            estimator,
-            self.language,
-            given,
-            encoded=encoder is not None,
-            labelled=labels is not None,
-            client=client,
-            device=device,
-            static=self.static,
-            report=progress,
+        options = FitOptions(
+            estimator, self.language, client=client, device=device, static=self.static
         )
-        found = fit_items(
-            [Item(*parts) for parts in zip(names, given, lists, tables, strict=True)],
-            options,
-            encoder=encoder,
-            vectors=vectors,
-            report=progress,
-        )
+        found = fit_items(items, options, encoder=encoder, vectors=vectors, report=progress)
         assert found.vectors is not None
         self._encoder = encoder
         self._hold(found.model, ItemStore(found.database, found.vectors, found.words))
         return self
+
+    def _items(  # noqa: PLR0917
+        self, owner: str, texts: Any, labels: Any, ids: Any, metadata: Any, label_names: Any
+    ) -> list[Item]:
+        """Check and join the parts of items."""
+        given = read_texts(texts, owner)
+        lists = read_label_lists(labels, label_names, len(given), owner)
+        if ids is None:
+            number = len(given)
+            ids = self.store.fresh_ids(number) if owner == "add" else map(str, range(number))
+        names = read_ids(ids, len(given), owner)
+        tables = read_metadata(metadata, len(given), owner)
+        return [Item(*parts) for parts in zip(names, given, lists, tables, strict=True)]
 
     def _hold(self, model: IndexModel, store: ItemStore) -> None:
         """Replace what the index holds."""
@@ -339,13 +335,9 @@ class SemanticIndex:
             The index with the items.
         """
         model, store = self._changing("add")
-        given = read_texts(texts, "add")
-        lists = read_label_lists(labels, label_names, len(given), "add")
-        names = store.fresh_ids(len(given)) if ids is None else read_ids(ids, len(given), "add")
-        tables = read_metadata(metadata, len(given), "add")
-        if given:
-            found = model.vectors(given, vectors, "add")
-            items = [Item(*parts) for parts in zip(names, given, lists, tables, strict=True)]
+        items = self._items("add", texts, labels, ids, metadata, label_names)
+        if items:
+            found = model.vectors([item.text for item in items], vectors, "add")
             store.add(items, found, replace=replace)
         return self
 
