@@ -88,7 +88,7 @@ def test_options_say_how_labels_are_read():
         ('{"text": "x", "tags": {"a": 1}}', {"labels": "tags"}, InvalidParameter, "'tags.a'"),
         ('{"text": "x", "tags": [[1]]}', {}, InvalidFile, "line 1: 'tags' must be a list of"),
         ('{"text": "x", "tags": "[a"}\n', {"labels": "tags"}, None, ""),
-        ("text,tags\na,b,c\n", {}, InvalidFile, "line 2: 3 cells for 2 columns"),
+        ("text,tags\na,b,c\n", {}, InvalidFile, "line 2: more cells than the 2 columns"),
         ("text,text\na,b\n", {"format": "csv"}, InvalidFile, "two columns have the same name"),
         ('[{"text": "x"}, 3]', {}, InvalidFile, "item 2: an object is needed"),
         ('[{"text": "x"}', {}, InvalidFile, "is not JSON"),

@@ -338,7 +338,7 @@ def test_archives_and_folders_without_texts(tmp_path):
     tables = write_all(tmp_path / "a", {"corpus.csv": TABLE, "b.csv": TABLE})
     with pytest.raises(InvalidInput, match=r"no text files .*, but b\.csv; leave --format out"):
         read_corpus(tables, format="folder")
-    with pytest.raises(InvalidInput, match=r"and no tables .*, but x\.png\."):
+    with pytest.raises(InvalidInput, match=r"no text files .*, but x\.png; labelspan reads"):
         read_corpus(write_all(tmp_path / "b", {"x.png": ""}))
     with pytest.raises(InvalidFile, match=r"is damaged: .*; get it again"):
         read(as_tar(DOCUMENTS, "w")[:1000])

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
 from ..errors import InvalidInput
-from .formats import SUFFIXES, Placed, TableFiles, flat
-from .front_matter import has_front_matter, split_front_matter
+from .formats import SUFFIXES, CorpusFiles
+from .front_matter import has_front_matter
 from .label_values import best_separator, name_of, unique_names
 from .names import known_names, normal
 from .sources import READABLE, Member, Source, text_of
 
-__all__ = ["TextFolder", "open_files"]
+__all__ = ["open_files"]
 
 # Suffixes of texts; files without a suffix are texts, too.
 _TEXTS = {"", ".txt", ".text", ".md", ".markdown", ".rst"}
@@ -23,130 +23,13 @@ _MARKDOWN = {".md", ".markdown"}
 _LABEL_SUFFIXES = (".tsv", ".key", ".ann", ".lab", ".labels", ".tags", ".keywords")
 
 
-class TextFolder:
-    """A text per file; its labels are in other files, names of folders, or fields of the text.
-
-    Parameters
-    ----------
-    source : Source
-    texts, members : sequence of Member
-        Files with texts, and all files but those about the collection.
-    encoding : str or None
-    markdown : bool
-        Whether files begin with fields.
-    """
-
-    layout = None
-    guessed = False
-    encoding = None
-
-    def __init__(
-        self,
-        source: Source,
-        texts: Sequence[Member],
-        members: Sequence[Member],
-        encoding: str | None,
-        *,
-        markdown: bool,
-    ) -> None:
-        self.name, self._encoding = source.name, encoding
-        self.format = "markdown" if markdown else "folder"
-        # By text: its labels, and the part of the collection; empty for Markdown.
-        self._labels: dict[PurePosixPath, list[str]] = {}
-        self._folders: dict[PurePosixPath, str] = {}
-        self._notes: list[str] = []
-        self.members, self._ids = tuple(texts), [one.path.as_posix() for one in texts]
-        used = 0
-        if not markdown:
-            label_files = _paired(texts, members)
-            taken = {member.path for member in label_files.values()}
-            used = len(taken)
-            self.members = tuple(one for one in texts if one.path not in taken)
-            self._ids = [one.path.as_posix() for one in self.members]
-            if label_files:
-                self._with_files(label_files)
-            else:
-                self._with_folders()
-            tables = [one for one in members if one.path not in taken and _kind(one)]
-            if tables:
-                self._notes.append(
-                    f"tables such as {str(tables[0].path)!r} are not read; give them by name"
-                )
-        left_out = len(source.members) - len(self.members) - used
-        if left_out:
-            self._notes.append(f"{left_out:,} other file(s) left out")
-
-    def _with_files(self, label_files: dict[PurePosixPath, Member]) -> None:
-        """Take labels from files; names are short where that is enough."""
-        self._labels = _read_labels(label_files, self._encoding)
-        stems = [_stem(one.path) for one in self.members]
-        per_folder = len(set(stems)) < len(stems)
-        if per_folder:
-            # A folder per text has its name.
-            stems = ["/".join(one.path.parts[:-1]) for one in self.members]
-        short = len(set(stems)) == len(stems)
-        self._ids = stems if short else self._ids
-        if not (short and "/" in stems[0]):
-            self._set_folders({one.path: one.path.parts[:-1] for one in self.members})
-        self._notes = ["labels from files with the name of the text; ids from the files' names"]
-        without = len(self.members) - len(label_files)
-        if without:
-            self._notes.append(f"{without:,} text(s) have no file of labels")
-
-    def _with_folders(self) -> None:
-        """Take labels from the names of folders, except of parts as "train"."""
-        _check_parallel(self.name, self.members)
-        parts = frozenset(known_names("parts"))
-        above = {one.path: one.path.parts[:-1] for one in self.members}
-        self._labels = {
-            path: [part for part in own if part.lower() not in parts] for path, own in above.items()
-        }
-        self._set_folders(
-            {path: [one for one in own if one.lower() in parts] for path, own in above.items()}
-        )
-        there = any(self._labels.values())
-        where = "the names of folders" if there else "nowhere: files are in no folder"
-        self._notes = [f"labels from {where}; ids from the files' names"]
-
-    def _set_folders(self, parts: dict[PurePosixPath, Sequence[str]]) -> None:
-        found = {path: "/".join(own) for path, own in parts.items()}
-        self._folders = found if len(set(found.values())) > 1 else {}
-
-    def rows(self, skip: int = 0) -> Iterator[Placed]:
-        """Yield the texts after some that are skipped; they are read one by one."""
-        for number in range(skip, len(self.members)):
-            member = self.members[number]
-            text = text_of(member, self._encoding)
-            row: dict[str, Any] = {"path": self._ids[number]}
-            if self.format == "markdown":
-                fields, body, _ = split_front_matter(text, member.name)
-                row |= {**flat(fields), "text": body}
-            else:
-                row |= {"text": text, "labels": self._labels.get(member.path)}
-            if self._folders:
-                row["folder"] = self._folders[member.path]
-            yield 0, number, row
-
-    def check(self, needed: Sequence[str]) -> None:
-        """Accept all files: any of them may lack a field."""
-
-    def where(self, file: int, number: int, *, short: bool = False) -> str:
-        """Return the place of a text, for messages."""
-        place = f"file {self.members[number].path.as_posix()!r}"
-        return place if short else f"{self.name}, {place}"
-
-    def notes(self) -> list[str]:
-        """Return where labels are from, and what was left out."""
-        return list(self._notes)
-
-
-def open_files(source: Source, format: str | None, encoding: str | None) -> TableFiles | TextFolder:
+def open_files(source: Source, format: str | None, encoding: str | None) -> CorpusFiles:
     """Find out what a file, a folder or an archive holds."""
     if not source.is_folder:
         if format in ("folder", "markdown"):
             raise InvalidInput(f"{source.name} is a file, not a folder; leave --format out.")
         # The only file of an archive is named in messages.
-        return TableFiles(source.members[0].name, source.members, format, encoding)
+        return CorpusFiles(source.members[0].name, source.members, format, encoding)
     members = [one for one in source.members if not _is_about(one.path)]
     texts = [one for one in members if _is_text(one.path)]
     if format not in ("folder", "markdown"):
@@ -154,10 +37,95 @@ def open_files(source: Source, format: str | None, encoding: str | None) -> Tabl
         if found is not None:
             return found
     if not texts:
-        _refuse(source.name, source.members)
-    notes = all(one.path.suffix.lower() in _MARKDOWN for one in texts)
-    markdown = format == "markdown" or (format is None and notes and _is_markdown(texts))
-    return TextFolder(source, texts, members, encoding, markdown=markdown)
+        other = f", but {source.members[0].path}" if source.members else ""
+        hint = "leave --format out to read tables" if format else READABLE
+        raise InvalidInput(
+            f"{source.name} holds no items: it has no text files (.txt, .md){other}; {hint}."
+        )
+    fields: list[dict[str, Any]] = [{"path": one.path.as_posix()} for one in texts]
+    notes: list[str] = []
+    used = len(texts)
+    if format is None and all(one.path.suffix.lower() in _MARKDOWN for one in texts):
+        # Half of some files begin with fields.
+        some = texts[:: max(1, len(texts) // 50)]
+        heads = sum(has_front_matter(one.start(4)) for one in some)
+        format = "markdown" if heads >= 0.5 * len(some) else None
+    if format != "markdown":
+        format, label_files = "folder", _paired(texts, members)
+        taken = {member.path for member in label_files.values()}
+        texts = [one for one in texts if one.path not in taken]
+        used = len(texts) + len(taken)
+        if label_files:
+            fields, notes = _with_files(texts, label_files, encoding)
+        else:
+            fields, notes = _with_folders(source.name, texts)
+        tables = [one for one in members if one.path not in taken and _kind(one)]
+        if tables:
+            notes.append(f"tables such as {str(tables[0].path)!r} are not read; give them by name")
+    notes += _left_out(source, used)
+    return CorpusFiles(source.name, texts, format, encoding, notes=notes, fields=fields)
+
+
+def _left_out(source: Source, used: int) -> list[str]:
+    rest = len(source.members) - used
+    return [f"{rest:,} other file(s) left out"] if rest else []
+
+
+def _with_files(
+    texts: Sequence[Member], label_files: dict[PurePosixPath, Member], encoding: str | None
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the ids and labels of texts with files of labels; ids are short where possible."""
+    labels = _read_labels(label_files, encoding)
+    ids = [_stem(one.path) for one in texts]
+    if len(set(ids)) < len(ids):
+        # A folder per text has its name.
+        ids = ["/".join(one.path.parts[:-1]) for one in texts]
+    short = len(set(ids)) == len(ids)
+    ids = ids if short else [one.path.as_posix() for one in texts]
+    folders = {} if short and "/" in ids[0] else {one.path: one.path.parts[:-1] for one in texts}
+    notes = ["labels from files with the name of the text; ids from the files' names"]
+    without = len(texts) - len(label_files)
+    if without:
+        notes.append(f"{without:,} text(s) have no file of labels")
+    return _fields(texts, ids, labels, folders), notes
+
+
+def _with_folders(name: str, texts: Sequence[Member]) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the ids and labels of texts that are in folders, except parts as "train"."""
+    tops = {one.path.parts[0] for one in texts if len(one.path.parts) > 1}
+    strange = sorted(top for top in tops if _is_label_name(top))
+    if strange and len(tops) > 1:
+        raise InvalidInput(
+            f"{name}: the folder {strange[0]!r} seems to hold labels, but none of its files has "
+            "the name of a text; give a text and its labels the same name, as text/7.txt and "
+            f"{strange[0]}/7.txt."
+        )
+    labels: dict[PurePosixPath, list[str]] = {}
+    parts: dict[PurePosixPath, list[str]] = {}
+    for one in texts:
+        for part in one.path.parts[:-1]:
+            kind = parts if part.lower() in known_names("parts") else labels
+            kind.setdefault(one.path, []).append(part)
+    where = "the names of folders" if labels else "nowhere: files are in no folder"
+    ids = [one.path.as_posix() for one in texts]
+    return _fields(texts, ids, labels, parts), [f"labels from {where}; ids from the files' names"]
+
+
+def _fields(
+    texts: Sequence[Member],
+    ids: Sequence[str],
+    labels: Mapping[PurePosixPath, list[str]],
+    folders: Mapping[PurePosixPath, Sequence[str]],
+) -> list[dict[str, Any]]:
+    """Return the fields of texts; the folder only where it differs."""
+    found: list[dict[str, Any]] = [
+        {"path": name, "labels": labels.get(one.path)} for one, name in zip(texts, ids, strict=True)
+    ]
+    names = ["/".join(folders.get(one.path, ())) for one in texts]
+    if len(set(names)) > 1:
+        for own, name in zip(found, names, strict=True):
+            own["folder"] = name
+    return found
 
 
 def _is_text(path: PurePosixPath) -> bool:
@@ -183,7 +151,7 @@ def _tables(
     texts: Sequence[Member],
     format: str | None,
     encoding: str | None,
-) -> TableFiles | None:
+) -> CorpusFiles | None:
     """Return the tables of a folder; None if it is to be read as texts."""
     kinds: dict[str, list[Member]] = {}
     for member in members:
@@ -212,9 +180,8 @@ def _tables(
             f"{len(found):,} files, one after the other, from {str(found[0].path)!r} to "
             f"{str(found[-1].path)!r}"
         )
-    if len(source.members) > len(found):
-        notes.append(f"{len(source.members) - len(found):,} other file(s) left out")
-    return TableFiles(source.name, found, format, encoding, notes)
+    notes += _left_out(source, len(found))
+    return CorpusFiles(source.name, found, format, encoding, notes=notes)
 
 
 def _stem(path: PurePosixPath) -> str:
@@ -275,18 +242,6 @@ def _paired(texts: Sequence[Member], members: Sequence[Member]) -> dict[PurePosi
     return found
 
 
-def _check_parallel(name: str, texts: Sequence[Member]) -> None:
-    """Raise an error if one folder seems to hold the labels of another."""
-    tops = {one.path.parts[0] for one in texts if len(one.path.parts) > 1}
-    strange = sorted(top for top in tops if _is_label_name(top))
-    if strange and len(tops) > 1:
-        raise InvalidInput(
-            f"{name}: the folder {strange[0]!r} seems to hold labels, but none of its files has "
-            "the name of a text; give a text and its labels the same name, as text/7.txt and "
-            f"{strange[0]}/7.txt."
-        )
-
-
 def _read_labels(
     files: dict[PurePosixPath, Member], encoding: str | None
 ) -> dict[PurePosixPath, list[str]]:
@@ -311,23 +266,3 @@ def _read_labels(
         pairs[path] = list(found.items())
     names = unique_names(pair for found in pairs.values() for pair in found)
     return {path: [names[uri] for uri, _ in found] for path, found in pairs.items()}
-
-
-def _is_markdown(texts: Sequence[Member]) -> bool:
-    """Return whether half of some files begin with fields."""
-    some = texts[:: max(1, len(texts) // 50)]
-    return sum(has_front_matter(one.start(4)) for one in some) >= 0.5 * len(some)
-
-
-def _refuse(name: str, members: Sequence[Member]) -> None:
-    tables = [one.path for one in members if _kind(one)]
-    if tables:
-        raise InvalidInput(
-            f"{name} holds no items: it has no text files (.txt, .md), but {tables[0]}; leave "
-            "--format out to read tables."
-        )
-    other = f", but {members[0].path}" if members else ""
-    raise InvalidInput(
-        f"{name} holds no items: it has no text files (.txt, .md) and no tables (.jsonl, .csv, "
-        f".tsv, .parquet){other}. {READABLE}."
-    )

@@ -5,17 +5,23 @@ from __future__ import annotations
 import html
 import io
 import json
+import os
 import re
+import shutil
 import sqlite3
+import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 from xml.parsers import expat
 
-from ..errors import InvalidFile
+from .._install import install_command
+from ..errors import InvalidFile, InvalidInput
+from .front_matter import split_front_matter
 from .names import listed, rank
-from .parquet import parquet_rows
-from .sources import LONGEST, READABLE, Member, encoding_of, lines_of, open_text
+from .sources import LONGEST, READABLE, Member, encoding_of, lines_of, open_text, text_of
 from .tables import (
     Row,
     TableLayout,
@@ -27,7 +33,15 @@ from .tables import (
     tagged_kind,
 )
 
-__all__ = ["FORMATS", "SUFFIXES", "Placed", "TableFiles", "flat", "open_calibre", "unwrapped"]
+__all__ = [
+    "FORMATS",
+    "SUFFIXES",
+    "CorpusFiles",
+    "Placed",
+    "arrow_errors",
+    "open_calibre",
+    "unwrapped",
+]
 
 FORMATS = tuple(
     "jsonl json csv tsv uris parquet lines posts calibre folder markdown".split()  # noqa: SIM905
@@ -64,18 +78,11 @@ class _Format:
     angled: bool = True
 
 
-class TableFiles:
+class CorpusFiles:
     """Items in files of one format, read one file after the other.
 
-    Parameters
-    ----------
-    name : str
-        For messages.
-    members : sequence of Member
-    kind, encoding : str or None
-        Format and encoding that were given; None guesses.
-    notes : sequence of str
-        What was left out of a folder.
+    ``kind`` and ``encoding`` are None where they are to be guessed. For a folder of texts,
+    ``fields`` has what is known of each file besides its content.
     """
 
     def __init__(
@@ -84,39 +91,29 @@ class TableFiles:
         members: Sequence[Member],
         kind: str | None,
         encoding: str | None,
+        *,
         notes: Sequence[str] = (),
+        fields: Sequence[dict[str, Any]] = (),
     ) -> None:
         self.name, self.members = name, tuple(members)
         self._kind, self._encoding, self._notes = kind, encoding, list(notes)
+        self._fields = fields
         self._formats: dict[int, _Format] = {}
         self._tallies: dict[int, Tally] = {}
-        # That of the first file with items; all others are written as it is.
         self._first: _Format | None = None
 
     @property
-    def format(self) -> str:
-        """The format of the files."""
-        return self._first.kind if self._first else self._kind or "lines"
-
-    @property
-    def encoding(self) -> str | None:
-        """The encoding of the first file with items."""
-        return self._first.encoding if self._first else None
-
-    @property
-    def guessed(self) -> bool:
-        """Whether the content told the format, not a name."""
-        return self._first is not None and self._first.guessed
-
-    @property
-    def layout(self) -> TableLayout | None:
-        """How the table is split; None for other formats."""
-        return self._first.layout if self._first else None
+    def how(self) -> _Format:
+        """How the first file with items is written; all others are written as it is."""
+        return self._first or _Format(self._kind or "lines")
 
     def rows(self, skip: int = 0) -> Iterator[Placed]:
         """Yield all rows after some that are skipped."""
         self._tallies = {}
-        for place in range(len(self.members)):
+        # A file of a folder of texts is one item, and need not be read to be skipped.
+        start = skip if self._fields else 0
+        skip -= start
+        for place in range(start, len(self.members)):
             for number, row in self._read(place):
                 if self._first is None:
                     self._first = self._formats[place]
@@ -132,14 +129,24 @@ class TableFiles:
             kind = self._first.kind if self._first else self._kind
             like = self._first.layout if self._first else None
             self._formats[place] = _find_format(member, kind, self._encoding, like)
-        tally = self._tallies[place] = Tally()
-        return _read_rows(member, self._formats[place], self._encoding, tally, len(self.members))
+        how = self._formats[place]
+        if self._fields:
+            return iter([(0, self._text_row(place, text_of(member, self._encoding)))])
+        tally = self._tallies[place] = {}
+        return _read_rows(member, how, self._encoding, tally, len(self.members))
+
+    def _text_row(self, place: int, text: str) -> dict[str, Any]:
+        """Return the item in a file of a folder of texts."""
+        if self._kind != "markdown":
+            return {**self._fields[place], "text": text}
+        fields, body, _ = split_front_matter(text, self.members[place].name)
+        return {**self._fields[place], **flat(fields), "text": body}
 
     def check(self, needed: Sequence[str]) -> None:
         """Raise an error if one of several tables lacks a column."""
-        if len(self.members) < 2 or self.format not in ("csv", "tsv", "parquet"):
+        if len(self.members) < 2 or self.how.kind not in ("csv", "tsv", "parquet"):
             return
-        notes = dict(self._tallies)
+        tallies = dict(self._tallies)
         for place, member in enumerate(self.members):
             there = next(self._read(place), (0, {}))[1]
             lacking = [name for name in needed if there and name not in there]
@@ -149,14 +156,15 @@ class TableFiles:
                     f"{listed(list(there))}; give all files the same fields, or name fields that "
                     "all have (--text, --labels, --ids)."
                 )
-        self._tallies = notes
+        self._tallies = tallies
 
     def where(self, file: int, number: int, *, short: bool = False) -> str:
         """Return the place of an item, for messages."""
-        place = f"{_WORDS.get(self.format, 'line')} {number}"
-        if not short:
-            return f"{self.members[file].name}, {place}"
-        return f"{self.members[file].path}, {place}" if len(self.members) > 1 else place
+        member = self.members[file]
+        place = "" if self._fields else f"{_WORDS.get(self.how.kind, 'line')} {number}"
+        if short and place and len(self.members) == 1:
+            return place
+        return ", ".join(filter(None, (str(member.path) if short else member.name, place)))
 
     def notes(self) -> list[str]:
         """Return what was left out or repaired so far."""
@@ -164,13 +172,13 @@ class TableFiles:
         for place, tally in self._tallies.items():
             layout = self._formats[place].layout if place in self._formats else None
             lead = f"{self.members[place].path}: " if len(self.members) > 1 else ""
-            said += [
-                f"{lead}{note}" for note in (*(layout.notes if layout else ()), *tally.notes())
-            ]
+            said += [f"{lead}{note}" for note in (layout.notes if layout else ())]
+            for what, lines in tally.items():
+                some = ", ".join([*map(str, lines[:3]), *["..."] * (len(lines) > 3)])
+                said.append(f"{lead}{len(lines):,} line(s) ({some}) {what}")
         if len(said) > _FEW_NOTES:
-            more = f"{len(said) - _FEW_NOTES:,} more such notes on other files"
-            said = [*said[:_FEW_NOTES], more]
-        if self.format == "posts":
+            said[_FEW_NOTES:] = [f"{len(said) - _FEW_NOTES:,} more such notes on other files"]
+        if self.how.kind == "posts":
             said.append("only questions are read, because answers have no tags")
         return [*self._notes, *said]
 
@@ -179,20 +187,22 @@ def _find_format(
     member: Member, kind: str | None, encoding: str | None, like: TableLayout | None
 ) -> _Format:
     """Find out how a file is written, from its name and its beginning."""
+    if kind in ("folder", "markdown"):
+        return _Format(kind)
     known, start = SUFFIXES.get(member.suffix), member.start(16)
     if start.startswith(b"SQLite format 3") and kind in (None, "calibre"):
         return _Format("calibre")
-    if kind == "parquet" or (kind is None and start.startswith(b"PAR1")):
+    if kind is None and start.startswith(b"PAR1"):
         return _Format("parquet")
     if kind is None and known in ("parquet", "calibre"):
         raise InvalidFile(
             f"{member.name} is damaged or not {'a parquet file' if known == 'parquet' else known}; "
             "get it again."
         )
+    if kind in ("parquet", "posts", "calibre"):
+        return _Format(kind)
     if kind in ("json", "jsonl", "lines"):
         return _Format(kind, encoding_of(start, encoding).removesuffix("-sig"))
-    if kind in ("posts", "calibre"):
-        return _Format(kind)
     with open_text(member, encoding) as (text, used):
         sample = text.read(_SAMPLE)
         cut = len(sample) == _SAMPLE
@@ -203,12 +213,11 @@ def _find_format(
     # The last line of what was read may have no end.
     lines = lines[:-1] if len(sample) > 1 << 18 and len(lines) > 1 else lines
     found = _Format(kind or known or _sniffed(sample, lines), used, kind is None and known is None)
-    if kind is None:
-        # One JSON value over many lines, under the name of JSON lines.
-        if found.kind == "jsonl" and lines and lines[0].strip(" \ufeff") in ("{", "["):
-            return replace(found, kind="json")
-        if found.kind == "lines" and known:
-            found = replace(found, kind=is_table(lines) or "lines")
+    # One JSON value over many lines, under the name of JSON lines.
+    if found.kind == "jsonl" and lines and lines[0].strip(" \ufeff") in ("{", "["):
+        return replace(found, kind="json")
+    if found.kind == "lines" and known:
+        found = replace(found, kind=is_table(lines) or "lines")
     if found.kind == "uris" or (kind is None and found.kind in ("tsv", "lines")):
         tagged = tagged_kind(lines)
         if tagged or kind == "uris":
@@ -233,7 +242,7 @@ def _read_rows(
     member: Member, how: _Format, encoding: str | None, tally: Tally, n_files: int
 ) -> Iterator[Row]:
     """Yield the items of a file with their numbers; one is in memory at a time."""
-    readers = {"parquet": parquet_rows, "calibre": _calibre, "posts": _posts}
+    readers = {"parquet": _parquet, "calibre": _calibre, "posts": _posts}
     if how.kind in readers:
         yield from enumerate(map(flat, readers[how.kind](member)), 1)
         return
@@ -284,7 +293,7 @@ def _values(name: str, text: io.TextIOBase, *, alone: bool) -> Iterator[Row]:
         first = reader.value()
         if reader.next():
             # JSON lines under the name of JSON.
-            items = _chained(first, reader)
+            items = chain([first], (reader.value() for _ in iter(reader.next, "")))
         elif isinstance(first, dict):
             items = iter(unwrapped(first, alone=alone))
         else:
@@ -293,12 +302,6 @@ def _values(name: str, text: io.TextIOBase, *, alone: bool) -> Iterator[Row]:
         if not isinstance(item, dict):
             raise InvalidFile(f"{name}, item {number}: an object is needed, but is {item!r:.60}.")
         yield number, flat(item)
-
-
-def _chained(first: Any, reader: _JsonReader) -> Iterator[Any]:
-    yield first
-    while reader.next():
-        yield reader.value()
 
 
 class _JsonReader:
@@ -400,7 +403,42 @@ def flat(item: dict[str, Any], depth: int = _DEPTH) -> dict[str, Any]:
     return found
 
 
-# --- StackExchange, Calibre --------------------------------------------------------
+# --- parquet, StackExchange, Calibre -------------------------------------------------------
+
+
+@contextmanager
+def arrow_errors(name: str | os.PathLike[str]) -> Iterator[tuple[Any, Any]]:
+    """Yield pyarrow and its parquet module; their errors are reported as a damaged file."""
+    try:
+        import pyarrow as arrow  # noqa: PLC0415 - optional
+        from pyarrow import parquet  # noqa: PLC0415
+    except ImportError as error:
+        raise InvalidInput(
+            f"A parquet file needs pyarrow, which is not installed; {install_command('io')}."
+        ) from error
+    try:
+        yield arrow, parquet
+    except (arrow.ArrowException, OSError) as error:
+        raise InvalidFile(
+            f"{os.fspath(name)} is damaged or not a parquet file ({error}); get it again."
+        ) from error
+
+
+def _parquet(member: Member) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a table, a thousand in memory at a time."""
+    with (
+        arrow_errors(member.name) as (_, parquet),
+        tempfile.TemporaryFile() as copy,
+        member.whole() as file,
+    ):
+        source: Any = file
+        if not isinstance(file, io.BufferedReader):
+            # Parquet is read from its end, and a packed file only from its beginning.
+            shutil.copyfileobj(file, copy, 1 << 20)
+            source = copy
+        with parquet.ParquetFile(source) as table:
+            for batch in table.iter_batches(batch_size=1000):
+                yield from batch.to_pylist()
 
 
 def _posts(member: Member) -> Iterator[dict[str, Any]]:

@@ -11,14 +11,15 @@ A file begins with a line ``---``, and the fields end at the next one::
     ---
 
 Read are texts with or without quotation marks, lists in brackets and of lines that begin with
-``-``, objects of one level, and texts of several lines (``|`` and ``>``). Numbers, dates and truth
-values stay text. Anchors, tags of types and objects in braces are an error.
+``-``, objects, and texts of several lines (``|`` and ``>``). Numbers, dates and truth values stay
+text. Anchors, tags of types and objects in braces are an error.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
 from typing import Any
 
 from ..errors import InvalidFile
@@ -30,6 +31,8 @@ _KEY = re.compile(
     r"""(?P<key>"[^"]*"|'[^']*'|[^\s#:"'\[\]{}&*!|>%@`-][^:#]*?)\s*:(?:\s+(?P<value>.*))?$"""
 )
 _PLAIN = re.compile(r"[^\s\[\]{},#&*!|>'\"%@`:-][^\[\]{},#:]*")
+_LISTED = re.compile(r"\s*(\"(?:[^\"\\]|\\.)*\"|'(?:[^']|'')*'|[^\[\]{},\"']*)\s*(,|$)")
+_DASH = re.compile(r"\s*-(\s|$)")
 
 
 def has_front_matter(start: bytes) -> bool:
@@ -37,130 +40,115 @@ def has_front_matter(start: bytes) -> bool:
     return start.removeprefix(b"\xef\xbb\xbf").startswith(b"---")
 
 
-def split_front_matter(text: str, name: str) -> tuple[dict[str, Any], str, tuple[int, int]]:
-    """Return the fields of a file, its text, and the lines of its fields, first and end."""
+def split_front_matter(text: str, name: str) -> tuple[dict[str, Any], str, int]:
+    """Return the fields of a file, its text, and the line at which the fields end; 0 if none."""
     lines = text.lstrip("\ufeff").split("\n")
-    if lines[0].rstrip() != _FENCE:
-        return {}, text, (0, 0)
-    end = next((n for n, line in enumerate(lines[1:], 1) if line.rstrip() in (_FENCE, "...")), None)
-    if end is None:
+    end = next((n for n, line in enumerate(lines) if n and line.rstrip() in (_FENCE, "...")), 0)
+    if lines[0].rstrip() != _FENCE or not end:
         # A line across the page, not a beginning of fields.
-        return {}, text, (0, 0)
-    return _Reader(lines, end, name).fields(), "\n".join(lines[end + 1 :]).strip(), (1, end)
+        return {}, text, 0
+    try:
+        fields = _fields(lines[1:end])
+    except _NotReadError as error:
+        bad = str(error).strip()
+        number = next(n for n, line in enumerate(lines, 1) if line.strip() == bad)
+        raise InvalidFile(
+            f"{name}, line {number}: {bad!r:.60} is not in the part of YAML that is read: texts, "
+            "lists in [] or with -, and objects of one level."
+        ) from None
+    return fields, "\n".join(lines[end + 1 :]).strip(), end
 
 
-class _Reader:
-    """Lines of fields that are read one by one."""
+class _NotReadError(Exception):
+    """A line that is not in the part of YAML that is read."""
 
-    def __init__(self, lines: list[str], end: int, name: str) -> None:
-        self._lines, self._end, self._name, self._at = lines, end, name, 1
 
-    def fields(self, indent: int = 0) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        while (line := self._next(indent)) is not None:
-            match = _KEY.match(line[indent:].rstrip())
-            if match is None or line[indent].isspace():
-                raise self._error(line)
-            key, value = self._scalar(match["key"], line), _bare(match["value"] or "")
-            self._at += 1
-            found[key] = self._value(value, line, indent) if value else self._block(indent)
-        return found
+@dataclass
+class _Entry:
+    """A field: its key, what is behind it, and its lines, of which ``stop`` is the end."""
 
-    def _next(self, indent: int) -> str | None:
-        """Return the next line with content, if it belongs to what is indented so far."""
-        while self._at < self._end:
-            line = self._lines[self._at]
-            if line.strip() and not line.lstrip().startswith("#"):
-                return line if _indent(line) >= indent else None
-            self._at += 1
+    key: str
+    value: str
+    start: int
+    stop: int
+
+
+def _entries(lines: list[str]) -> list[_Entry]:
+    """Return the fields in some lines; lines that are indented or begin with - go on."""
+    found: list[_Entry] = []
+    for at, line in enumerate(lines):
+        match = _KEY.match(line.rstrip())
+        if match is not None:
+            key = _scalar(match["key"], line)
+            found.append(_Entry(key, _bare(match["value"] or ""), at, at + 1))
+        elif found and (line[:1] in " \t" or _DASH.match(line)) and line.strip():
+            found[-1].stop = at + 1
+        elif line.strip() and not line.startswith("#"):
+            raise _NotReadError(line)
+    return found
+
+
+def _fields(lines: list[str]) -> dict[str, Any]:
+    return {
+        one.key: _value(one.value, lines[one.start], lines[one.start + 1 : one.stop])
+        for one in _entries(lines)
+    }
+
+
+def _value(value: str, line: str, block: list[str]) -> Any:
+    """Return the value of a field that begins in a line and goes on in a block of others."""
+    if re.fullmatch(r"[|>][-+\d]*", value):
+        joint = "\n" if value[0] == "|" else " "
+        return joint.join(one.strip() for one in block).strip()
+    rest = [one for one in block if one.strip() and not one.lstrip().startswith("#")]
+    if value:
+        value = " ".join([value, *(_bare(one.strip()) for one in rest)])
+        if value[0] in "{&*!%@`|>":
+            raise _NotReadError(line)
+        return _listed(value, line) if value[0] == "[" else _scalar(value, line)
+    if not rest:
         return None
+    indent = _indent(rest[0])
+    if not _DASH.match(rest[0]):
+        return _fields([one[indent:] for one in rest])
+    return [item for one in rest if (item := _item(one, indent))]
 
-    def _value(self, value: str, line: str, indent: int) -> Any:
-        if value[0] in "|>" and value.rstrip("+-0123456789") in ("|", ">"):
-            return self._long(indent, "\n" if value[0] == "|" else " ")
-        if value[0] == "[":
-            # A list may go on in the next lines.
-            while not value.endswith("]") and self._at < self._end:
-                value += " " + _bare(self._lines[self._at].strip())
-                self._at += 1
-            return self._listed(value, line)
-        if value[0] in "{&*!%@`":
-            raise self._error(line)
-        text = self._scalar(value, line)
-        more = self._next(indent + 1)
-        while more is not None and value[0] not in "\"'":
-            # A text that goes on in the next line, indented.
-            text += " " + more.strip()
-            self._at += 1
-            more = self._next(indent + 1)
-        return text
 
-    def _long(self, indent: int, joint: str) -> str:
-        found = []
-        while self._at < self._end:
-            line = self._lines[self._at]
-            if line.strip() and _indent(line) <= indent:
-                break
-            found.append(line.strip())
-            self._at += 1
-        return joint.join(found).strip()
+def _item(line: str, indent: int) -> str:
+    """Return an item of a list of lines."""
+    value = _bare(line.strip()[1:].strip())
+    strange = value[:1] in tuple("{[&*!|>-") or (value[:1] not in "\"'" and _KEY.match(value))
+    if _indent(line) != indent or not _DASH.match(line) or strange:
+        raise _NotReadError(line)
+    return _scalar(value, line)
 
-    def _block(self, indent: int) -> Any:
-        """Read a list of lines, or an object; nothing is null."""
-        line = self._next(indent)
-        if line is None:
-            return None
-        if line.lstrip().startswith("- ") or line.strip() == "-":
-            return self._items(_indent(line))
-        return self.fields(_indent(line)) if _indent(line) > indent else None
 
-    def _items(self, indent: int) -> list[Any]:
-        found = []
-        while (line := self._next(indent)) is not None and _indent(line) == indent:
-            if not (line.lstrip().startswith("- ") or line.strip() == "-"):
-                break
-            value = _bare(line.strip()[1:].strip())
-            if value[:1] in ("{", "[", "&", "*", "!", "|", ">", "-") or (
-                value[:1] not in "\"'" and _KEY.match(value)
-            ):
-                raise self._error(line)
-            self._at += 1
-            if value:
-                found.append(self._scalar(value, line))
-        return found
+def _listed(value: str, line: str) -> list[str]:
+    """Return the items of a list in brackets."""
+    inner, found, at = value[1:-1].strip(), [], 0
+    while at < len(inner):
+        match = _LISTED.match(inner, at)
+        if match is None:
+            raise _NotReadError(line)
+        found.append(_scalar(match[1].strip(), line))
+        at = match.end()
+    if not value.endswith("]"):
+        raise _NotReadError(line)
+    return [one for one in found if one]
 
-    def _listed(self, value: str, line: str) -> list[str]:
-        inner, found, at = value[1:-1].strip(), [], 0
-        if not value.endswith("]"):
-            raise self._error(line)
-        while at < len(inner):
-            match = re.compile(
-                r"\s*(\"(?:[^\"\\]|\\.)*\"|'(?:[^']|'')*'|[^\[\]{},\"']*)\s*(,|$)"
-            ).match(inner, at)
-            if match is None:
-                raise self._error(line)
-            if match[1].strip():
-                found.append(self._scalar(match[1].strip(), line))
-            at = match.end()
-        return found
 
-    def _scalar(self, value: str, line: str) -> str:
-        if value[:1] == '"':
-            try:
-                return str(json.loads(value))
-            except ValueError as error:
-                raise self._error(line) from error
-        if value[:1] == "'":
-            if len(value) < 2 or value[-1] != "'":
-                raise self._error(line)
-            return value[1:-1].replace("''", "'")
+def _scalar(value: str, line: str) -> str:
+    """Return a text without its quotation marks."""
+    if value[:1] == '"':
+        try:
+            return str(json.loads(value))
+        except ValueError:
+            raise _NotReadError(line) from None
+    if value[:1] != "'":
         return value
-
-    def _error(self, line: str) -> InvalidFile:
-        return InvalidFile(
-            f"{self._name}, line {self._lines.index(line) + 1}: {line.strip()!r:.60} is not in the "
-            "part of YAML that is read: texts, lists in [] or with -, and objects of one level."
-        )
+    if len(value) < 2 or value[-1] != "'":
+        raise _NotReadError(line)
+    return value[1:-1].replace("''", "'")
 
 
 def _indent(line: str) -> int:
@@ -169,44 +157,33 @@ def _indent(line: str) -> int:
 
 def _bare(value: str) -> str:
     """Take off a comment behind a value."""
-    if value[:1] in "\"'":
-        return value.strip() if value.rstrip()[-1:] in "\"'" else value.partition(" #")[0].strip()
-    return value.partition(" #")[0].strip()
+    quoted = value[:1] in "\"'" and value.rstrip()[-1:] in "\"'"
+    return value.strip() if quoted else value.partition(" #")[0].strip()
 
 
 def with_labels(text: str, field: str, labels: list[str], name: str) -> str:
     """Return a file with other labels in a field, written as they were; all else stays."""
-    fields, _, (first, end) = split_front_matter(text, name)
+    fields, _, end = split_front_matter(text, name)
     mark = "\ufeff" if text.startswith("\ufeff") else ""
     lines = text.removeprefix(mark).split("\n")
     ending = "\r" if lines[0].endswith("\r") else ""
     written = [
         json.dumps(one, ensure_ascii=False) if not _PLAIN.fullmatch(one) else one for one in labels
     ]
-    inline = f"{field}: [{', '.join(written)}]{ending}"
-    if first == 0:
-        return mark + "\n".join([f"{_FENCE}{ending}", inline, f"{_FENCE}{ending}", *lines])
-    at = next(
-        (
-            n
-            for n in range(first, end)
-            if (m := _KEY.match(lines[n].rstrip())) and m["key"].strip("\"'") == field
-        ),
-        None,
-    )
-    if at is None:
-        return mark + "\n".join([*lines[:end], inline, *lines[end:]])
-    stop = at + 1
-    while stop < end and (not lines[stop].strip() or lines[stop].startswith((" ", "- ", "\t"))):
-        stop += 1
-    head = lines[at].partition(":")[0]
-    dashes = [line for line in lines[at + 1 : stop] if line.lstrip().startswith("-")]
-    value = lines[at].partition(":")[2].strip()
+    start, stop, head = end, end, field
+    if not end:
+        lines = [f"{_FENCE}{ending}", f"{_FENCE}{ending}", *lines]
+        start = stop = 1
+    for own in _entries(lines[1:end]):
+        if own.key == field:
+            start, stop, head = own.start + 1, own.stop + 1, lines[own.start + 1].partition(":")[0]
+    dashes = [line for line in lines[start + 1 : stop] if _DASH.match(line)]
+    value = "" if start == stop else lines[start].partition(":")[2].strip()
     if dashes:
         lead = dashes[0][: _indent(dashes[0])]
-        new = [lines[at], *(f"{lead}- {one}{ending}" for one in written)]
+        new = [lines[start], *(f"{lead}- {one}{ending}" for one in written)]
     elif isinstance(fields.get(field), str) and value[:1] not in "[\"'" and "," in value:
         new = [f"{head}: {', '.join(labels)}{ending}"]
     else:
         new = [f"{head}: [{', '.join(written)}]{ending}"]
-    return mark + "\n".join([*lines[:at], *new, *lines[stop:]])
+    return mark + "\n".join([*lines[:start], *new, *lines[stop:]])

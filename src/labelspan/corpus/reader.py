@@ -136,12 +136,12 @@ class CorpusReader:
         ]
         self.reading = replace(
             fields,
-            format=files.format,
-            encoding=files.encoding,
+            format=files.how.kind,
+            encoding=files.how.encoding,
             label_style=self.parsers[0].how if self.parsers else None,
             guessed={
-                **({"format": "content"} if files.guessed else {}),
-                **({} if files.format in _FIXED else fields.guessed),
+                **({"format": "content"} if files.how.guessed else {}),
+                **({} if files.how.kind in _FIXED else fields.guessed),
             },
         )
         # All of them, if the corpus is small: nothing is parsed twice.
@@ -164,7 +164,7 @@ class CorpusReader:
     @property
     def layout(self) -> TableLayout | None:
         """How a table is split; None for other formats."""
-        return self._files.layout
+        return self._files.how.layout
 
     @property
     def fingerprint(self) -> dict[str, Any]:
@@ -441,4 +441,5 @@ def _check_options(format: str | None, empty: str, encoding: str | None) -> None
         raise InvalidParameter(
             f"read_corpus: format must be one of {', '.join(FORMATS)}, but {format!r} was given."
         )
-    check_encoding(encoding)
+    if encoding is not None:
+        check_encoding(encoding)

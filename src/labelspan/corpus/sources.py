@@ -16,9 +16,9 @@ import tempfile
 import weakref
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, BinaryIO, cast
@@ -76,6 +76,10 @@ _CHUNK = 1 << 20
 LONGEST = 1 << 29
 
 
+# Names of files in an archive, and functions that open them.
+Files = list[tuple[str, Callable[[], BinaryIO]]]
+
+
 @dataclass(frozen=True)
 class Member:
     """A file of a corpus: its path in the folder or archive, and a function that opens it."""
@@ -105,9 +109,7 @@ class Member:
         """Open the file, unpacked; damage is an error of labelspan."""
         try:
             with self.raw() as file:
-                start = file.read(8)
-                file.seek(0)
-                opener = next((o for mark, o in _OPENERS.items() if start.startswith(mark)), None)
+                opener = _opener(file)
                 with file if opener is None else opener(file) as unpacked:
                     yield unpacked
         except DAMAGED as error:
@@ -155,6 +157,13 @@ class Source:
         return {**found, "files": digest.hexdigest()}
 
 
+def _opener(file: BinaryIO) -> Callable[[Any], Any] | None:
+    """Return what unpacks an open file, by its first bytes."""
+    start = file.read(8)
+    file.seek(0)
+    return next((opener for mark, opener in _OPENERS.items() if start.startswith(mark)), None)
+
+
 def unpacked_bytes(path: Path) -> int:
     """Return the size of a file, or what it would be unpacked, about; of a folder, of all."""
     if path.is_dir():
@@ -167,10 +176,9 @@ def open_source(source: str | os.PathLike[str] | BinaryIO, folder: Path | None =
     """Open a path or a stream; a stream is copied to a file without a name in a folder."""
     if not isinstance(source, str | os.PathLike):
         name = getattr(source, "name", None)
-        name = "standard input" if name in (None, "<stdin>") or isinstance(name, int) else str(name)
-        file = cast(BinaryIO, tempfile.TemporaryFile(dir=folder))  # noqa: SIM115 - closed below
+        name = name if isinstance(name, str) and name != "<stdin>" else "standard input"
+        file = _copied(source, folder)
         try:
-            shutil.copyfileobj(source, file, _CHUNK)
             only = Member(PurePosixPath(PurePath(name).name), name, partial(_view, file))
             return _entered(name, only, None, file)
         except BaseException:
@@ -185,6 +193,17 @@ def open_source(source: str | os.PathLike[str] | BinaryIO, folder: Path | None =
         raise InvalidFile(f"{path} is a device, which may never end; give a file.")
     only = Member(PurePosixPath(path.name), str(path), lambda: path.open("rb"))
     return _entered(str(path), only, path, None)
+
+
+def _copied(content: BinaryIO, folder: Path | None = None) -> BinaryIO:
+    """Copy a stream to a file without a name."""
+    file = cast(BinaryIO, tempfile.TemporaryFile(dir=folder))  # noqa: SIM115 - returned
+    try:
+        shutil.copyfileobj(content, file, _CHUNK)
+    except BaseException:
+        file.close()
+        raise
+    return file
 
 
 def _view(file: BinaryIO, start: int = 0, size: int | None = None) -> BinaryIO:
@@ -229,7 +248,7 @@ def _folder_members(path: Path) -> list[Member]:
     for file in files:
         relative = PurePosixPath(file.relative_to(path).as_posix())
         # Pipes would be waited for, and links may lead nowhere.
-        if not file.is_file() or _is_hidden(relative):
+        if not file.is_file() or _is_hidden(relative.parts):
             continue
         if not indexes or indexes.isdisjoint(file.parents):
             found.append(
@@ -248,8 +267,8 @@ def _index_of(file: Path) -> Path | None:
     return None
 
 
-def _is_hidden(path: PurePosixPath) -> bool:
-    return any(part.startswith(".") for part in path.parts)
+def _is_hidden(parts: Iterable[str]) -> bool:
+    return any(part.startswith(".") for part in parts)
 
 
 def _entered(name: str, only: Member, path: Path | None, file: BinaryIO | None) -> Source:
@@ -261,84 +280,70 @@ def _entered(name: str, only: Member, path: Path | None, file: BinaryIO | None) 
     kind = "tar" if start[257:262] == b"ustar" else "zip" if start[:4] == b"PK\x03\x04" else None
     if kind is None:
         return Source(name, (only,), False, path, file)
-    held = file
     with only.raw() as raw:
-        packed = raw.read(8).startswith(tuple(_OPENERS))
-    if packed or held is None:
-        held = tempfile.TemporaryFile() if packed else only.raw()  # noqa: SIM115
-        if packed:
-            with only.whole() as content:
-                shutil.copyfileobj(content, held, _CHUNK)
-            if file is not None:
-                file.close()
+        packed = _opener(raw) is not None
+    with only.whole() if packed else nullcontext() as content:
+        held = file or only.raw() if content is None else _copied(content)
+    if file is not None and held is not file:
+        file.close()
     try:
-        found = _tar(name, held) if kind == "tar" else _zip(name, held)
+        files = _tar(held) if kind == "tar" else _zip(name, held)
     except (*DAMAGED, OSError, ValueError) as error:
         held.close()
         raise only.damaged(error) from error
-    found = _without_top([one for one in found if one.path.parts and not _is_hidden(one.path)])
-    members = tuple(replace(one, name=f"{name}, {one.path}") for one in found)
-    return Source(name, members, len(members) != 1, path, held)
-
-
-def _without_top(members: list[Member]) -> list[Member]:
-    """Sort by name, and take off a folder around all files, which says nothing."""
-    while len(members) > 1 and all(
-        len(one.path.parts) > 1 and one.path.parts[0] == members[0].path.parts[0] for one in members
+    inner = (
+        ([part for part in PurePosixPath(one).parts if part not in ("/", "..")], raw)
+        for one, raw in files
+    )
+    found = [one for one in inner if one[0] and not _is_hidden(one[0])]
+    # A folder around all files says nothing.
+    while len(found) > 1 and all(
+        len(parts) > 1 and parts[0] == found[0][0][0] for parts, _ in found
     ):
-        members = [Member(PurePosixPath(*one.path.parts[1:]), one.name, one.raw) for one in members]
-    return sorted(members, key=lambda one: one.path)
+        found = [(parts[1:], raw) for parts, raw in found]
+    members = [Member(own := PurePosixPath(*parts), f"{name}, {own}", raw) for parts, raw in found]
+    members.sort(key=lambda one: one.path)
+    return Source(name, tuple(members), len(members) != 1, path, held)
 
 
-def _inside(name: str, path: str, raw: Callable[[], BinaryIO]) -> Member:
-    inner = PurePosixPath(*(part for part in PurePosixPath(path).parts if part not in ("/", "..")))
-    return Member(inner, name, raw)
-
-
-def _tar(name: str, file: BinaryIO) -> list[Member]:
+def _tar(file: BinaryIO) -> Files:
     end = file.seek(0, io.SEEK_END)
     file.seek(0)
-    found = []
+    found: Files = []
     with tarfile.open(fileobj=file, mode="r:") as archive:
         for one in archive:
             if one.isfile() and not one.issparse():
                 if one.offset_data + one.size > end:
                     raise EOFError("unexpected end of data")
-                part = partial(_view, file, one.offset_data, one.size)
-                found.append(_inside(name, one.name, part))
+                found.append((one.name, partial(_view, file, one.offset_data, one.size)))
             # What was listed is not needed again, and takes a kilobyte per file.
             archive.members = []  # type: ignore[attr-defined]
     return found
 
 
-def _zip(name: str, file: BinaryIO) -> list[Member]:
+def _zip(name: str, file: BinaryIO) -> Files:
     archive = zipfile.ZipFile(file)
     entries = [entry for entry in archive.infolist() if not entry.is_dir()]
     if any(entry.filename == "[Content_Types].xml" for entry in entries):
         raise InvalidFile(f"{name} is a spreadsheet or a document; save it as csv or text.")
     if any(entry.flag_bits & 1 for entry in entries):
         raise InvalidFile(f"{name} is encrypted; unpack it, and give the folder.")
-    return [
-        _inside(name, entry.filename, cast(Any, partial(archive.open, entry))) for entry in entries
-    ]
+    return [(entry.filename, cast(Any, partial(archive.open, entry))) for entry in entries]
 
 
 # --- text -----------------------------------------------------------------------------------
 
 
-def check_encoding(encoding: str | None) -> None:
+def check_encoding(encoding: str) -> None:
     """Raise :class:`InvalidParameter` if Python does not know an encoding of text."""
-    if encoding is None:
-        return
     try:
-        known = codecs.lookup(encoding)._is_text_encoding
+        # Other codecs, as base64, are refused here.
+        "".encode(encoding)
     except (LookupError, ValueError):
-        known = False
-    if not known:
         raise InvalidParameter(
             f"encoding must be one that Python knows, for example utf-8, utf-16, latin-1 or "
             f"cp1252, but {encoding!r} was given."
-        )
+        ) from None
 
 
 def encoding_of(start: bytes, encoding: str | None) -> str:
@@ -370,24 +375,14 @@ def open_text(member: Member, encoding: str | None) -> Iterator[tuple[io.TextIOB
 
 def lines_of(text: io.TextIOBase, name: str) -> Iterator[str]:
     """Yield the lines of a text with their ends; one of extreme length is an error."""
-    parts: list[str] = []
-    held, number = 0, 0
-    while chunk := text.read(_CHUNK):
-        first, *rest = chunk.split("\n")
-        parts.append(first)
-        held += len(first)
-        if held > LONGEST:
+    number = 0
+    while line := text.readline(LONGEST + 1):
+        number += 1
+        if len(line) > LONGEST:
             raise InvalidFile(
-                f"{name}, line {number + 1} has more than {LONGEST:,} characters; split it."
+                f"{name}, line {number} has more than {LONGEST:,} characters; split it."
             )
-        if rest:
-            yield "".join(parts) + "\n"
-            for line in rest[:-1]:
-                yield f"{line}\n"
-            number += len(rest)
-            parts, held = [rest[-1]], len(rest[-1])
-    if held:
-        yield "".join(parts)
+        yield line
 
 
 def _check_plain(start: bytes, name: str) -> None:

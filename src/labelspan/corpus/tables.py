@@ -6,7 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from ..errors import InvalidFile
@@ -29,31 +29,12 @@ __all__ = [
 # The number of a line or of an item, and the fields.
 Row = tuple[int, dict[str, Any]]
 Cells = list[tuple[int, list[str]]]
+# Numbers of the lines that were left out or repaired while a table was read, by what was done.
+Tally = dict[str, list[int]]
 
 _URI = re.compile(r"\s*[a-zA-Z][\w+.-]*://\S+\s*")
 # Rows with too many cells that are left out before that counts as an error.
 _FEW_LONG = 100
-
-
-@dataclass
-class Tally:
-    """Lines that were left out or repaired while a table was read."""
-
-    lines: dict[str, list[int]] = field(default_factory=dict)
-
-    def add(self, what: str, line: int) -> int:
-        """Count a line; return the number of such lines."""
-        found = self.lines.setdefault(what, [])
-        found.append(line)
-        return len(found)
-
-    def notes(self) -> list[str]:
-        """Return what happened to lines, in words."""
-        return [
-            f"{len(found):,} line(s) ({', '.join(map(str, found[:3]))}"
-            f"{', ...' if len(found) > 3 else ''}) {what}"
-            for what, found in self.lines.items()
-        ]
 
 
 @dataclass(frozen=True)
@@ -191,29 +172,31 @@ def cells_of(
 
 def table_rows(name: str, lines: Iterator[str], layout: TableLayout, tally: Tally) -> Iterator[Row]:
     """Yield the items of a table; lines that do not fit are counted."""
-    columns, width, rows, first = layout.columns, len(layout.columns), 0, (0, 0)
-    long, begun = 0, False
+    columns, width, rows = layout.columns, len(layout.columns), 0
+    long: list[int] = []
+    begun = False
     for number, row in cells_of(lines, layout.delimiter, name, **layout.options):
         if layout.header is not None and row == layout.header:
             if begun:
-                tally.add("repeat(s) the header; left out", number)
+                tally.setdefault("repeat(s) the header; left out", []).append(number)
             begun = True
             continue
         begun = True
         rows += 1
         if len(row) > width and any(row[width:]):
-            first = first if long else (number, len(row))
-            long = tally.add("with more cells than columns; left out", number)
-            if long > max(_FEW_LONG, rows / 100):
+            long = tally.setdefault("with more cells than columns; left out", [])
+            long.append(number)
+            if len(long) > max(_FEW_LONG, rows / 100):
                 break
             continue
         if len(row) < width:
-            tally.add("with fewer cells than columns; the others are empty", number)
+            what = "with fewer cells than columns; the others are empty"
+            tally.setdefault(what, []).append(number)
         cells = [*row[:width], *[""] * (width - len(row))]
         yield number, dict(zip(columns, cells, strict=True))
-    if long > rows / 100:
+    if len(long) > rows / 100:
         raise InvalidFile(
-            f"{name}, line {first[0]}: {first[1]} cells for {width} columns; put cells that "
+            f"{name}, line {long[0]}: more cells than the {width} columns; put cells that "
             f"contain {layout.delimiter!r} in quotation marks."
         )
 

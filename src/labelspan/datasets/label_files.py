@@ -13,7 +13,7 @@ from scipy import sparse
 
 from .._typing import Array
 from ..corpus.fields import names_in
-from ..corpus.formats import TableFiles
+from ..corpus.formats import CorpusFiles
 from ..corpus.label_values import LabelParser
 from ..corpus.names import first_known, listed
 from ..corpus.sources import open_source, text_of
@@ -138,7 +138,7 @@ def read_label_file(
             places = [f"{path}, line {number}" for number in range(1, len(lines) + 1)]
             found = _from_values(lines, "the line", separator, places)
         else:
-            table = TableFiles(str(path), source.members, None, encoding)
+            table = CorpusFiles(str(path), source.members, None, encoding)
             rows = list(table.rows())
             items = [row for *_, row in rows]
             key = _field(str(path), items, field)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from .._typing import Array
-from ..corpus.parquet import arrow_errors
+from ..corpus.formats import arrow_errors
 from ..errors import InvalidFile, InvalidInput, MissingData
 from .npz import read_arrays
 
