@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import bz2
-import codecs
 import csv
 import gzip
 import io
 import json
 import lzma
 import os
+import re
 import shutil
 import sqlite3
 import unicodedata
@@ -23,20 +23,14 @@ from .._files import write_whole
 from ..errors import InvalidFile, InvalidInput
 from .formats import open_calibre, unwrapped
 from .front_matter import with_labels
-from .label_values import IN_BRACKETS, LISTS_AS_TEXT, LabelParser, name_of
+from .label_values import IN_ANGLES, IN_BRACKETS, LISTS_AS_TEXT, LabelParser, name_of
 from .reader import CorpusReader
-from .sources import Member
+from .sources import encoding_of
 from .tables import TableLayout, cells_of
 
 __all__ = ["CorpusEdit", "edit_corpus"]
 
 _EDITABLE = ("jsonl", "json", "csv", "tsv", "markdown", "calibre")
-_WIDE = {
-    codecs.BOM_UTF32_LE: "utf-32-le",
-    codecs.BOM_UTF32_BE: "utf-32-be",
-    codecs.BOM_UTF16_LE: "utf-16-le",
-    codecs.BOM_UTF16_BE: "utf-16-be",
-}
 _PACKERS: dict[str, Callable[[bytes], bytes]] = {
     ".gz": partial(gzip.compress, mtime=0),
     ".bz2": bz2.compress,
@@ -45,6 +39,8 @@ _PACKERS: dict[str, Callable[[bytes], bytes]] = {
 
 # For each label whether the item should have it.
 Wanted = Mapping[str, bool]
+# Where characters are replaced, and by what.
+Span = tuple[int, int, str]
 
 
 @dataclass(frozen=True)
@@ -111,11 +107,16 @@ class CorpusEdit:
             A new file, packed if its name ends in .gz, .bz2 or .xz; or a new folder.
         """
         target = Path(path)
+        if os.path.lexists(target):
+            raise InvalidInput(f"{target} exists, and is not replaced; give a new file.")
         if self.source is None:
-            pack = _PACKERS.get(target.suffix.lower())
-            _write_new(target, self.content if pack is None else pack(self.content))
+            content = _PACKERS.get(target.suffix.lower(), bytes)(self.content)
+
+            def write(file: BinaryIO) -> None:
+                file.write(content)
+
+            write_whole(target, write)
             return
-        _check_new(target)
         partial = target.with_name(f".{target.name}.copy")
         shutil.rmtree(partial, ignore_errors=True)
         shutil.copytree(self.source, partial)
@@ -191,12 +192,19 @@ def edit_corpus(
         raise InvalidInput(
             f"{reader.name} has no field of labels that could be changed; name it (--labels)."
         )
-    plan = _Plan(reader)
-    plan.collect(changes, texts or {})
+    plan = _Plan(reader, changes, texts or {})
     write = {"markdown": _markdown, "calibre": _calibre}.get(reading.format, _file)
     files = write(plan)
-    if plan.edits:
-        plan.verify(files, options)
+    if plan.edits and reading.format != "markdown":
+        how = {"format": reading.format, "text": reading.text, "ids": reading.ids or ""}
+        again = CorpusReader(
+            io.BytesIO(files[""]), empty="none", **{**options, **how, "labels": reading.labels}
+        )
+        if [set(map(_nfc, record.labels or ())) for record in again] != plan.expected:
+            raise InvalidInput(
+                f"{reader.name}: the labels would be read differently after the change; say how "
+                "they are written (--separator, --labels), or choose another name for a label."
+            )
     return CorpusEdit(
         files,
         len(plan.edits),
@@ -212,34 +220,33 @@ def edit_corpus(
 class _Plan:
     """What changes in a corpus: by item, for each field the labels that differ."""
 
-    def __init__(self, reader: CorpusReader) -> None:
+    def __init__(
+        self, reader: CorpusReader, changes: Mapping[str, Wanted], texts: Mapping[str, str]
+    ) -> None:
         self.reader = reader
-        self.parsers: dict[str, LabelParser] = {one.field: one for one in reader.parsers}
+        self.parsers = {one.field: one for one in reader.parsers}
         # By number of the item: number of its line, its fields, and changes by field.
         self.edits: dict[int, tuple[int, dict[str, Any], dict[str, Wanted]]] = {}
-        self.expected: list[frozenset[str]] = []
+        self.expected: list[set[str]] = []
         self.seen: set[str] = set()
         self.changed: list[str] = []
         self.added = self.removed = self.unchanged = 0
-
-    def collect(self, changes: Mapping[str, Wanted], texts: Mapping[str, str]) -> None:
-        for count, (_, number, row, record) in enumerate(self.reader.placed()):
+        for count, (_, line, row, record) in enumerate(reader.placed()):
             own = {_nfc(label) for label in record.labels or ()}
-            wanted = {} if record.id in self.seen else changes.get(record.id)
-            if wanted is not None and record.id in changes:
+            if record.id in changes and record.id not in self.seen:
                 self.seen.add(record.id)
                 if texts.get(record.id, record.text) != record.text:
                     self.changed.append(record.id)
-                differing = {
-                    _nfc(one): fits for one, fits in wanted.items() if (_nfc(one) in own) != fits
-                }
-                self.unchanged += len(wanted) - len(differing)
-                if differing:
-                    self.edits[count] = (number, row, self._by_field(row, differing))
-                    self.added += sum(differing.values())
-                    self.removed += len(differing) - sum(differing.values())
-                    own = own - differing.keys() | {one for one, fits in differing.items() if fits}
-            self.expected.append(frozenset(own))
+                wanted = {_nfc(one): fits for one, fits in changes[record.id].items()}
+                wanted = {one: fits for one, fits in wanted.items() if (one in own) != fits}
+                self.unchanged += len(changes[record.id]) - len(wanted)
+                if wanted:
+                    self.edits[count] = (line, row, self._by_field(row, wanted))
+                    new = {one for one, fits in wanted.items() if fits}
+                    self.added += len(new)
+                    self.removed += len(wanted) - len(new)
+                    own = own - wanted.keys() | new
+            self.expected.append(own)
 
     def _by_field(self, row: dict[str, Any], wanted: Wanted) -> dict[str, Wanted]:
         """Remove a label where it is, and add it to the first field."""
@@ -253,53 +260,27 @@ class _Plan:
                 found[parse.field] = own
         return found
 
-    def verify(self, files: Mapping[str, bytes], options: Mapping[str, Any]) -> None:
-        """Read the new content, and compare its labels with those wanted."""
-        reading = self.reader.reading
-        if reading.format == "markdown":
-            return
-        how = {
-            **options,
-            "format": reading.format,
-            "text": reading.text,
-            "labels": reading.labels,
-            "ids": reading.ids or "",
-        }
-        found = CorpusReader(io.BytesIO(files[""]), empty="none", **how)
-        made = [frozenset(map(_nfc, record.labels or ())) for record in found.items()]
-        if made != self.expected:
-            raise InvalidInput(
-                f"{self.reader.name}: the labels would be read differently after the change; say "
-                "how they are written (--separator, --labels), or choose another name for a label."
-            )
-
 
 def _file(plan: _Plan) -> dict[str, bytes]:
     """Return the new content of a file of JSON or of a table."""
-    member = plan.reader.members[0]
+    member, used = plan.reader.members[0], plan.reader.reading.encoding or "utf-8"
     content = member.read()
-    used = plan.reader.reading.encoding or "utf-8"
-    mark = next((one for one in (codecs.BOM_UTF8, *_WIDE) if content.startswith(one)), b"")
-    if used not in ("utf-8", "utf-16", "utf-32"):
-        mark = b""
-    codec = _WIDE.get(mark, used)
-    text = content[len(mark) :].decode(codec)
-    if mark + text.encode(codec) != content:
+    codec = encoding_of(content[:4], used)
+    text = content.decode(codec)
+    if text.encode(codec) != content:
         raise InvalidFile(f"{member.name} cannot be written again as it is in {used}.")
     table = plan.reader.reading.format in ("csv", "tsv")
     parts, end = [], 0
     for start, stop, piece in sorted((_table_edits if table else _json_edits)(text, plan)):
         parts += [text[end:start], piece]
         end = stop
-    new = "".join((*parts, text[end:]))
     try:
-        made = mark + new.encode(codec)
+        return {"": "".join((*parts, text[end:])).encode(codec)}
     except UnicodeEncodeError as error:
         raise InvalidInput(
             f"{member.name} is in {used}, which cannot hold {error.object[error.start]!r} of a "
             "label; save it in UTF-8 first."
         ) from error
-    return {"": made}
 
 
 # --- strings of labels ----------------------------------------------------------------------
@@ -322,10 +303,8 @@ def _rewritten(value: str, wanted: Wanted, how: LabelParser) -> str:
             kept.append(f"{space}{label}" if kept else label)
         return how.mark.join(kept)
     if how.how == IN_BRACKETS:
-        parts = [part for part in value.replace(">", ">\0").split("\0") if part.strip(" ,;")]
-        kept = [part.strip() for part in parts if stays(part.strip(" ,;")[1:-1])]
-        joint = " " if any(part[:1].isspace() for part in parts[1:]) or len(parts) < 2 else ""
-        return joint.join([*kept, *(f"<{one}>" for one in added)])
+        kept = [one for one in IN_ANGLES.findall(value) if stays(one)]
+        return ("" if "><" in value else " ").join(f"<{one}>" for one in [*kept, *added])
     if how.how == LISTS_AS_TEXT:
         names = [one for one in how(value or "[]") or () if stays(one)] + added
         try:
@@ -345,9 +324,8 @@ def _rewritten(value: str, wanted: Wanted, how: LabelParser) -> str:
 
 # --- JSON -----------------------------------------------------------------------------------
 
-Span = tuple[int, int, str]
 _DECODER = json.JSONDecoder()
-_SPACE = " \t\r\n"
+_SPACE = re.compile(r"[ \t\r\n]*")
 
 
 def _json_edits(text: str, plan: _Plan) -> Iterator[Span]:
@@ -370,23 +348,23 @@ def _line_starts(text: str) -> list[int]:
 
 def _objects(text: str) -> list[int]:
     """Return where the items of a JSON file begin."""
-    start = _skip(text, 0)
-    if text[start] == "[":
-        return [first for _, first, _ in _parts(text, start)]
-    found, end = [start], _skip(text, _DECODER.raw_decode(text, start)[1])
+    found, values, end = [], [], _skip(text, 0)
     while end < len(text):
-        # JSON lines under the name of JSON.
+        # JSON lines under the name of JSON have several values.
         found.append(end)
-        end = _skip(text, _DECODER.raw_decode(text, end)[1])
+        value, end = _DECODER.raw_decode(text, end)
+        values.append(value)
+        end = _skip(text, end)
     if len(found) > 1:
         return found
-    item = json.loads(text)
-    items = unwrapped(item, alone=True)
-    around = next((key for key, value in item.items() if value is items), None)
-    for key, first, _ in _parts(text, start):
-        if key == around:
-            return [begin for _, begin, _ in _parts(text, first)]
-    return found
+    items = values[0]
+    if isinstance(items, dict):
+        items = unwrapped(items, alone=True)
+        around = [start for _, start, _, value in _parts(text, found[0]) if value == items]
+        if not around:
+            return found
+        found = around
+    return [start for _, start, _, _ in _parts(text, found[0])]
 
 
 def _json_value(
@@ -407,7 +385,7 @@ def _json_value(
         raise InvalidInput(
             f"The labels {raw:.60} are not a list or a string, and cannot be changed."
         )
-    spans = [(start, stop) for _, start, stop in _parts(raw, 0)]
+    spans = [(start, stop) for _, start, stop, _ in _parts(raw, 0)]
     kept = []
     for (start, stop), one in zip(spans, value, strict=True):
         name = _nfc(name_of(str(one.get(inner) if isinstance(one, dict) else one)))
@@ -424,8 +402,7 @@ def _json_value(
 def _object_edit(text: str, place: int, name: str, change: Callable[..., str]) -> Span:
     """Return where the labels of one object are, and what to write there."""
     place = _skip(text, place)
-    for key, start, stop in _parts(text, place):
-        value = _DECODER.raw_decode(text, start)[0]
+    for key, start, stop, value in _parts(text, place):
         if key == name:
             return start, stop, change(text[start:stop], value, "")
         inner = name.removeprefix(f"{key}.")
@@ -439,25 +416,23 @@ def _object_edit(text: str, place: int, name: str, change: Callable[..., str]) -
     return end, end, f"{comma}{json.dumps(name)}: {change('null', None, '')}"
 
 
-def _parts(text: str, place: int) -> Iterator[tuple[str, int, int]]:
-    """Yield the keys ("" in a list) of the value at a place, and where its parts begin and end."""
+def _parts(text: str, place: int) -> Iterator[tuple[str, int, int, Any]]:
+    """Yield key ("" in a list), start, end and value of each part of the value at a place."""
     closing = "}" if text[place] == "{" else "]"
     key, place = "", _skip(text, place + 1)
     while text[place] != closing:
         if closing == "}":
             key, place = _DECODER.raw_decode(text, place)
             place = _skip(text, _skip(text, place) + 1)
-        _, stop = _DECODER.raw_decode(text, place)
-        yield key, place, stop
+        value, stop = _DECODER.raw_decode(text, place)
+        yield key, place, stop, value
         place = _skip(text, stop)
         if text[place] == ",":
             place = _skip(text, place + 1)
 
 
 def _skip(text: str, place: int) -> int:
-    while place < len(text) and text[place] in _SPACE:
-        place += 1
-    return place
+    return _SPACE.match(text, place).end()  # type: ignore[union-attr]
 
 
 # --- tables ---------------------------------------------------------------------------------
@@ -518,7 +493,10 @@ def _markdown(plan: _Plan) -> dict[str, bytes]:
     files = {}
     for number, (_, row, by_field) in plan.edits.items():
         member = plan.reader.members[number]
-        content = _decoded(member)
+        try:
+            content = member.read().decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise InvalidFile(f"{member.name} is not UTF-8, and is not changed.") from error
         for name, wanted in by_field.items():
             parse = plan.parsers[name]
             kept = [one for one in parse(row.get(name)) or () if wanted.get(_nfc(one), True)]
@@ -526,13 +504,6 @@ def _markdown(plan: _Plan) -> dict[str, bytes]:
             content = with_labels(content, name, labels, member.name)
         files[member.path.as_posix()] = content.encode()
     return files
-
-
-def _decoded(member: Member) -> str:
-    try:
-        return member.read().decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise InvalidFile(f"{member.name} is not UTF-8, and is not changed.") from error
 
 
 def _calibre(plan: _Plan) -> dict[str, bytes]:
@@ -567,23 +538,6 @@ def _calibre(plan: _Plan) -> dict[str, bytes]:
         raise member.damaged(error) from error
     finally:
         base.close()
-
-
-# --- writing --------------------------------------------------------------------------------
-
-
-def _check_new(path: Path) -> None:
-    if os.path.lexists(path):
-        raise InvalidInput(f"{path} exists, and is not replaced; give a new file.")
-
-
-def _write_new(path: Path, content: bytes) -> None:
-    _check_new(path)
-
-    def write(file: BinaryIO) -> None:
-        file.write(content)
-
-    write_whole(path, write)
 
 
 def _nfc(label: str) -> str:

@@ -64,7 +64,7 @@ class _NotReadError(Exception):
 
 
 @dataclass
-class _Entry:
+class _Field:
     """A field: its key, what is behind it, and its lines, of which ``stop`` is the end."""
 
     key: str
@@ -73,14 +73,14 @@ class _Entry:
     stop: int
 
 
-def _entries(lines: list[str]) -> list[_Entry]:
+def _entries(lines: list[str]) -> list[_Field]:
     """Return the fields in some lines; lines that are indented or begin with - go on."""
-    found: list[_Entry] = []
+    found: list[_Field] = []
     for at, line in enumerate(lines):
         match = _KEY.match(line.rstrip())
         if match is not None:
             key = _scalar(match["key"], line)
-            found.append(_Entry(key, _bare(match["value"] or ""), at, at + 1))
+            found.append(_Field(key, _bare(match["value"] or ""), at, at + 1))
         elif found and (line[:1] in " \t" or _DASH.match(line)) and line.strip():
             found[-1].stop = at + 1
         elif line.strip() and not line.startswith("#"):
