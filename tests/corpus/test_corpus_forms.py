@@ -266,7 +266,6 @@ def test_rare_labels_are_left_out():
     content = "\n".join(json.dumps({"text": "x", "tags": labels}) for labels in lists)
     found = read(content, min_count=2)
     assert found.labels == [["a", "b"], ["a"], ["a", "b"], None, None]
-    assert found.reading.dropped_labels == 2
     assert "2 rare label(s) left out" in found.notes
     assert read(content, min_count=2, empty="none").labels[3:] == [[], []]
     with pytest.raises(InvalidParameter, match="min_count must be at least 1, but is 0"):

@@ -181,7 +181,7 @@ def edit_corpus(
     reader = CorpusReader(source, empty="none", like=like, **options)
     reading = reader.reading
     kind = reading.format
-    if kind != "markdown" and len(reader.members) > 1:
+    if kind != "markdown" and len(reader.files.members) > 1:
         kind = "folder"
     if kind not in _EDITABLE:
         raise InvalidInput(
@@ -231,7 +231,7 @@ class _Plan:
         self.seen: set[str] = set()
         self.changed: list[str] = []
         self.added = self.removed = self.unchanged = 0
-        for count, (_, line, row, record) in enumerate(reader.placed()):
+        for count, (_, line, row, record) in enumerate(reader._placed()):
             own = {_nfc(label) for label in record.labels or ()}
             if record.id in changes and record.id not in self.seen:
                 self.seen.add(record.id)
@@ -263,7 +263,7 @@ class _Plan:
 
 def _file(plan: _Plan) -> dict[str, bytes]:
     """Return the new content of a file of JSON or of a table."""
-    member, used = plan.reader.members[0], plan.reader.reading.encoding or "utf-8"
+    member, used = plan.reader.files.members[0], plan.reader.reading.encoding or "utf-8"
     content = member.read()
     codec = encoding_of(content[:4], used)
     text = content.decode(codec)
@@ -440,7 +440,7 @@ def _skip(text: str, place: int) -> int:
 
 def _table_edits(text: str, plan: _Plan) -> Iterator[Span]:
     """Yield the rows of a table that change, with what to write there."""
-    layout = plan.reader.layout
+    layout = plan.reader.files.how.layout
     assert layout is not None
     starts = _line_starts(text)
     by_line = {line: by_field for line, _, by_field in plan.edits.values()}
@@ -492,7 +492,7 @@ def _row(raw: str, cells: list[str], changed: list[str], layout: TableLayout) ->
 def _markdown(plan: _Plan) -> dict[str, bytes]:
     files = {}
     for number, (_, row, by_field) in plan.edits.items():
-        member = plan.reader.members[number]
+        member = plan.reader.files.members[number]
         try:
             content = member.read().decode("utf-8")
         except UnicodeDecodeError as error:
@@ -507,7 +507,7 @@ def _markdown(plan: _Plan) -> dict[str, bytes]:
 
 
 def _calibre(plan: _Plan) -> dict[str, bytes]:
-    member = plan.reader.members[0]
+    member = plan.reader.files.members[0]
     base = open_calibre(member)
     try:
         dirty = base.execute("select 1 from sqlite_master where name = 'metadata_dirtied'")

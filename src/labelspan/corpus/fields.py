@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
@@ -14,7 +13,7 @@ from .label_values import IN_BRACKETS, LISTS_AS_TEXT, LabelParser, clean, is_mis
 from .names import first_known, known_names, listed, normal, rank
 from .texts import CorpusReading
 
-__all__ = ["Asked", "choose_fields", "names_in", "plain"]
+__all__ = ["choose_fields", "names_in", "plain"]
 
 # Items whose values are looked at to guess what a field is.
 _SAMPLE = 5000
@@ -27,85 +26,38 @@ _ID_NAME = re.compile(
 _UNNAMED = re.compile(r"column \d+|Unnamed: \d+|Field\d+", re.I)
 
 
-@dataclass(frozen=True)
-class Asked:
-    """The fields that the user named; empty where they are to be guessed.
-
-    ``like`` has fields of an earlier reading, which are taken where they are there.
-    """
-
-    text: tuple[str, ...]
-    labels: tuple[str, ...]
-    ids: str | None
-    labelled: bool
-    like: Mapping[str, Any] = field(default_factory=dict)
-
-    def as_before(self, there: Container[str]) -> Asked:
-        """Return what is asked, with fields of the earlier reading."""
-        text, labels = (tuple(self.like.get(key) or ()) for key in ("text", "labels"))
-        ids = self.like.get("ids")
-        return Asked(
-            self.text or (text if all(one in there for one in text) else ()),
-            self.labels or tuple(one for one in labels if one in there and self.labelled),
-            ids if self.ids is None and ids in there else self.ids,
-            self.labelled,
-        )
-
-
-@dataclass(frozen=True)
 class _Profile:
     """What the values of a field look like."""
 
-    strings: bool
-    lists: bool
-    # Whether all values are whole numbers, or texts of them.
-    whole: bool
-    # Share of items that have a value, mean length, share of values that differ or have spaces.
-    filled: float
-    length: float
-    distinct: float
-    spaces: float
-    # Of the labels that the values would be: per value, in all, share of those that come again,
-    # mean length, share with digits.
-    per_value: float
-    n_labels: int
-    repeats: float
-    label_length: float
-    digits: float
-
-    @classmethod
-    def of(cls, items: Sequence[dict[str, Any]], name: str) -> _Profile:
-        step = max(1, len(items) // _SAMPLE)
-        sample = [item.get(name) for item in items[::step]]
+    def __init__(self, items: Sequence[dict[str, Any]], name: str) -> None:
+        sample = [item.get(name) for item in items[:: max(1, len(items) // _SAMPLE)]]
         values = [value for value in sample if not is_missing(value) and value not in ("", [])]
-        strings = bool(values) and all(isinstance(value, str) for value in values)
-        lists = bool(values) and all(is_names(value) for value in values)
-        whole = bool(values) and all(_is_whole(value) for value in values)
+        self.strings = bool(values) and all(isinstance(value, str) for value in values)
+        self.lists = bool(values) and all(is_names(value) for value in values)
+        # Whether all values are whole numbers, or texts of them.
+        self.whole = bool(values) and all(_is_whole(value) for value in values)
         counts: Counter[str] = Counter()
-        if strings or lists or whole:
+        if self.strings or self.lists or self.whole:
             parse = LabelParser(values, name, None)
-            lists = lists or parse.how in (LISTS_AS_TEXT, IN_BRACKETS)
+            self.lists = self.lists or parse.how in (LISTS_AS_TEXT, IN_BRACKETS)
             try:
                 counts.update(label for value in values for label in parse(value) or ())
             except ValueError:
-                lists = False
-        total = max(1, sum(counts.values()))
+                self.lists = False
+        # Share of items that have a value, mean length, share of values that differ or have spaces.
         texts = [str(value) for value in values if not isinstance(value, list | tuple | dict)]
         some = max(1, len(texts))
-        return cls(
-            strings=strings,
-            lists=lists,
-            whole=whole,
-            filled=len(values) / max(1, len(sample)),
-            length=sum(map(len, texts)) / some,
-            distinct=len(set(texts)) / some,
-            spaces=sum(" " in text for text in texts) / some,
-            per_value=total / max(1, len(values)),
-            n_labels=len(counts),
-            repeats=sum(count for count in counts.values() if count > 1) / total,
-            label_length=sum(len(label) * count for label, count in counts.items()) / total,
-            digits=sum(n for label, n in counts.items() if any(map(str.isdigit, label))) / total,
-        )
+        self.filled = len(values) / max(1, len(sample))
+        self.length = sum(map(len, texts)) / some
+        self.distinct = len(set(texts)) / some
+        self.spaces = sum(" " in text for text in texts) / some
+        # Of the labels that the values would be: number per value and in all, share of those that
+        # come again, mean length, share with digits.
+        total = max(1, sum(counts.values()))
+        self.per_value, self.n_labels = total / max(1, len(values)), len(counts)
+        self.repeats = sum(count for count in counts.values() if count > 1) / total
+        self.label_length = sum(len(label) * count for label, count in counts.items()) / total
+        self.digits = sum(n for one, n in counts.items() if any(map(str.isdigit, one))) / total
 
     @property
     def is_prose(self) -> bool:
@@ -140,7 +92,7 @@ class _Guess:
     def __init__(self, name: str, items: Sequence[dict[str, Any]]) -> None:
         self.name, self.items = name, items
         self.there = names_in(items)
-        self.profiles = {one: _Profile.of(items, one) for one in self.there}
+        self.profiles = {one: _Profile(items, one) for one in self.there}
         # Of records with objects inside, one object has the text and the labels.
         self.part = _main_part(self.there)
         self.main = [one for one in self.there if one.startswith(self.part)]
@@ -151,19 +103,17 @@ class _Guess:
     def first(self, names: Iterable[str], kind: str) -> str | None:
         """Return the likeliest field of a kind, by its name in the main part."""
         by_short = {self.short(one): one for one in names if one in self.main}
-        found = first_known(by_short, kind)
-        return None if found is None else by_short[found]
+        return by_short.get(first_known(by_short, kind) or "")
 
     def is_named(self, name: str, *kinds: str) -> bool:
         return any(normal(self.short(name)) in known_names(kind) for kind in kinds)
 
     def existing(self, name: str, keys: Iterable[str] = ()) -> str:
-        if name in self.there:
-            return name
         lower = {one.lower(): one for one in self.there}
-        for key in keys:
-            if f"{name}.{key}".lower() in lower:
-                return lower[f"{name}.{key}".lower()]
+        inner = (lower.get(f"{name}.{key}".lower()) for key in keys)
+        found = name if name in self.there else next(filter(None, inner), None)
+        if found is not None:
+            return found
         near = get_close_matches(name, self.there, 1)
         hint = f"did you mean {near[0]!r}? " if near else ""
         raise InvalidParameter(
@@ -211,12 +161,11 @@ class _Guess:
         if ordered and self.profiles[ordered[0]].whole:
             # Names come before numbers, as in "label" and "label_text".
             word = normal(self.short(ordered[0])).split()[-1]
-            same = [
-                one
-                for one in ordered
-                if not self.profiles[one].whole and word in normal(self.short(one)).split()
-            ]
-            ordered = [*same, *(one for one in ordered if one not in same)]
+            ordered.sort(
+                key=lambda one: (
+                    self.profiles[one].whole or word not in normal(self.short(one)).split()
+                )
+            )
         return ordered
 
     def _family(self, named: list[str]) -> tuple[str, ...]:
@@ -233,11 +182,12 @@ class _Guess:
         own = {name: self.profiles[name] for name in names}
         lists = [name for name, one in own.items() if one.lists]
         # Short values that come again: several in one string before one in each.
-        short = sorted(
-            (one for one in own if own[one].repeats_short), key=lambda one: -own[one].per_value
+        short = [one for one in own if own[one].repeats_short]
+        single = [one for one in short if own[one].filled >= 0.8]
+        several = sorted(
+            (one for one in short if own[one].per_value >= 1.3),
+            key=lambda one: -own[one].per_value,
         )
-        several = [one for one in short if own[one].per_value >= 1.3]
-        single = [one for one in own if one in short and own[one].filled >= 0.8]
         if every:
             return tuple(dict.fromkeys((*lists, *several, *single)))
         classes = [one for one in own if own[one].is_class]
@@ -256,26 +206,22 @@ class _Guess:
         ]
         main = self.first(strings, "texts") or self.first(free, "texts")
         headings = self._headings(free)
-        why = "name"
-        prose = [one for one in free if self.profiles[one].is_prose]
-        if main is None:
-            lengths = {
-                one: self.profiles[one].length * self.profiles[one].distinct
-                for one in prose
-                if one not in headings
-            }
-            main = max(lengths, key=lambda one: lengths[one], default=None)
-            # Shorter ones are names, dates or codes; with a heading, a text is longer than that.
-            if main is not None and lengths[main] < (40 if headings else 20):
-                main = None
-            why = "name" if main is None else "content"
         if main is not None:
-            return (*(one for one in headings if one != main), main), why
+            return (*(one for one in headings if one != main), main), "name"
+        lengths = {
+            one: self.profiles[one].length * self.profiles[one].distinct
+            for one in free
+            if self.profiles[one].is_prose and one not in headings
+        }
+        longest = max(lengths, key=lambda one: lengths[one], default=None)
+        # Shorter ones are names, dates or codes; with a heading, a text is longer than that.
+        if longest is not None and lengths[longest] >= (40 if headings else 20):
+            return (*headings, longest), "content"
         if headings:
-            return tuple(headings), why
+            return tuple(headings), "name"
         # Without any text, short texts are better than none, as in "good service", "positive".
-        if prose and len(self.there) <= 3:
-            return (max(prose, key=lambda one: self.profiles[one].distinct),), "content"
+        if lengths and len(self.there) <= 3:
+            return (max(lengths, key=lambda one: self.profiles[one].distinct),), "content"
         raise InvalidParameter(
             f"{self.name}: no field looks like a text; name it by text (--text); there are "
             f"{listed(self.there)}."
@@ -298,10 +244,9 @@ class _Guess:
         """Return a field that is unique for all items, and how it was recognised."""
         free = [one for one in self.there if one not in taken]
         ranks = {one: rank(self.short(one), "ids") for one in free if one in self.main}
-        ranked = sorted(
-            (one for one in ranks if ranks[one] is not None), key=lambda one: ranks[one] or 0
-        )
-        named = [*ranked, *(one for one in free if _ID_NAME.search(one))]
+        known = [one for one, place in ranks.items() if place is not None]
+        named = sorted(known, key=lambda one: ranks[one] or 0)
+        named += [one for one in free if _ID_NAME.search(one)]
         short = [
             one
             for one in free
@@ -310,17 +255,14 @@ class _Guess:
             and not self.profiles[one].spaces
             and not self._is_measure(one)
         ]
-        for name in dict.fromkeys((*named, *short)):
-            if self.profiles[name].distinct < 1 or self.profiles[name].filled < 1:
-                continue
+        # With one item every value is unique, and only a name tells.
+        for name in dict.fromkeys((*named, *(short if len(self.items) > 1 else ()))):
             values = [item.get(name) for item in self.items]
             whole = all(
                 isinstance(value, str | int) and not isinstance(value, bool) and str(value).strip()
                 for value in values
             )
-            # With one item every value is unique, and only a name tells.
-            alone = len(values) == 1 and name not in named
-            if whole and len(set(map(str, values))) == len(values) and not alone:
+            if whole and len(set(map(str, values))) == len(values):
                 return name, "name" if name in named else "content"
         return None, "content"
 
@@ -330,22 +272,36 @@ class _Guess:
         return all(_MEASURE.fullmatch(value.strip()) for value in values)
 
 
-def choose_fields(name: str, items: Sequence[dict[str, Any]], asked: Asked) -> CorpusReading:
-    """Check that the fields named exist, and guess the others."""
+def choose_fields(
+    name: str,
+    items: Sequence[dict[str, Any]],
+    *,
+    text: tuple[str, ...],
+    labels: tuple[str, ...],
+    ids: str | None,
+    labelled: bool,
+    like: Mapping[str, Any],
+) -> CorpusReading:
+    """Check that the fields named exist, and guess the others.
+
+    ``like`` has fields of an earlier reading, which are taken where they are there.
+    """
     guess = _Guess(name, items)
-    asked = asked.as_before(guess.there)
-    why: dict[str, str] = {}
-    wanted = tuple(guess.existing(one) for one in asked.text)
-    labels = tuple(guess.existing(one, known_names("label_keys")) for one in asked.labels)
+    there, why = set(guess.there), dict[str, str]()
+    before = tuple(like.get("text") or ())
+    text = text or (before if there.issuperset(before) else ())
+    labels = labels or tuple(one for one in like.get("labels") or () if one in there and labelled)
+    ids = like.get("ids") if ids is None and like.get("ids") in there else ids
+    wanted = text = tuple(guess.existing(one) for one in text)
+    labels = tuple(guess.existing(one, known_names("label_keys")) for one in labels)
     # An empty name numbers the items.
-    ids = guess.existing(asked.ids) if asked.ids else None
+    numbered, ids = ids is not None, guess.existing(ids) if ids else None
     others: tuple[str, ...] = ()
-    if not labels and asked.labelled:
-        labels, others, why["labels"] = guess.labels({*wanted, ids})
-    text = wanted
+    if not labels and labelled:
+        labels, others, why["labels"] = guess.labels({*text, ids})
     if not text:
         text, why["text"] = guess.text({*labels, ids})
-    if asked.ids is None:
+    if not numbered:
         ids, told = guess.ids({*labels, *text})
         if ids is not None:
             why["ids"] = told
@@ -365,7 +321,7 @@ def choose_fields(name: str, items: Sequence[dict[str, Any]], asked: Asked) -> C
     if len(named) < len(left):
         notes.append(f"{len(left) - len(named):,} column(s) without a name left out")
     judged = [one for one in left if guess.is_named(one, "judgements")]
-    if judged and asked.labelled and not labels:
+    if judged and labelled and not labels:
         notes.append(f"{judged[0]!r} says which items are right for a query; these are not labels")
     return CorpusReading(
         "",

@@ -41,6 +41,7 @@ __all__ = [
     "arrow_errors",
     "open_calibre",
     "unwrapped",
+    "xml_elements",
 ]
 
 FORMATS = tuple(
@@ -441,32 +442,39 @@ def _parquet(member: Member) -> Iterator[dict[str, Any]]:
                 yield from batch.to_pylist()
 
 
-def _posts(member: Member) -> Iterator[dict[str, Any]]:
-    """Yield the questions of a dump of StackExchange: one element ``row`` with attributes each."""
-    found: list[dict[str, Any]] = []
+def xml_elements(member: Member) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the names and attributes of the elements of an XML file.
+
+    A document type is refused, because it may declare entities, by which a short file grows
+    without bound or reads other files.
+    """
+    found: list[tuple[str, dict[str, str]]] = []
 
     def refuse(*_: Any) -> None:
-        raise InvalidFile(f"{member.name} declares a document type, which posts do not have.")
+        raise InvalidFile(f"{member.name} declares a document type, which is not allowed.")
 
-    def start(tag: str, values: dict[str, str]) -> None:
-        # Answers have no tags.
-        if tag == "row" and values.get("PostTypeId", "1") == "1":
-            found.append({**values, "Body": _plain(values["Body"])} if "Body" in values else values)
-
-    parser = expat.ParserCreate()
-    parser.StartElementHandler = start
+    parser = expat.ParserCreate(namespace_separator=" ")
+    parser.StartElementHandler = lambda tag, values: found.append((tag.rpartition(" ")[2], values))
     parser.StartDoctypeDeclHandler = refuse
-    empty = True
     with member.whole() as file:
         try:
             while chunk := file.read(1 << 18):
                 parser.Parse(chunk, False)
-                empty = empty and not found
                 yield from found
                 found.clear()
             parser.Parse(b"", True)
         except expat.ExpatError as error:
             raise InvalidFile(f"{member.name} is not XML ({error}).") from error
+
+
+def _posts(member: Member) -> Iterator[dict[str, Any]]:
+    """Yield the questions of a dump of StackExchange: one element ``row`` with attributes each."""
+    empty = True
+    for tag, values in xml_elements(member):
+        # Answers have no tags.
+        if tag == "row" and values.get("PostTypeId", "1") == "1":
+            empty = False
+            yield {**values, "Body": _plain(values["Body"])} if "Body" in values else values
     if empty:
         raise InvalidFile(f"{member.name} is not a dump of StackExchange; {READABLE}.")
 
@@ -512,11 +520,10 @@ def _calibre(member: Member) -> Iterator[dict[str, Any]]:
     base = open_calibre(member)
     try:
         for number, title, text, tags, authors in base.execute(_BOOKS):
-            about = _plain(text or "")
             yield {
                 "id": str(number),
                 "title": title,
-                "description": about,
+                "description": _plain(text or ""),
                 "tags": json.loads(tags),
                 "authors": (authors or "").replace("|", ","),
             }

@@ -9,19 +9,20 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ..errors import InvalidFile, InvalidInput, InvalidParameter
-from .fields import Asked, choose_fields, plain
+from .fields import choose_fields, plain
 from .folders import open_files
 from .formats import FORMATS, Placed
 from .label_values import LabelParser, clean, is_missing, keep_labels
 from .label_vocabulary import read_vocabulary
-from .sources import Member, check_encoding, open_source
-from .tables import TableLayout
+from .sources import check_encoding, open_source
 from .texts import Record, TaggedTexts
 
 __all__ = ["CorpusReader", "read_corpus"]
 
 # Characters of the first items, from which formats and fields are guessed.
 _HEAD = 1 << 23
+# Number of the file, number of the line or item in it, fields, record.
+PlacedRecord = tuple[int, int, dict[str, Any], Record]
 # Formats in which nothing is left to guess.
 _FIXED = ("lines", "folder", "uris")
 
@@ -114,21 +115,35 @@ class CorpusReader:
         head: int = _HEAD,
         folder: str | os.PathLike[str] | None = None,
     ) -> None:
-        _check_options(format, empty, encoding)
+        if empty not in ("unknown", "none"):
+            raise InvalidParameter(f"empty must be 'unknown' or 'none', but {empty!r} was given.")
+        if format is not None and format not in FORMATS:
+            raise InvalidParameter(
+                f"format must be one of {', '.join(FORMATS)}, but {format!r} was given."
+            )
+        if encoding is not None:
+            check_encoding(encoding)
         self._empty, self._labelled = empty, labels != ""
         self.vocabulary = None
         if vocabulary is not None:
             self.vocabulary = read_vocabulary(vocabulary, label_language, encoding)
         self._names = {} if self.vocabulary is None else self.vocabulary.names
         self._source = open_source(source, None if folder is None else Path(folder))
-        self._files = files = open_files(self._source, format, encoding)
+        self.files = files = open_files(self._source, format, encoding)
         self.name = files.name
         first, self.complete = self._read_head(head)
         if not first:
             raise InvalidInput(f"{self.name} holds no items.")
-        asked = Asked(_several(text), _several(labels), ids, self._labelled, dict(like or {}))
         items = [row for _, _, row in first]
-        fields = choose_fields(self.name, items, asked)
+        fields = choose_fields(
+            self.name,
+            items,
+            text=_several(text),
+            labels=_several(labels),
+            ids=ids,
+            labelled=self._labelled,
+            like=like or {},
+        )
         files.check([one for one in (*fields.text, *fields.labels, fields.ids) if one is not None])
         self.parsers = [
             LabelParser([row.get(field) for row in items], field, separator)
@@ -152,21 +167,6 @@ class CorpusReader:
             self.head = replace(self.head, notes=more)
 
     @property
-    def path(self) -> Path | None:
-        """The path that was given; None for a stream."""
-        return self._source.path
-
-    @property
-    def members(self) -> tuple[Member, ...]:
-        """The files that are read."""
-        return self._files.members
-
-    @property
-    def layout(self) -> TableLayout | None:
-        """How a table is split; None for other formats."""
-        return self._files.how.layout
-
-    @property
     def fingerprint(self) -> dict[str, Any]:
         """Values for JSON that identify the content of the corpus."""
         return self._source.fingerprint()
@@ -187,25 +187,13 @@ class CorpusReader:
         Record
             The uniqueness of ids is not checked.
         """
-        yield from (record for *_, record in self.placed(skip))
+        yield from (record for *_, record in self._placed(skip))
 
-    def placed(self, skip: int = 0) -> Iterator[tuple[int, int, dict[str, Any], Record]]:
-        """Yield items with the number of their file, of their line, and their fields.
-
-        Parameters
-        ----------
-        skip : int, default=0
-            Number of items to skip.
-
-        Yields
-        ------
-        tuple
-            Number of the file, number of the line or item in it, fields, record.
-        """
+    def _placed(self, skip: int = 0) -> Iterator[PlacedRecord]:
         if self.complete:
             yield from self._first_records[skip:]
         else:
-            yield from self._records(self._files.rows(skip), skip)
+            yield from self._records(self.files.rows(skip), skip)
 
     def collect(self, *, min_count: int = 1) -> TaggedTexts:
         """Read all items into memory.
@@ -226,17 +214,16 @@ class CorpusReader:
         records: list[Record] = []
         places: dict[str, tuple[int, int]] = {}
         twice = False
-        for file, number, _, record in self.placed():
-            if record.id in places and not twice:
+        for file, number, _, record in self._placed():
+            first = places.setdefault(record.id, (file, number))
+            if first != (file, number) and not twice:
                 twice = True
                 if "ids" not in self.reading.guessed:
-                    first = self._files.where(*places[record.id], short=True)
                     raise InvalidFile(
-                        f"{self._files.where(file, number)}: the id {record.id!r} is also in "
-                        f"{first}; every item needs its own, or choose another field for ids "
-                        "(--ids)."
+                        f"{self.files.where(file, number)}: the id {record.id!r} is also in "
+                        f"{self.files.where(*first, short=True)}; every item needs its own, or "
+                        "choose another field for ids (--ids)."
                     )
-            places.setdefault(record.id, (file, number))
             records.append(record)
         if twice:
             records = [record._replace(id=str(row)) for row, record in enumerate(records)]
@@ -245,7 +232,7 @@ class CorpusReader:
     def _read_head(self, size: int) -> tuple[list[Placed], bool]:
         """Return the first rows, and whether they are all."""
         found: list[Placed] = []
-        rows = self._files.rows()
+        rows = self.files.rows()
         for placed in rows:
             found.append(placed)
             size -= 16 + sum(_size(value) for value in placed[2].values())
@@ -255,9 +242,7 @@ class CorpusReader:
                 return found, last is None
         return found, True
 
-    def _records(
-        self, rows: Iterable[Placed], start: int = 0
-    ) -> Iterator[tuple[int, int, dict[str, Any], Record]]:
+    def _records(self, rows: Iterable[Placed], start: int = 0) -> Iterator[PlacedRecord]:
         fields = self.reading
         for count, (file, number, row) in enumerate(rows, start):
             try:
@@ -270,7 +255,7 @@ class CorpusReader:
                     {key: plain(row[key]) for key in fields.metadata if key in row},
                 )
             except ValueError as error:
-                raise InvalidFile(f"{self._files.where(file, number)}: {error}") from None
+                raise InvalidFile(f"{self.files.where(file, number)}: {error}") from None
             yield file, number, row, record
 
     def _labels(self, row: dict[str, Any]) -> list[str] | None:
@@ -286,7 +271,7 @@ class CorpusReader:
     def _as_texts(
         self, records: Sequence[Record], min_count: int = 1, *, numbered: bool = False
     ) -> TaggedTexts:
-        notes = [*self._files.notes(), *self.reading.notes]
+        notes = [*self.files.notes(), *self.reading.notes]
         blank = sum(not record.text for record in records)
         if blank:
             notes.append(f"{blank:,} item(s) have no text")
@@ -304,7 +289,7 @@ class CorpusReader:
             lists = [own or None for own in lists]
         if numbered:
             notes.append(f"items are numbered because {self.reading.ids!r} has the same id twice")
-        reading = replace(self.reading, dropped_labels=dropped, notes=tuple(notes))
+        reading = replace(self.reading, notes=tuple(notes))
         made = TaggedTexts(
             self.name,
             [record.text for record in records],
@@ -429,17 +414,3 @@ def _text(row: dict[str, Any], keys: tuple[str, ...]) -> str:
         if value.strip():
             parts.append(clean(value))
     return "\n\n".join(parts)
-
-
-def _check_options(format: str | None, empty: str, encoding: str | None) -> None:
-    """Check how a corpus is to be read."""
-    if empty not in ("unknown", "none"):
-        raise InvalidParameter(
-            f"read_corpus: empty must be 'unknown' or 'none', but {empty!r} was given."
-        )
-    if format is not None and format not in FORMATS:
-        raise InvalidParameter(
-            f"read_corpus: format must be one of {', '.join(FORMATS)}, but {format!r} was given."
-        )
-    if encoding is not None:
-        check_encoding(encoding)

@@ -70,8 +70,6 @@ class CorpusReading:
         ``"content"``.
     other_labels : tuple of str
         Further fields that could hold labels.
-    dropped_labels : int
-        The number of labels that ``min_count`` left out.
     notes : tuple of str
         What was skipped or repaired.
 
@@ -99,7 +97,6 @@ class CorpusReading:
     label_style: str | None = None
     guessed: Mapping[str, str] = field(default_factory=dict)
     other_labels: tuple[str, ...] = ()
-    dropped_labels: int = 0
     notes: tuple[str, ...] = ()
 
     def _sentences(self, items: TaggedTexts, labelled: bool) -> tuple[str, ...]:
