@@ -282,7 +282,13 @@ def fit_stream(
                 found.database.put_text(cursor, VOCABULARY, known)
         found.database.finish()
         content = write_model(fit.files, found.model, found.words, settings)
-        folder.adopt(fit.files, key, content)
+        filled = fit.files.folder
+
+        def adopt(made: Path, _: str) -> dict[str, Any]:
+            filled.rename(made)
+            return content
+
+        folder.write(adopt, key)
     except BaseException:
         if fit is None or fit.n_blocks < 2:
             shutil.rmtree(out if created else work, ignore_errors=True)

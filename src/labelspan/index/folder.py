@@ -23,7 +23,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, TypeVar
 
 from .._files import check_descriptors, file_size, missing_resource, sync_folder, write_whole
 from .._typing import Array
@@ -53,7 +53,6 @@ UNFINISHED = "unfinished"
 _FORMAT = "labelspan-index"
 _VERSION = 5
 _LARGEST_MANIFEST = 1 << 24
-_DEEPEST_MANIFEST = 20
 _GENERATION = re.compile(r"generation-[0-9a-f]{8}")
 _FILE_NAME = re.compile(r"[a-z0-9_]{1,80}\.arrays")
 _OWN = re.compile(
@@ -71,15 +70,9 @@ _TRIES = 20
 class Files:
     """Files of arrays in a folder, with the size and sha256 of each.
 
-    Parameters
-    ----------
-    folder : Path
-    entries : dict or None, default=None
-        Size and sha256 by name, as the manifest has them; None for a new folder.
-    verify : bool, default=False
-        Whether large files are hashed, too, when they are opened.
-    mapped : bool, default=True
-        Whether arrays are memory-mapped, or else read into memory.
+    ``entries`` has these by name, as in the manifest; without it, the folder is a new one. With
+    ``verify``, large files are hashed, too, when they are opened. Arrays are ``mapped``, or else
+    read into memory.
     """
 
     def __init__(
@@ -129,14 +122,8 @@ class Files:
 class IndexFolder:
     """Folder that holds an index, open for reading or for writing.
 
-    Parameters
-    ----------
-    path : Path
-        An existing folder with an index in it, unless ``new`` is given.
-    write : bool
-        Whether to hold the lock of the writer.
-    new : bool
-        Whether the folder may be new, empty, or left by a save that was killed.
+    With ``write``, it has the lock of the writer. With ``new``, the folder may be new, empty, or
+    left by a save that was killed.
     """
 
     def __init__(self, path: Path, *, write: bool = False, new: bool = False) -> None:
@@ -147,7 +134,7 @@ class IndexFolder:
             _prepare(path)
         else:
             read_manifest(path)
-        self._lock = _WriteLock(path) if write else None
+        self._lock = _write_lock(path) if write else None
 
     @property
     def writable(self) -> bool:
@@ -172,39 +159,21 @@ class IndexFolder:
                 content = newer
         raise InvalidFile(f"{self.path} is written too often to be read; try again later.")
 
-    def write(self, fill: Callable[[Files, str], dict[str, Any]]) -> None:
-        """Write a new generation and make it the current one; on failure change nothing.
+    def write(self, fill: Callable[[Path, str], dict[str, Any]], key: str = "") -> None:
+        """Make a new generation the current one; on failure change nothing.
 
-        ``fill`` writes its files, given the key of the generation, and returns the manifest.
+        ``fill`` makes its folder, given the path and a key, and returns the manifest.
         """
-        key = secrets.token_hex(4)
+        key = key or secrets.token_hex(4)
         made = self.path / f"generation-{key}"
-
-        def write() -> dict[str, Any]:
-            made.mkdir()
-            files = Files(made)
-            return {**fill(files, key), "files": files.entries}
-
-        self._replace(made, key, write)
-
-    def adopt(self, files: Files, key: str, content: Mapping[str, Any]) -> None:
-        """Make a folder of files that were written before the current generation."""
-        made = self.path / f"generation-{key}"
-
-        def write() -> dict[str, Any]:
-            files.folder.rename(made)
-            return {**content, "files": files.entries}
-
-        self._replace(made, key, write)
-
-    def _replace(self, made: Path, key: str, write: Callable[[], dict[str, Any]]) -> None:
         try:
-            content = write()
+            content = fill(made, key)
             sync_folder(made)
             sync_folder(self.path)
             write_manifest(self.path, {**content, "generation": made.name, "key": key})
         except BaseException as error:
-            if made.name != _current_generation(self.path):
+            # It is current if the manifest was written, and only its folder not synced.
+            if made.name != self._current():
                 shutil.rmtree(made, ignore_errors=True)
             kept = (self.path / _MANIFEST).exists() or (self.path / UNFINISHED).exists()
             if self._created and not kept:
@@ -231,63 +200,56 @@ class IndexFolder:
 
     def check_current(self) -> None:
         """Raise an error if the folder now holds another index than the one that was read."""
-        try:
-            replaced = self.replaced()
-        except (LabelspanError, OSError):
-            replaced = True
-        if replaced:
+        if self._current() != self.generation:
             raise Replaced(
                 f"The index in {str(self.path)!r} was replaced since it was opened; nothing was "
                 "changed. Load it again."
             )
 
+    def _current(self) -> str:
+        """Return the name of the current generation; empty if the manifest cannot be read."""
+        try:
+            return str(read_manifest(self.path).get("generation"))
+        except (LabelspanError, OSError):
+            return ""
+
     def close(self) -> None:
         """Release the lock."""
         if self._lock is not None:
-            self._lock.release()
+            self._lock.close()
             self._lock = None
 
 
-class _WriteLock:
-    """Right to write to a folder, until it is released or the process ends.
+def _write_lock(folder: Path) -> sqlite3.Connection:
+    """Take the right to write to a folder, until the connection is closed or the process ends.
 
     It is SQLite's lock on an empty file: the same on every system, and never left behind.
     """
-
-    def __init__(self, folder: Path) -> None:
-        path = folder / _LOCK
-        try:
-            # SQLite would read a foreign file, or the target of a link.
-            if os.path.lexists(path) and file_size(path):
-                raise InvalidFile(f"{path} is damaged: it is not empty; remove it.")
-            self._connection = sqlite3.connect(
-                path, timeout=0, isolation_level=None, check_same_thread=False
-            )
-        except OSError as error:
-            raise _unwritable(error, folder) from error
-        except sqlite3.Error as error:
-            check_descriptors(folder)
-            raise InvalidFile(f"{folder} cannot be written: {error}.") from error
-        try:
-            # Nothing is ever written, so a full disk does not matter and a kill leaves nothing.
-            self._connection.execute("PRAGMA journal_mode = MEMORY")
-            self._connection.execute("BEGIN EXCLUSIVE")
-        except sqlite3.OperationalError as error:
-            self._connection.close()
-            if "locked" not in str(error):
-                check_descriptors(folder)
-                raise InvalidFile(f"{folder} cannot be written: {error}.") from error
+    path = folder / _LOCK
+    try:
+        # SQLite would read a foreign file, or the target of a link.
+        if os.path.lexists(path) and file_size(path):
+            raise InvalidFile(f"{path} is damaged: it is not empty; remove it.")
+        held = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
+    except OSError as error:
+        raise _unwritable(error, folder) from error
+    except sqlite3.Error as error:
+        check_descriptors(folder)
+        raise InvalidFile(f"{folder} cannot be written: {error}.") from error
+    try:
+        # Nothing is ever written, so a full disk does not matter and a kill leaves nothing.
+        held.execute("PRAGMA journal_mode = MEMORY")
+        held.execute("BEGIN EXCLUSIVE")
+    except sqlite3.Error as error:
+        held.close()
+        if "locked" in str(error):
             raise Locked(
                 f"Another writer has the index in {str(folder)!r} open; close that one first, "
                 "or load this one for reading."
             ) from None
-        except sqlite3.DatabaseError as error:
-            self._connection.close()
-            raise InvalidFile(f"{path} is damaged ({error}); remove it.") from error
-
-    def release(self) -> None:
-        """Let others write."""
-        self._connection.close()
+        check_descriptors(folder)
+        raise InvalidFile(f"{folder} cannot be written: {error}.") from error
+    return held
 
 
 def foreign_files(folder: Path) -> list[str]:
@@ -321,10 +283,7 @@ def write_manifest(folder: Path, content: Mapping[str, Any]) -> None:
             "written; give the estimator shorter ones."
         )
 
-    def write(file: BinaryIO) -> None:
-        file.write(data)
-
-    write_whole(folder / _MANIFEST, write)
+    write_whole(folder / _MANIFEST, lambda file: file.write(data))
 
 
 def read_manifest(folder: Path, *, older: bool = False) -> dict[str, Any]:
@@ -358,11 +317,13 @@ def read_manifest(folder: Path, *, older: bool = False) -> dict[str, Any]:
             f"{_VERSION}; fit it again from its own items: labelspan fit {folder}"
         )
     content = head.get("content")
-    if not _is_shallow(content, _DEEPEST_MANIFEST):
-        raise InvalidFile(f"{path} is not the manifest of an index: it is nested too deeply.")
-    if not isinstance(content, dict) or _digest(content) != head.get("sha256"):
-        raise InvalidFile(f"{path} is damaged: its content is not what was written.")
-    return {**content, "version": version}
+    try:
+        if isinstance(content, dict) and _digest(content) == head.get("sha256"):
+            return {**content, "version": version}
+    except RecursionError:
+        # It is nested more deeply than any manifest.
+        pass
+    raise InvalidFile(f"{path} is damaged: its content is not what was written.")
 
 
 def field(content: Mapping[str, Any], name: str, kind: type) -> Any:
@@ -395,24 +356,9 @@ def generation_folder(folder: Path, content: Mapping[str, Any]) -> Path:
     return inside
 
 
-def _current_generation(folder: Path) -> str:
-    """Return the name of the current generation; empty if the manifest cannot be read."""
-    try:
-        return str(read_manifest(folder).get("generation"))
-    except (LabelspanError, OSError):
-        return ""
-
-
 def _digest(content: Any) -> str:
     data = json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(data.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _is_shallow(value: Any, most: int) -> bool:
-    if not isinstance(value, dict | list):
-        return True
-    inner = value.values() if isinstance(value, dict) else value
-    return most > 0 and all(_is_shallow(entry, most - 1) for entry in inner)
 
 
 def _unreadable(error: OSError, path: Any) -> Exception:

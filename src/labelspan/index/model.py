@@ -396,6 +396,7 @@ def write_model(
         "text": text,
         "estimator": model.space.write(files),
         "tagger": model.tagger is not None,
+        "files": files.entries,
     }
 
 

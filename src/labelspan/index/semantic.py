@@ -1028,7 +1028,9 @@ class SemanticIndex:
             # Decisions stay when an index is replaced.
             before = [] if store.decisions() else read_decisions(folder.path)
 
-            def fill(files: Files, key: str) -> dict[str, Any]:
+            def fill(made: Path, key: str) -> dict[str, Any]:
+                made.mkdir()
+                files = Files(made)
                 store.write(files, key, before)
                 return write_model(files, model, store.words, settings)
 
