@@ -25,7 +25,7 @@ def test_arrays_come_back(tmp_path, mapped):
     found = ArrayFile(tmp_path / "x.arrays", mapped=mapped)
     found.verify()
     assert (found.nbytes, found.sha256) == tuple(entry.values())
-    assert (found.names, found.about) == (list(ARRAYS), {"made": "here"})
+    assert (list(found.arrays()), found.about) == (list(ARRAYS), {"made": "here"})
     for name, array in ARRAYS.items():
         np.testing.assert_array_equal(found.array(name), array, strict=True)
         assert not found.array(name).flags.writeable

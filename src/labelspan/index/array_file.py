@@ -103,11 +103,7 @@ def _as_rows(name: str, values: Array | Rows) -> Rows:
 class ArrayFile:
     """File of arrays, open for reading. Its header is checked at once, its hash when asked.
 
-    Parameters
-    ----------
-    path : Path
-    mapped : bool, default=True
-        Whether arrays are memory-mapped, or else read into memory: then the file may change.
+    Arrays are ``mapped``, or else read into memory: then the file may change.
     """
 
     def __init__(self, path: Path, *, mapped: bool = True) -> None:
@@ -129,13 +125,12 @@ class ArrayFile:
                 end = offset + math.prod([int(np.dtype(kind).itemsize), *shape])
             if end + _HASH != size:
                 raise InvalidFile(f"{path} is damaged: its size does not fit its arrays.")
-            content: Any = b""
-            if mapped:
-                content = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
-            else:
-                file.seek(0)
-                content = file.read(size)
-        self._content = memoryview(content)
+            file.seek(0)
+            self._content = memoryview(
+                mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
+                if mapped
+                else file.read(size)
+            )
         if len(self._content) != size:
             raise InvalidFile(f"{path} was cut while it was read; try again.")
 
@@ -143,11 +138,6 @@ class ArrayFile:
     def nbytes(self) -> int:
         """Size of the file."""
         return len(self._content)
-
-    @property
-    def names(self) -> list[str]:
-        """Names of the arrays."""
-        return list(self._arrays)
 
     @property
     def sha256(self) -> str:
@@ -195,10 +185,6 @@ class ArrayBlocks:
 
     A block has its name only when it is whole, so that a process that is killed leaves whole
     blocks, and the next one goes on after them.
-
-    Parameters
-    ----------
-    folder : Path
     """
 
     def __init__(self, folder: Path) -> None:

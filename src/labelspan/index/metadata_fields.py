@@ -6,7 +6,6 @@ condition on the different values, and an order, a count or a histogram is one o
 
 from __future__ import annotations
 
-import datetime
 import json
 import math
 import re
@@ -29,12 +28,15 @@ _BINS = 20
 # A field is one of dates or numbers if this share of its values is.
 _MOST = 0.95
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
-_ISO = re.compile(r"([12][0-9]{3})(?:-([01][0-9])(?:-([0-3][0-9])(?:[T ].*)?)?)?")
+_ISO = re.compile(r"[12][0-9]{3}(-[01][0-9](-[0-3][0-9]([T ].*)?)?)?")
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _LONG = re.compile(
     r"(?:(?P<month>[A-Za-z]{3,9})\.? (?P<day>[0-9]{1,2}),?|(?P<first>[0-9]{1,2})\.? "
     r"(?P<second>[A-Za-z]{3,9})) (?P<year>[12][0-9]{3})"
 )
+_DAY = "M8[D]"
+# Months from the year 0 to 1970.
+_YEAR_0 = 12 * 1970
 _STEPS_IN_MONTHS = (1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1200, 2400, 6000, 12000)
 
 
@@ -185,30 +187,20 @@ def _number(value: Any) -> float:
 
 def _day(value: Any, *, last: bool = False) -> float:
     """Return the number of the day of a date; ``last`` the last one of a month or year."""
-    if not isinstance(value, str):
-        return math.nan
-    text = value.strip()
-    if iso := _ISO.fullmatch(text):
-        year = int(iso[1])
-        month = int(iso[2] or (12 if last else 1))
-        day = int(iso[3]) if iso[3] else (_days_of(year, month) if last else 1)
-    elif long := _LONG.fullmatch(text):
+    text = value.strip() if isinstance(value, str) else ""
+    if long := _LONG.fullmatch(text):
         name = (long["month"] or long["second"])[:3].lower()
         month = _MONTHS.index(name) + 1 if name in _MONTHS else 0
-        year, day = int(long["year"]), int(long["day"] or long["first"])
-    else:
+        text = f"{long['year']}-{month:02}-{int(long['day'] or long['first']):02}"
+    if not _ISO.fullmatch(text):
         return math.nan
     try:
-        return float(datetime.date(year, month, day).toordinal())
+        # A year, a month or a day, which is its unit.
+        found = np.datetime64(text[:10])
     except ValueError:
         return math.nan
-
-
-def _days_of(year: int, month: int) -> int:
-    if not 1 <= month <= 12:
-        return 0
-    following = datetime.date(year + month // 12, month % 12 + 1, 1)
-    return (following - datetime.timedelta(days=1)).day
+    day = (found + 1).astype(_DAY) - 1 if last else found.astype(_DAY)
+    return float(day.astype(int))
 
 
 def _bound(value: Any, kind: FieldKind, *, last: bool) -> float:
@@ -239,8 +231,7 @@ def _numbers(keys: Array) -> list[tuple[float, float, tuple[Any, Any]]]:
     whole = bool(np.all(keys == np.floor(keys))) and max(-low, high) < 2**53
     span = high - low
     if not (math.isfinite(span) and span > 1e-300):
-        shown = (int(low), int(high)) if whole else (low, high)
-        return [(low, high, shown)]
+        return [(low, high, (int(low), int(high)) if whole else (low, high))]
     step = 10.0 ** math.floor(math.log10(span / _BINS))
     step *= next(factor for factor in (1, 2, 5, 10, 20) if span / (factor * step) <= _BINS)
     step = max(step, 1.0) if whole else step
@@ -261,18 +252,13 @@ def _numbers(keys: Array) -> list[tuple[float, float, tuple[Any, Any]]]:
 def _dates(keys: Array) -> list[tuple[float, float, tuple[Any, Any]]]:
     """Return limits of bins of days: days, months or years."""
     low, high = int(keys[0]), int(keys[-1])
-    if high - low < _BINS:
-        edges = list(range(low, high + 2))
-    else:
-        first, last = datetime.date.fromordinal(low), datetime.date.fromordinal(high)
-        months = 12 * first.year + first.month - 1, 12 * last.year + last.month - 1
-        step = next(one for one in _STEPS_IN_MONTHS if (months[1] - months[0]) / one < _BINS)
-        start = months[0] // step * step
-        every = range(max(start, 12), months[1] + step + 1, step)
-        edges = [datetime.date(month // 12, month % 12 + 1, 1).toordinal() for month in every]
-    shown = [datetime.date.fromordinal(edge).isoformat() for edge in edges]
-    before = [datetime.date.fromordinal(edge - 1).isoformat() for edge in edges[1:]]
+    edges = np.arange(low, high + 2).astype(_DAY)
+    if high - low >= _BINS:
+        first, end = edges[[0, -2]].astype("M8[M]").astype(int) + _YEAR_0
+        step = next(one for one in _STEPS_IN_MONTHS if (end - first) / one < _BINS)
+        months = np.arange(first // step * step, end + step + 1, step) - _YEAR_0
+        edges = months.astype("M8[M]").astype(_DAY)
     return [
-        (float(edge), float(end - 1), (text, until))
-        for edge, end, text, until in zip(edges[:-1], edges[1:], shown[:-1], before, strict=True)
+        (float(start.astype(int)), float(last.astype(int)), (str(start), str(last)))
+        for start, last in zip(edges[:-1], edges[1:] - 1, strict=True)
     ]

@@ -45,7 +45,6 @@ _DIRECTIONS, _MEANS, _EIGENVALUES = "label_directions_", "label_means_", "eigenv
 # Description of an estimator by plain data, and its arrays by attribute.
 Packed = tuple[dict[str, Any], dict[str, Array]]
 _FEATURES = ("words", "singles", "pairs", "parts", "idf")
-_MOST_SEGMENTS = 10_000
 # Word numbers of one segment of the word index, about.
 _SEGMENT_TOKENS = 1 << 24
 
@@ -53,17 +52,8 @@ _SEGMENT_TOKENS = 1 << 24
 class Space:
     """Map of features x to ``weights.T @ x - offset``, scaled to length 1.
 
-    Parameters
-    ----------
-    weights : array of shape (d, m)
-    offset : array of shape (m,)
-    eigenvalues : array of shape (m,)
-    directions : LabelDirections or None
-        What labels add to the places of items.
-    estimator : estimator or None
-        What the map comes from; None makes it from ``packed`` when it is asked for.
-    packed : function or None
-        Returns the estimator as plain data and arrays; None packs the estimator.
+    ``directions`` are what labels add to the places of items. The estimator that the map comes
+    from is given, or made of ``packed``, its plain data and arrays, when it is asked for.
     """
 
     def __init__(
@@ -74,7 +64,7 @@ class Space:
         directions: LabelDirections | None = None,
         *,
         estimator: Any = None,
-        packed: Callable[[], Packed] | None = None,
+        packed: Packed | None = None,
     ) -> None:
         self.weights, self.offset, self.eigenvalues = weights, offset, eigenvalues
         self.directions = directions
@@ -124,7 +114,7 @@ class Space:
             from .estimator_files import unpack_estimator  # noqa: PLC0415 - with scikit-learn
 
             assert self._packed is not None
-            described, arrays = self._packed()
+            described, arrays = self._packed
             made = unpack_estimator(described, {**arrays, "components_": self.weights.T})
             numbers = [vars(made).get(name) for name in ("n_components_", "n_features_in_")]
             if any(type(number) is not int for number in numbers) or (
@@ -136,12 +126,8 @@ class Space:
 
     def vectors(self, features: Any) -> Array:
         """Map features to unit vectors; rows without any feature to zeros."""
-        if sparse.issparse(features):
-            found = np.asarray(features @ self.weights)
-        else:
-            found = np.asarray(features) @ self.weights
-        out = unit_rows(found - self.offset)
-        out[~_nonempty_rows(features)] = 0.0
+        out = unit_rows(np.asarray(features @ self.weights) - self.offset)
+        out[np.asarray((features != 0).sum(axis=1)).ravel() == 0] = 0.0
         return out
 
     def length(self, features: Any) -> float:
@@ -164,12 +150,11 @@ class Space:
 
     def write(self, files: Files) -> dict[str, Any]:
         """Write the map and the arrays of the estimator; return its description."""
-        if self._packed is not None:
-            described, arrays = self._packed()
-        else:
+        if self._packed is None:
             from .estimator_files import pack_estimator  # noqa: PLC0415 - with scikit-learn
 
-            described, arrays = pack_estimator(self._estimator)
+            self._packed = pack_estimator(self._estimator)
+        described, arrays = self._packed
         named = {_PREFIX + name: one for name, one in arrays.items() if name != "components_"}
         files.write(_FILE, {_WEIGHTS: self.weights, _OFFSET: self.offset, **named})
         return described
@@ -181,46 +166,26 @@ class Space:
         weights, offset = file.array(_WEIGHTS), file.array(_OFFSET)
         arrays = file.arrays(_PREFIX)
         eigenvalues = file.array(_PREFIX + _EIGENVALUES)
+        fits = weights.ndim == 2 and weights.dtype.kind == "f"
+        fits = fits and offset.shape == eigenvalues.shape == weights.shape[1:]
         directions = None
         if _DIRECTIONS in arrays and _MEANS in arrays:
             directions = LabelDirections(arrays[_DIRECTIONS], arrays[_MEANS])
-        wrong = (
-            weights.ndim != 2
-            or weights.dtype.kind != "f"
-            or offset.shape != weights.shape[1:]
-            or eigenvalues.shape != weights.shape[1:]
-            or (directions is not None and not directions.is_sound(weights.shape[1]))
-        )
-        if wrong:
+            shape = (*directions.means.shape, *weights.shape[1:])
+            fits = fits and directions.directions.shape == shape and len(shape) == 2
+            fits = fits and all(one.dtype.kind == "f" for one in directions)
+            fits = fits and all(np.isfinite(one).all() for one in directions)
+        if not fits:
             raise InvalidFile("The parts of the space do not fit together; the index is damaged.")
-
-        def packed() -> Packed:
-            return dict(described), arrays
-
+        packed = dict(described), arrays
         return cls(weights, offset, eigenvalues, directions, packed=packed)
 
 
-def _nonempty_rows(features: Any) -> Array:
-    """Mark the rows that have any number other than 0."""
-    if sparse.issparse(features):
-        rows = features.tocsr()
-        marks = np.diff(rows.indptr) > 0
-        if rows.nnz and not np.all(rows.data):
-            marks = np.asarray(abs(rows).sum(axis=1)).ravel() > 0
-        return np.asarray(marks)
-    return np.asarray(np.asarray(features).any(axis=1))
-
-
 class ModelEncoder:
-    """Vectors of texts from a function of yours, for example a language model.
+    """Vectors of texts from a function, for example a language model, which is never written.
 
-    Parameters
-    ----------
-    encode : callable or None
-        Takes a list of texts, and returns an array with one row per text. It is never copied or
-        written to a file.
-    size : int or None
-        Number of dimensions, if it is known.
+    ``encode`` takes a list of texts, and returns an array with one row per text; ``size`` is the
+    number of dimensions, if it is known.
     """
 
     def __init__(self, encode: Callable[[list[str]], Any] | None, size: int | None = None) -> None:
@@ -245,14 +210,9 @@ class ModelEncoder:
 
 
 class IndexModel:
-    """Features of texts, the space, and the tagger.
+    """Features of texts (None if the index takes vectors), the space, and the tagger.
 
-    Parameters
-    ----------
-    features : TextFeatures, ModelEncoder or None
-        None if the index takes vectors.
-    space : Space
-    tagger : Tagger, function that reads it, or None
+    The tagger may be a function that reads it.
     """
 
     def __init__(
@@ -328,21 +288,16 @@ def read_vectors(vectors: Any, count: int, owner: str) -> Any:
     if vectors is None:
         raise Mismatch(f"{owner}: this index takes vectors; give vectors=, one row per item.")
     try:
-        if sparse.issparse(vectors):
-            found = sparse.csr_matrix(vectors)
-            numbers = found.data
-        else:
-            found = numbers = np.asarray(vectors)
-        if numbers.dtype not in (np.float32, np.float64):
+        found = sparse.csr_matrix(vectors) if sparse.issparse(vectors) else np.asarray(vectors)
+        if found.dtype not in (np.float32, np.float64):
             found = found.astype(np.float64)
-            numbers = found.data if sparse.issparse(found) else found
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"{owner}: vectors cannot be used: {error}") from error
     if found.ndim != 2 or not found.shape[1]:
         raise InvalidInput(
             f"{owner}: vectors must be an array of two dimensions, but its shape is {found.shape}."
         )
-    if not np.isfinite(numbers).all():
+    if not np.isfinite(found.data if sparse.issparse(found) else found).all():
         raise InvalidInput(f"{owner}: vectors must be finite, but some are NaN or infinite.")
     if found.shape[0] != count:
         raise InvalidInput(
@@ -424,20 +379,15 @@ def read_model(
 
 def merged_segments(segments: Iterable[WordSegment]) -> list[WordSegment]:
     """Join neighbouring segments of words that are small."""
-    found: list[WordSegment] = []
-    waiting: list[WordSegment] = []
+    groups: list[list[WordSegment]] = []
     tokens = 0
     for segment in segments:
-        if waiting and tokens + segment.block.tokens.size > _SEGMENT_TOKENS:
-            found.append(_joined(waiting))
-            waiting, tokens = [], 0
-        waiting.append(segment)
         tokens += segment.block.tokens.size
-    return [*found, _joined(waiting)] if waiting else found
-
-
-def _joined(segments: list[WordSegment]) -> WordSegment:
-    return segments[0] if len(segments) == 1 else WordSegment.join(segments)
+        if not groups or tokens > _SEGMENT_TOKENS:
+            groups.append([])
+            tokens = segment.block.tokens.size
+        groups[-1].append(segment)
+    return [own[0] if len(own) == 1 else WordSegment.join(own) for own in groups]
 
 
 def _read_tagger(files: Files, file: ArrayFile, static: PooledVectors | None) -> Tagger:
@@ -479,8 +429,6 @@ def _read_features(
 
 def _read_words(files: Files, described: Mapping[str, Any]) -> WordSearch:
     language, count = field(described, "language", str), field(described, "segments", int)
-    if not 0 <= count <= _MOST_SEGMENTS:
-        raise InvalidFile("manifest.json: the number of segments of the words is damaged.")
     file = files.open("words")
     try:
         language = check_language("load", language)

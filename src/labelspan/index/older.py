@@ -24,31 +24,19 @@ _FIRST_WITH_DATABASE = 5
 
 
 class IndexItems:
-    """Items of an index in a folder, as a stream that :func:`fit_stream` takes.
-
-    Parameters
-    ----------
-    folder : path
-
-    Attributes
-    ----------
-    name : str
-        The folder.
-    fingerprint : dict
-        What must be the same for an interrupted fit to go on.
-    corpus_fields : dict
-        Fields of the corpus that the index was fitted on, if it knows them.
-    """
+    """Items of an index in a folder, as a stream that :func:`fit_stream` takes."""
 
     def __init__(self, folder: Path) -> None:
-        self._content = read_manifest(folder, older=True)
-        self._path = generation_folder(folder, self._content) / ITEMS
-        self._key = field(self._content, "key", str)
+        content = read_manifest(folder, older=True)
+        self._old = content["version"] < _FIRST_WITH_DATABASE
+        self._path = generation_folder(folder, content) / ITEMS
+        self._key = field(content, "key", str)
         self.name = str(folder)
-        settings = self._content.get("settings")
+        settings = content.get("settings")
         known = settings.get("fields") if isinstance(settings, dict) else None
         self.corpus_fields: dict[str, Any] = known if isinstance(known, dict) else {}
         about = self._path.stat()
+        # What must be the same for an interrupted fit to go on.
         self.fingerprint: Mapping[str, Any] = {
             "index": self._key,
             "bytes": about.st_size,
@@ -57,12 +45,11 @@ class IndexItems:
 
     def items(self, skip: int = 0) -> Iterator[Item]:
         """Yield the items in their order, without the first ones."""
-        old = self._content["version"] < _FIRST_WITH_DATABASE
-        yield from islice(self._older_items() if old else self._items(), skip, None)
+        yield from islice(_older_items(self._path) if self._old else self._items(), skip, None)
 
     def vocabulary(self) -> LabelVocabulary | None:
         """Return the vocabulary of the labels; None without one, and of older formats."""
-        if self._content["version"] < _FIRST_WITH_DATABASE:
+        if self._old:
             return None
         with closing(ItemDatabase.open(self._path, self._key, write=False)) as database:
             found = database.text(VOCABULARY)
@@ -73,26 +60,27 @@ class IndexItems:
             for _, item in database.scan(labels=database.label_table()):
                 yield item
 
-    def _older_items(self) -> Iterator[Item]:
-        """Read the table of formats up to 4, with labels as JSON in each row."""
-        file_size(self._path)
-        try:
-            uri = f"{self._path.resolve().as_uri()}?mode=ro"
-            with closing(sqlite3.connect(uri, uri=True)) as connection:
-                connection.execute("PRAGMA trusted_schema = OFF")
-                query = "SELECT id, text, labels, metadata FROM items ORDER BY row"
-                for name, text, labels, metadata in connection.execute(query):
-                    own = None if labels is None else json.loads(labels)
-                    yield Item(
-                        read_ids([name], 1, "fit")[0],
-                        str(text),
-                        read_label_lists([own], None, 1, "fit")[0],
-                        read_metadata([json.loads(metadata)], 1, "fit")[0],
-                    )
-        except (sqlite3.Error, ValueError, TypeError, RecursionError) as error:
-            if isinstance(error, LabelspanError):
-                raise
-            raise InvalidFile(f"{self._path} cannot be read: {error!s:.200}.") from error
+
+def _older_items(path: Path) -> Iterator[Item]:
+    """Read the table of formats up to 4, with labels as JSON in each row."""
+    file_size(path)
+    try:
+        uri = f"{path.resolve().as_uri()}?mode=ro"
+        with closing(sqlite3.connect(uri, uri=True)) as connection:
+            connection.execute("PRAGMA trusted_schema = OFF")
+            query = "SELECT id, text, labels, metadata FROM items ORDER BY row"
+            for name, text, labels, metadata in connection.execute(query):
+                own = None if labels is None else json.loads(labels)
+                yield Item(
+                    read_ids([name], 1, "fit")[0],
+                    str(text),
+                    read_label_lists([own], None, 1, "fit")[0],
+                    read_metadata([json.loads(metadata)], 1, "fit")[0],
+                )
+    except (sqlite3.Error, ValueError, TypeError, RecursionError) as error:
+        if isinstance(error, LabelspanError):
+            raise
+        raise InvalidFile(f"{path} cannot be read: {error!s:.200}.") from error
 
 
 def read_decisions(folder: Path) -> list[tuple[Any, ...]]:
@@ -101,41 +89,32 @@ def read_decisions(folder: Path) -> list[tuple[Any, ...]]:
         return []
     content = read_manifest(folder, older=True)
     if content["version"] < _FIRST_WITH_DATABASE:
-        return _old_decisions(folder / "decisions.jsonl")
+        return _older_decisions(folder / "decisions.jsonl")
     path = generation_folder(folder, content) / ITEMS
     key = field(content, "key", str)
     with closing(ItemDatabase.open(path, key, write=False, locked=True)) as database:
         return database.decisions()
 
 
-def _old_decisions(path: Path) -> list[tuple[Any, ...]]:
+def _older_decisions(path: Path) -> list[tuple[Any, ...]]:
     """Read the log of formats up to 4: a JSON object per line, the last of which may be torn."""
     if not path.exists():
         return []
     file_size(path)
-    found: dict[int, list[tuple[Any, ...]]] = {}
+    found: list[tuple[Any, ...]] = []
     undone: set[int] = set()
     for line in path.read_bytes().splitlines():
         try:
             record = json.loads(line)
-            if record["decision"] == "undo":
+            what = record["decision"]
+            if what == "undo":
                 undone.add(int(record["of"]))
-            elif record["decision"] != "applied":
-                number, time, what = int(record["number"]), record["time"], record["decision"]
-                found[number] = [
-                    (number, time, one["item"], one["label"], one["kind"], what, one["had"])
-                    for one in record["pairs"]
-                ]
+            elif what != "applied":
+                start = int(record["number"]), record["time"]
+                for one in record["pairs"]:
+                    had = None if one["had"] is None else int(one["had"])
+                    pair = one["item"], one["label"], one["kind"]
+                    found.append((*start, *pair, what, had))
         except (ValueError, KeyError, TypeError):
             continue
-    return [
-        (
-            *record[:-1],
-            None if record[-1] is None else int(record[-1]),
-            int(number in undone),
-            "",
-            "review",
-        )
-        for number, records in found.items()
-        for record in records
-    ]
+    return [(*one, int(one[0] in undone), "", "review") for one in found]

@@ -8,7 +8,7 @@ float64. The answer is therefore the same for one query and for many.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -183,24 +183,11 @@ def ranked(rows: Array, scores: Array, k: int) -> Ranked:
 # --- places by known labels -----------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class LabelDirections:
-    """What known labels add to the place of an item: directions (k, m) and means (k,).
-
-    Row j is about the label with number j.
-    """
+class LabelDirections(NamedTuple):
+    """What known labels add to the place of an item: directions (k, m) and means (k,)."""
 
     directions: Array
     means: Array
-
-    def is_sound(self, width: int) -> bool:
-        """Return whether the parts fit together, and to vectors of some width."""
-        arrays = (self.directions, self.means)
-        return (
-            self.directions.shape == (len(self.means), width)
-            and self.means.ndim == 1
-            and all(array.dtype.kind == "f" and np.isfinite(array).all() for array in arrays)
-        )
 
 
 class LabelPlaces:
@@ -212,14 +199,7 @@ class LabelPlaces:
         (u + p / r) / |u + p / r|,    p = (y - label_means_) @ label_directions_,
 
     with its unit vector u and r the root mean square of the lengths of all p. Queries of texts are
-    compared with u: their labels are unknown.
-
-    Parameters
-    ----------
-    vectors : UnitVectors
-    labels : sparse matrix of shape (n, k)
-        1 where an item has a label; labels without a direction are ignored.
-    found : LabelDirections
+    compared with u: their labels are unknown. Labels without a direction are ignored.
     """
 
     def __init__(
