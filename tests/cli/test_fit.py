@@ -99,7 +99,7 @@ def test_wrong_usage_has_its_own_exit_code(args):
 
 @pytest.mark.parametrize(
     "moment",
-    ["store.ItemDatabase.insert", "fitting.learn_tagger", "folder.IndexFolder.adopt"],
+    ["store.ItemDatabase.insert", "fitting.learn_tagger", "folder.IndexFolder.write"],
 )
 def test_ctrl_c_leaves_nothing(moment, here, monkeypatch):
     formats(here)
