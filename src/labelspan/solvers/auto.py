@@ -20,6 +20,8 @@ SOLVERS: dict[str, type[Solver]] = {
 
 # Up to this side a Cholesky factor costs less than an iteration.
 _THIN_SIDE = 1024
+# Up to this side a decomposition costs less than a Krylov space for half as many labels.
+_LABELLED_SIDE = 2048
 
 # What solvers were called before, and their names now.
 FORMER = {"gram": "exact", "eigen": "exact", "two-stage": "auto", "randomized": "krylov"}
@@ -84,15 +86,17 @@ def choose_solver(problem: Problem) -> SolverChoice:
         return SolverChoice("least-squares", "the 1-norm penalty has no eigenproblem")
     if isinstance(factor.labels, Operator):
         return SolverChoice("krylov", "labels that are too many to be dense take products only")
-    if isinstance(factor.labels, Operator):
-        return SolverChoice("krylov", "the labels are sparse, or in files")
     if factor.thin and factor.labels is not None:
         if short <= (_THIN_SIDE if problem.metric_alpha > 0 else DIRECT_LIMIT):
             return SolverChoice("exact", f"the smaller side, {short}, is short, the factor thin")
         return SolverChoice("krylov", "the factor is thin: one block of regressions")
     if decomposes(X):
         return SolverChoice("exact", f"the smaller side, {short}, is short: one decomposition")
-    if problem.n_components > min(X.shape) // 4 and short <= DIRECT_LIMIT:
+    labels = 0 if factor.labels is None else factor.labels.shape[1]
+    count = problem.n_components
+    if (count > short // 4 and short <= DIRECT_LIMIT) or (
+        count + labels > short // 2 and short <= _LABELLED_SIDE
+    ):
         return SolverChoice("exact", "a large part of the spectrum is wanted: direct is cheaper")
     return SolverChoice(
         "krylov", "both n and d are large: block Krylov, to a stated share of the objective"

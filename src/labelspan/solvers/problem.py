@@ -33,7 +33,7 @@ __all__ = [
 DIRECT_LIMIT = 4096
 # The smaller side up to which a decomposition of the data costs less than an iteration: of dense
 # data, where a product costs as much as a row of a Gram matrix, and of sparse data.
-_DENSE_SIDE, _SPARSE_SIDE = 1024, 192
+_DENSE_SIDE, _SPARSE_SIDE = 1024, 400
 # Data with a smaller share of entries that are stored is sparse.
 _SPARSE = 0.1
 
