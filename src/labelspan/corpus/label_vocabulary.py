@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 from .._install import install_command
 from ..errors import InvalidFile, MissingData
@@ -77,34 +79,53 @@ class LabelVocabulary:
 
     concepts: Mapping[str, Concept] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        # As labels are written in an index: both spellings of an accented letter are one.
+        object.__setattr__(self, "concepts", {c: _nfc(one) for c, one in self.concepts.items()})
+
     @property
     def names(self) -> dict[str, str]:
         """Preferred name of each code."""
         return {code: concept.name for code, concept in self.concepts.items()}
 
     @cached_property
-    def _above(self) -> dict[str, tuple[str, ...]]:
-        return {one.name: one.broader for one in self.concepts.values()}
+    def _by_name(self) -> dict[str, Concept]:
+        return {one.name: one for one in self.concepts.values()}
 
     @cached_property
-    def _below(self) -> dict[str, tuple[str, ...]]:
-        found: dict[str, tuple[str, ...]] = {}
+    def _below(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
         for concept in self.concepts.values():
             for parent in concept.broader:
-                found[parent] = (*found.get(parent, ()), concept.name)
+                found.setdefault(parent, []).append(concept.name)
         return found
 
     @cached_property
-    def _by_name(self) -> dict[str, str]:
+    def _preferred(self) -> dict[str, str]:
         found: dict[str, str] = {}
         for concept in self.concepts.values():
             for name in concept.other_names:
                 found.setdefault(name.casefold(), concept.name)
         # A preferred name is never taken for another one of something else.
-        return found | {one.name.casefold(): one.name for one in self.concepts.values()}
+        return found | {name.casefold(): name for name in self._by_name}
 
     def __contains__(self, name: object) -> bool:
-        return name in self._above
+        return name in self._by_name
+
+    def concept(self, name: str) -> Concept:
+        """Return the concept with a preferred name.
+
+        Parameters
+        ----------
+        name : str
+            A preferred name.
+
+        Returns
+        -------
+        Concept
+            For an unknown name one that has only this name.
+        """
+        return self._by_name.get(name) or Concept(name)
 
     def preferred(self, name: str) -> str | None:
         """Return the preferred name for any name of a concept, ignoring case.
@@ -119,41 +140,7 @@ class LabelVocabulary:
         str or None
             None if there is no such concept.
         """
-        return self._by_name.get(name.casefold())
-
-    def directly_broader(self, name: str) -> tuple[str, ...]:
-        """Return the names of the concepts directly above one.
-
-        Parameters
-        ----------
-        name : str
-            Name of a concept.
-
-        Returns
-        -------
-        tuple of str
-            Empty for a concept at the top, and for an unknown one.
-        """
-        return self._above.get(name, ())
-
-    def other_names(self, name: str) -> tuple[str, ...]:
-        """Return the alternative names of a concept.
-
-        Parameters
-        ----------
-        name : str
-            Name of a concept.
-
-        Returns
-        -------
-        tuple of str
-            Empty for an unknown one.
-        """
-        return self._others.get(name, ())
-
-    @cached_property
-    def _others(self) -> dict[str, tuple[str, ...]]:
-        return {one.name: one.other_names for one in self.concepts.values()}
+        return self._preferred.get(name.casefold())
 
     def broader(self, name: str) -> tuple[str, ...]:
         """Return the names of everything above a concept, nearest first.
@@ -168,7 +155,7 @@ class LabelVocabulary:
         tuple of str
             Without the concept itself.
         """
-        return _reached(name, self._above)
+        return _reached(name, lambda one: self.concept(one).broader)
 
     def narrower(self, name: str) -> tuple[str, ...]:
         """Return the names of everything below a concept, nearest first.
@@ -183,31 +170,7 @@ class LabelVocabulary:
         tuple of str
             Without the concept itself.
         """
-        return _reached(name, self._below)
-
-    def renamed(self, rename: Callable[[str], str]) -> LabelVocabulary:
-        """Return the vocabulary with other names, for example in another Unicode normal form.
-
-        Parameters
-        ----------
-        rename : function
-            Maps a name to another.
-
-        Returns
-        -------
-        LabelVocabulary
-            With the same codes.
-        """
-        return LabelVocabulary(
-            {
-                code: Concept(
-                    rename(one.name),
-                    tuple(map(rename, one.other_names)),
-                    tuple(map(rename, one.broader)),
-                )
-                for code, one in self.concepts.items()
-            }
-        )
+        return _reached(name, lambda one: self._below.get(one, ()))
 
     def to_json(self) -> str:
         """Return the concepts as JSON.
@@ -217,13 +180,7 @@ class LabelVocabulary:
         str
             For :meth:`from_json`.
         """
-        return json.dumps(
-            {
-                code: [one.name, list(one.other_names), list(one.broader)]
-                for code, one in self.concepts.items()
-            },
-            ensure_ascii=False,
-        )
+        return json.dumps({code: astuple(one) for code, one in self.concepts.items()})
 
     @classmethod
     def from_json(cls, text: str) -> LabelVocabulary:
@@ -246,19 +203,33 @@ class LabelVocabulary:
             }
         except (ValueError, TypeError, AttributeError, RecursionError) as error:
             raise InvalidFile("The vocabulary of the index is damaged.") from error
-        made = cls(found)
-        _check_acyclic("The vocabulary", {name: set(up) for name, up in made._above.items()}, {})
-        return made
+        _check_acyclic("The vocabulary", found.values())
+        return cls(found)
 
 
-def _reached(start: str, following: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
+def _nfc(one: Concept) -> Concept:
+    names = ((one.name,), one.other_names, one.broader)
+    (name,), others, broader = (tuple(normalize("NFC", part) for part in own) for own in names)
+    return Concept(name, others, broader)
+
+
+def _reached(start: str, following: Callable[[str], Iterable[str]]) -> tuple[str, ...]:
     found: dict[str, None] = {}
     last = [start]
     while last:
-        last = [one for name in last for one in following.get(name, ()) if one not in found]
-        last = list(dict.fromkeys(last))
+        last = list(dict.fromkeys(n for one in last for n in following(one) if n not in found))
         found.update(dict.fromkeys(last))
     return tuple(found)
+
+
+def _check_acyclic(where: Path | str, concepts: Iterable[Concept]) -> None:
+    try:
+        TopologicalSorter({one.name: one.broader for one in concepts}).prepare()
+    except CycleError as error:
+        ring = " < ".join(error.args[1])
+        raise InvalidFile(
+            f"{where} has a circle of broader concepts: {ring}; remove one."
+        ) from None
 
 
 def read_vocabulary(
@@ -347,55 +318,32 @@ def _skos(path: Path, content: str, kind: str, language: str | None) -> LabelVoc
         preferred.setdefault(str(concept), {})[getattr(name, "language", None) or ""] = str(name)
     if not preferred:
         raise InvalidFile(f"{path} has no skos:prefLabel; give a SKOS thesaurus.")
-    chosen = _language(path, preferred, language)
+    chosen = _language(path, preferred.values(), language)
     names = unique_names(
         (code, own.get(chosen) or own[min(own)]) for code, own in sorted(preferred.items())
     )
-    above = _relation(graph, skos, names)
-    _check_acyclic(path, above, names)
-    alternative: dict[str, list[str]] = {}
+    others = {code: {*own.values()} - {names[code]} for code, own in preferred.items()}
     for concept, name in graph.subject_objects(skos.altLabel):
-        alternative.setdefault(str(concept), []).append(str(name))
-    return LabelVocabulary(
-        {
-            code: Concept(
-                name,
-                tuple(
-                    sorted({*alternative.get(code, ()), *preferred[code].values()} - {name}),
-                ),
-                tuple(sorted(names[parent] for parent in above[code])),
-            )
-            for code, name in sorted(names.items())
-        }
-    )
-
-
-def _language(path: Path, preferred: dict[str, dict[str, str]], language: str | None) -> str:
-    counts: dict[str, int] = {}
-    for own in preferred.values():
-        for one in own:
-            counts[one] = counts.get(one, 0) + 1
-    if language is not None:
-        if language not in counts:
-            there = ", ".join(sorted(filter(None, counts))) or "none"
-            raise InvalidFile(f"{path} has no names in {language!r}; it has: {there}.")
-        return language
-    return "en" if "en" in counts else max(counts, key=lambda one: (counts[one], one))
-
-
-def _relation(graph: Any, skos: Any, names: dict[str, str]) -> dict[str, set[str]]:
+        others.get(str(concept), set()).add(str(name))
     above: dict[str, set[str]] = {code: set() for code in names}
-    pairs = [(str(low), str(high)) for low, high in graph.subject_objects(skos.broader)]
-    pairs += [(str(low), str(high)) for high, low in graph.subject_objects(skos.narrower)]
+    pairs = [*graph.subject_objects(skos.broader)]
+    pairs += [(low, high) for high, low in graph.subject_objects(skos.narrower)]
     for low, high in pairs:
-        if low in names and high in names:
-            above[low].add(high)
-    return above
+        if str(low) in names and str(high) in names:
+            above[str(low)].add(names[str(high)])
+    concepts = {
+        code: Concept(name, tuple(sorted(others[code])), tuple(sorted(above[code])))
+        for code, name in sorted(names.items())
+    }
+    _check_acyclic(path, concepts.values())
+    return LabelVocabulary(concepts)
 
 
-def _check_acyclic(path: Path | str, above: dict[str, set[str]], names: dict[str, str]) -> None:
-    try:
-        TopologicalSorter(above).prepare()
-    except CycleError as error:
-        ring = " < ".join(names.get(code, code) for code in error.args[1])
-        raise InvalidFile(f"{path} has a circle of broader concepts: {ring}; remove one.") from None
+def _language(path: Path, named: Iterable[Mapping[str, str]], language: str | None) -> str:
+    counts = Counter(code for own in named for code in own)
+    if language is None:
+        return "en" if "en" in counts else max(counts, key=lambda code: (counts[code], code))
+    if language not in counts:
+        there = ", ".join(sorted(filter(None, counts))) or "none"
+        raise InvalidFile(f"{path} has no names in {language!r}; it has: {there}.")
+    return language

@@ -322,7 +322,7 @@ def _broader(kind: str, index: SemanticIndex, _: Tagger, names: Names) -> Iterat
     found = []
     for low in table.totals:
         rows = table.rows(low)
-        for high in set(vocabulary.directly_broader(low)) & table.totals.keys():
+        for high in set(vocabulary.concept(low).broader) & table.totals.keys():
             both = np.isin(rows, table.rows(high))
             share = float(both.mean())
             # Where most items have both, the broader label belongs there.

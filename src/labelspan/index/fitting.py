@@ -278,7 +278,7 @@ def fit_stream(
         with found.database.change() as cursor:
             found.database.put_decisions(cursor, read_decisions(out))
             if options.vocabulary is not None:
-                known = options.vocabulary.renamed(label_name).to_json()
+                known = options.vocabulary.to_json()
                 found.database.put_text(cursor, VOCABULARY, known)
         found.database.finish()
         content = write_model(fit.files, found.model, found.words, settings)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -110,7 +109,7 @@ def label_tree(
     totals = np.asarray(((matrix @ raised) > 0).sum(axis=0)).ravel()
     below: dict[str, list[str]] = {}
     for name in names:
-        for parent in vocabulary.directly_broader(name):
+        for parent in vocabulary.concept(name).broader:
             below.setdefault(parent, []).append(name)
     listed: set[str] = set()
 
@@ -119,7 +118,7 @@ def label_tree(
         listed.add(name)
         return LabelNode(name, own.get(name, 0), int(totals[number[name]]), inside)
 
-    return [node(name) for name in names if not vocabulary.directly_broader(name)]
+    return [node(name) for name in names if not vocabulary.concept(name).broader]
 
 
 def find_labels(
@@ -127,26 +126,18 @@ def find_labels(
 ) -> list[FoundLabel]:
     """Find labels whose name, or another name of theirs, has words that begin with a text."""
     key = _key(text)
-    best: dict[str, tuple[tuple[int, int, int, str], str]] = {}
-    for label, name in _names(table, vocabulary):
-        rank = _rank(_key(name), key)
-        if rank is None:
-            continue
-        own = name == label
-        count = table.totals.get(label, 0)
-        order = (rank, int(not own), -count, label)
-        if label not in best or order < best[label][0]:
-            best[label] = order, "" if own else name
-    found = sorted(best.items(), key=lambda one: one[1][0])[:n]
-    return [FoundLabel(label, table.totals.get(label, 0), by) for label, (_, by) in found]
-
-
-def _names(table: LabelTable, vocabulary: LabelVocabulary | None) -> Iterator[tuple[str, str]]:
-    for label in table.totals:
-        yield label, label
+    names = [(label, label) for label in table.totals]
     for concept in () if vocabulary is None else vocabulary.concepts.values():
-        for name in (concept.name, *concept.other_names):
-            yield concept.name, name
+        names += [(concept.name, name) for name in (concept.name, *concept.other_names)]
+    ranked = []
+    for label, name in names:
+        rank = _rank(_key(name), key)
+        if rank is not None:
+            ranked.append((rank, name != label, -table.totals.get(label, 0), label, name))
+    found: dict[str, FoundLabel] = {}
+    for _, other, count, label, name in sorted(ranked):
+        found.setdefault(label, FoundLabel(label, -count, name if other else ""))
+    return list(found.values())[:n]
 
 
 def _key(text: str) -> str:

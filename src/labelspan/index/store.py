@@ -729,7 +729,6 @@ class ItemStore:
 
     def use_vocabulary(self, vocabulary: LabelVocabulary) -> None:
         """Keep names of labels and what is broader with the items."""
-        vocabulary = vocabulary.renamed(label_name)
         with self._lock:
             with self._database.change() as cursor:
                 self._database.put_text(cursor, VOCABULARY, vocabulary.to_json())
@@ -762,7 +761,7 @@ class ItemStore:
         if self.words is not None:
             names, known = self.labels.names, self.vocabulary
             if known is not None:
-                names = [" ".join((one, *known.other_names(one))) for one in names]
+                names = [" ".join((one, *known.concept(one).other_names)) for one in names]
             self.words.set_labels(names, self.labels.matrix())
 
     def _take(self, labels: LabelTable) -> None:
