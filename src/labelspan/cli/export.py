@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -45,12 +44,7 @@ def export(
     """
     with plain_errors():
         from ..errors import InvalidParameter  # noqa: PLC0415
-        from ..export import (  # noqa: PLC0415
-            export_postgresql,
-            item_records,
-            write_jsonl,
-            write_parquet,
-        )
+        from ..export import export_file, export_postgresql  # noqa: PLC0415
 
         if target.startswith(("postgresql://", "postgres://")):
             with open_index(index) as opened:
@@ -62,21 +56,8 @@ def export(
             )
             typer.echo(done.examples())
             return
-        writers = {".parquet": write_parquet, ".jsonl": write_jsonl}
-        writer = writers.get(Path(target).suffix.lower())
-        if writer is None:
-            raise InvalidParameter(
-                "TARGET must end in .parquet or .jsonl, or begin with postgresql://, but "
-                f"{target!r} was given."
-            )
         if update:
             raise InvalidParameter("--update is for PostgreSQL; a file is written as a whole.")
-        with open_index(index) as opened:
-            points = None
-            if not no_map:
-                from ..display.stored_layout import stored_layout  # noqa: PLC0415
-
-                with progress_bar("placing items") as report:
-                    points = stored_layout(opened, opened.ids, progress=report)
-            count = writer(item_records(opened, points=points), target)
+        with open_index(index) as opened, progress_bar("placing items") as report:
+            count = export_file(opened, target, with_map=not no_map, progress=report)
         typer.echo(f"{count:,} items: {target}")

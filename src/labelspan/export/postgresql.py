@@ -1,9 +1,9 @@
 """Write an index to PostgreSQL with pgvector, with SQL functions that search as labelspan does.
 
 The schema holds ``items`` (texts, labels, metadata, unit vectors), ``postings`` (the BM25 weight of
-each stem in each item, without its rarity, which follows from their number), ``common`` (frequent
-words, which are left out of queries) and ``spread`` (second moments of the vectors, by which the
-scores of words and space are brought to one scale).
+each stem in each item, without its rarity, which follows from their number), ``words`` (the stem
+of each word, and whether it is a frequent one, which is left out of queries) and ``spread`` (second
+moments of the vectors, by which the scores of words and space are brought to one scale).
 """
 
 from __future__ import annotations
@@ -12,20 +12,23 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._install import install_command
+from .._typing import Array
 from ..errors import InvalidInput, Mismatch, MissingData
-from .item_table import ExportedItem, item_records
+from ..index.results import Item
+from ..text.analysis import RUNS
 
 if TYPE_CHECKING:
     from ..index import SemanticIndex
 
 __all__ = ["Exported", "export_postgresql"]
 
-_FORMAT = 1
+_FORMAT = 2
 # The extension with the type of vectors.
 _VECTOR = "vector"
 _ITEMS_AT_ONCE = 2000
@@ -38,10 +41,10 @@ CREATE TABLE {s}.about (format integer NOT NULL, dimensions integer NOT NULL);
 INSERT INTO {s}.about VALUES ({format}, {width});
 CREATE TABLE {s}.items (
     item integer PRIMARY KEY, id text NOT NULL UNIQUE, title text NOT NULL, text text NOT NULL,
-    labels text[], predicted text[] NOT NULL, metadata jsonb NOT NULL,
+    labels text[], metadata jsonb NOT NULL,
     vector vector({width}) NOT NULL, digest text NOT NULL);
 CREATE TABLE {s}.postings (term text NOT NULL, item integer NOT NULL, weight real NOT NULL);
-CREATE TABLE {s}.common (term text PRIMARY KEY);
+CREATE TABLE {s}.words (word text PRIMARY KEY, term text NOT NULL, common boolean NOT NULL);
 CREATE TABLE {s}.spread (dimension integer PRIMARY KEY, mean float8 NOT NULL,
     second vector({width}) NOT NULL);
 """
@@ -52,24 +55,30 @@ CREATE INDEX ON {s}.items USING gin (labels);
 CREATE INDEX ON {s}.items (lower(title));
 """
 _NEAREST = "CREATE INDEX ON {s}.items USING hnsw (vector vector_ip_ops);"
-# Stems without a list of frequent words: labelspan's own list is in the table common.
+# Words are those of labelspan: runs of letters and digits, in scripts without spaces pairs of
+# characters. Words of no item are stemmed by PostgreSQL, whose algorithms may be older.
 _WORDS = """
 CREATE TEXT SEARCH DICTIONARY {s}.stem (TEMPLATE = {template});
-CREATE TEXT SEARCH CONFIGURATION {s}.words (PARSER = default);
-ALTER TEXT SEARCH CONFIGURATION {s}.words ADD MAPPING FOR asciiword, word, numword, asciihword,
-    hword, numhword, hword_asciipart, hword_part, hword_numpart, int, uint, float, version
-    WITH {s}.stem;
+CREATE FUNCTION {s}.terms(query text) RETURNS TABLE (term text, times bigint)
+LANGUAGE sql STABLE AS $$
+    WITH runs AS (
+        SELECT found[1] AS run, found[1] ~ '^{unspaced}' AND length(found[1]) > 1 AS unspaced
+        FROM regexp_matches(lower(normalize(query, NFKC)), '{runs}', 'g') AS found),
+    words AS (
+        SELECT run AS word FROM runs WHERE NOT unspaced
+        UNION ALL
+        SELECT substr(run, n, 2) FROM runs, generate_series(1, length(run) - 1) AS n
+        WHERE unspaced),
+    marked AS (
+        SELECT coalesce(k.term, nullif((ts_lexize('{s}.stem', w.word))[1], ''), w.word) AS term,
+               coalesce(k.common, false) AS common
+        FROM words AS w LEFT JOIN {s}.words AS k USING (word))
+    SELECT term, count(*) FROM marked
+    WHERE NOT common OR NOT EXISTS (SELECT FROM marked AS other WHERE NOT other.common)
+    GROUP BY term
+$$;
 """
 _FUNCTIONS = """
-CREATE FUNCTION {s}.terms(query text) RETURNS TABLE (term text, times integer)
-LANGUAGE sql STABLE AS $$
-    WITH found AS (
-        SELECT lexeme, cardinality(positions) AS times,
-               EXISTS (SELECT FROM {s}.common WHERE common.term = lexeme) AS common
-        FROM unnest(to_tsvector('{s}.words', query)))
-    SELECT lexeme, times FROM found WHERE NOT common OR NOT EXISTS (
-        SELECT FROM found AS other WHERE NOT other.common)
-$$;
 CREATE FUNCTION {s}.deviation(embedding vector) RETURNS float8 LANGUAGE sql STABLE AS $$
     WITH q AS (SELECT ordinality AS dimension, value::float8
                FROM unnest(embedding::real[]) WITH ORDINALITY AS part(value, ordinality))
@@ -80,7 +89,8 @@ $$;
 CREATE FUNCTION {s}.search(
     query text, embedding vector, n integer DEFAULT 10, balance float8 DEFAULT 0.4,
     with_labels text[] DEFAULT ARRAY[]::text[])
-RETURNS TABLE (id text, title text, score float8, labels text[]) LANGUAGE sql STABLE AS $$
+RETURNS TABLE (id text, title text, score float8, labels text[]) LANGUAGE sql STABLE
+SET hnsw.ef_search = 256 AS $$
     WITH total AS (SELECT count(*)::float8 AS items FROM {s}.items),
     wanted AS (
         SELECT w.term, w.times, ln(1 + (t.items - f.items + 0.5) / (f.items + 0.5)) AS rarity
@@ -89,7 +99,7 @@ RETURNS TABLE (id text, title text, score float8, labels text[]) LANGUAGE sql ST
     words AS (SELECT item, sum(weight * times * rarity) AS score
               FROM {s}.postings JOIN wanted USING (term) GROUP BY item),
     most AS (SELECT coalesce(2.2 * sum(times * rarity), 0) AS score FROM wanted),
-    scales AS (
+    scales AS MATERIALIZED (
         SELECT CASE WHEN variance > 0 THEN (1 - balance) / sqrt(variance) ELSE 0 END AS words,
                balance / {s}.deviation(embedding) AS space
         FROM (SELECT coalesce(sum(score ^ 2), 0) / max(t.items)
@@ -102,15 +112,14 @@ RETURNS TABLE (id text, title text, score float8, labels text[]) LANGUAGE sql ST
         SELECT item FROM near UNION
         (SELECT item FROM words ORDER BY score DESC LIMIT greatest(1024, 4 * n)) UNION
         SELECT item FROM {s}.items WHERE items.id = query OR lower(items.title) = lower(query))
-    SELECT i.id, i.title,
-           (coalesce(w.score, 0) * s.words - (i.vector <#> embedding) * s.space)
-               / nullif(m.score * s.words + s.space, 0), i.labels
+    SELECT i.id, i.title, f.score / nullif(m.score * s.words + s.space, 0), i.labels
     FROM candidates JOIN {s}.items AS i USING (item) LEFT JOIN words AS w USING (item)
-         CROSS JOIN scales AS s CROSS JOIN most AS m
+         CROSS JOIN scales AS s CROSS JOIN most AS m CROSS JOIN LATERAL (
+             SELECT coalesce(w.score, 0) * s.words
+                    + greatest(-(i.vector <#> embedding), 0) * s.space AS score) AS f
     WHERE (cardinality(with_labels) = 0 OR i.labels @> with_labels)
-        AND (coalesce(w.score, 0) * s.words - (i.vector <#> embedding) * s.space > 0
-             OR i.id = query OR lower(i.title) = lower(query))
-    ORDER BY i.id = query DESC, lower(i.title) = lower(query) DESC, 3 DESC NULLS LAST, i.item
+        AND (f.score > 0 OR i.id = query OR lower(i.title) = lower(query))
+    ORDER BY i.id = query DESC, lower(i.title) = lower(query) DESC, f.score DESC, i.item
     LIMIT n
 $$;
 CREATE FUNCTION {s}.similar(wanted text, n integer DEFAULT 10)
@@ -228,13 +237,14 @@ class _Writer:
 
     def __init__(self, connection: Any, index: SemanticIndex, schema: str) -> None:
         self._connection, self._index, self._schema = connection, index, schema
+        assert index.store.words is not None
+        self._words = index.store.words
         self._width = index.n_dimensions
-        words = index.store.words
-        assert words is not None
-        self._terms, self._weights = words.term_weights()
-        analyzer = words.vocabulary.analyzer
-        self._common = sorted(set(analyzer.stems(sorted(analyzer.common))))
-        self._stemmer = analyzer.stemmer
+
+    @cached_property
+    def _weights(self) -> tuple[list[str], Any]:
+        """All words, and the weight of each in each row of the index."""
+        return self._words.term_weights()
 
     def write(self, *, update: bool) -> Exported:
         exists = self._check(update=update)
@@ -244,21 +254,20 @@ class _Writer:
             self._connection.execute(f"SELECT id, digest FROM {self._schema}.items").fetchall()
         )
         free = self._number("SELECT coalesce(max(item) + 1, 0) FROM {s}.items")
-        ids = self._index.ids
-        changed: list[tuple[int, ExportedItem, str]] = []
-        written = 0
-        rows = self._index.store.rows(ids).tolist()
-        for row, record in zip(rows, item_records(self._index), strict=True):
-            digest = _digest(record)
-            if known.get(record.id) != digest:
-                changed.append((row, record, digest))
-            if len(changed) == _ITEMS_AT_ONCE:
-                written += self._copy(changed, free + written, known)
-                changed.clear()
-        written += self._copy(changed, free + written, known)
+        ids, written = self._index.ids, 0
+        for start in range(0, len(ids), _ITEMS_AT_ONCE):
+            part = ids[start : start + _ITEMS_AT_ONCE]
+            items, vectors = self._index.items(part), self._index.vectors(part)
+            digests = [_digest(*pair) for pair in zip(items, vectors, strict=True)]
+            changed = [n for n, name in enumerate(part) if known.get(name) != digests[n]]
+            self._delete([part[n] for n in changed if part[n] in known])
+            rows = [(items[n], vectors[n], digests[n]) for n in changed]
+            self._copy(rows, free + written)
+            written += len(rows)
         gone = sorted(known.keys() - set(ids))
         self._delete(gone)
-        self._write_statistics()
+        if written or gone:
+            self._write_statistics()
         if not exists:
             self._run(_INDEXES + (_NEAREST if self._width <= _MOST_INDEXED else ""))
             self._run(_WORDS + _FUNCTIONS)
@@ -302,56 +311,48 @@ class _Writer:
             )
         return True
 
-    def _copy(
-        self, items: Sequence[tuple[int, ExportedItem, str]], first: int, known: dict[str, str]
-    ) -> int:
-        self._delete([record.id for _, record, _ in items if record.id in known])
-        columns = "item, id, title, text, labels, predicted, metadata, vector, digest"
+    def _copy(self, items: Sequence[tuple[Item, Array, str]], first: int) -> None:
+        if not items:
+            return
         cursor = self._connection.cursor()
+        columns = "item, id, title, text, labels, metadata, vector, digest"
         with cursor.copy(f"COPY {self._schema}.items ({columns}) FROM STDIN") as copy:
-            for number, (_, record, digest) in enumerate(items, first):
-                vector = f"[{','.join(f'{value:.7g}' for value in record.vector)}]"
-                texts = [_plain(part) for part in (record.id, record.title, record.text)]
-                labels = None if record.labels is None else list(map(_plain, record.labels))
-                predicted = list(map(_plain, record.predicted))
-                metadata = json.dumps(record.metadata, ensure_ascii=True, default=str)
-                metadata = metadata.replace("\\u0000", "")
-                copy.write_row((number, *texts, labels, predicted, metadata, vector, digest))
+            for number, (item, vector, digest) in enumerate(items, first):
+                texts = [_plain(part) for part in (item.id, item.title, item.text)]
+                labels = None if item.labels is None else list(map(_plain, item.labels))
+                metadata = json.dumps(item.metadata).replace("\\u0000", "")
+                row = (number, *texts, labels, metadata, _vector(vector), digest)
+                copy.write_row(row)
+        terms, weights = self._weights
+        rows = self._index.store.rows([item.id for item, _, _ in items]).tolist()
         with cursor.copy(f"COPY {self._schema}.postings (term, item, weight) FROM STDIN") as copy:
-            for number, (row, _, _) in enumerate(items, first):
-                part = slice(self._weights.indptr[row], self._weights.indptr[row + 1])
-                terms, weights = self._weights.indices[part], self._weights.data[part]
-                for term, weight in zip(terms.tolist(), weights.tolist(), strict=True):
-                    copy.write_row((self._terms[term], number, weight))
-        return len(items)
+            for number, row in enumerate(rows, first):
+                part = slice(weights.indptr[row], weights.indptr[row + 1])
+                own = zip(weights.indices[part].tolist(), weights.data[part].tolist(), strict=True)
+                for term, weight in own:
+                    copy.write_row((terms[term], number, weight))
 
     def _delete(self, ids: list[str]) -> None:
-        if not ids:
-            return
         s = self._schema
         owned = f"(SELECT item FROM {s}.items WHERE id = ANY(%s))"
         self._connection.execute(f"DELETE FROM {s}.postings WHERE item IN {owned}", (ids,))
         self._connection.execute(f"DELETE FROM {s}.items WHERE id = ANY(%s)", (ids,))
 
     def _write_statistics(self) -> None:
-        """Write the moments of all vectors, and the frequent words."""
-        total = np.zeros(self._width)
-        second = np.zeros((self._width, self._width))
-        ids = self._index.ids
-        for start in range(0, len(ids), _ITEMS_AT_ONCE):
-            part = self._index.vectors(ids[start : start + _ITEMS_AT_ONCE]).astype(np.float64)
-            total += part.sum(axis=0)
-            second += part.T @ part
-        count = max(1, len(ids))
-        self._run("DELETE FROM {s}.spread; DELETE FROM {s}.common;")
+        """Write the moments of the vectors, as a search uses them, and the stems of words."""
+        self._run("TRUNCATE {s}.spread, {s}.words;")
         cursor = self._connection.cursor()
-        rows = [
-            (number, float(mean), f"[{','.join(f'{value:.9g}' for value in row)}]")
-            for number, (mean, row) in enumerate(zip(total / count, second / count, strict=True), 1)
-        ]
+        moments = zip(*self._index.store.spread(), strict=True)
+        rows = [(n, float(mean), _vector(second)) for n, (mean, second) in enumerate(moments, 1)]
         cursor.executemany(f"INSERT INTO {self._schema}.spread VALUES (%s, %s, %s)", rows)
-        common = [(term,) for term in self._common]
-        cursor.executemany(f"INSERT INTO {self._schema}.common VALUES (%s)", common)
+        vocabulary = self._words.vocabulary
+        common = vocabulary.analyzer.common
+        terms = zip(vocabulary.words, vocabulary.term_of.tolist(), strict=True)
+        found = {word: vocabulary.terms[term] for word, term in terms}
+        found |= dict(zip(common, vocabulary.analyzer.stems(common), strict=True))
+        with cursor.copy(f"COPY {self._schema}.words FROM STDIN") as copy:
+            for word, term in found.items():
+                copy.write_row((word, term, word in common))
 
     def _number(self, statement: str) -> int:
         found = self._connection.execute(statement.replace("{s}", self._schema)).fetchone()
@@ -359,22 +360,27 @@ class _Writer:
 
     def _run(self, statements: str) -> None:
         # PostgreSQL stems by the same algorithms, under the same names.
-        template = "simple" if self._stemmer is None else f"snowball, Language = {self._stemmer}"
+        stemmer = self._words.vocabulary.analyzer.stemmer
         for name, value in {
             "s": self._schema,
             "format": _FORMAT,
             "width": self._width,
-            "template": template,
+            "template": "simple" if stemmer is None else f"snowball, Language = {stemmer}",
+            "runs": RUNS.pattern,
+            "unspaced": RUNS.pattern.partition("|")[0],
         }.items():
             statements = statements.replace(f"{{{name}}}", str(value))
         self._connection.execute(statements)
 
 
-def _digest(record: ExportedItem) -> str:
-    content = [record.id, record.text, record.labels, record.predicted, record.metadata]
-    made = hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode())
-    made.update(np.ascontiguousarray(record.vector, np.float32).tobytes())
-    return made.hexdigest()
+def _digest(item: Item, vector: Array) -> str:
+    content = json.dumps([item.text, item.labels, item.metadata], sort_keys=True).encode()
+    own = np.ascontiguousarray(vector, np.float32).tobytes()
+    return hashlib.blake2b(content + own, digest_size=16).hexdigest()
+
+
+def _vector(values: Array) -> str:
+    return f"[{','.join(f'{value:.9g}' for value in values.tolist())}]"
 
 
 def _plain(text: str) -> str:
