@@ -342,7 +342,7 @@ class _Writer:
         """Write the moments of the vectors, as a search uses them, and the stems of words."""
         self._run("TRUNCATE {s}.spread, {s}.words;")
         cursor = self._connection.cursor()
-        moments = zip(*self._index.store.spread(), strict=True)
+        moments = zip(*self._index.store.moments(), strict=True)
         rows = [(n, float(mean), _vector(second)) for n, (mean, second) in enumerate(moments, 1)]
         cursor.executemany(f"INSERT INTO {self._schema}.spread VALUES (%s, %s, %s)", rows)
         vocabulary = self._words.vocabulary

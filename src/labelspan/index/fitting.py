@@ -62,7 +62,7 @@ from ..text.static_vectors import PooledVectors, check_static
 from ..text.vocabulary import pack_strings
 from .array_file import ArrayBlocks, ArrayFile, Rows
 from .folder import ITEMS, UNFINISHED, Files, IndexFolder
-from .inputs import LabelLists, label_name, read_ids, read_label_lists, read_metadata
+from .inputs import LabelLists, read_ids, read_label_lists, read_metadata
 from .model import IndexModel, ModelEncoder, Space, merged_segments, read_vectors, write_model
 from .older import read_decisions
 from .results import Item
