@@ -109,6 +109,7 @@ class Task:
 
 def spectrum_of(X: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return squared singular values and left singular vectors of the centred features."""
+    X = X.astype(np.float64)  # in float32, rounding would pass for directions
     kernel = np.asarray((X @ X.T).toarray() if sparse.issparse(X) else X @ X.T)
     means = kernel.mean(axis=0)
     values, left = np.linalg.eigh(kernel - means - means[:, None] + means.mean())

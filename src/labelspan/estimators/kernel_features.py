@@ -19,10 +19,10 @@ from ..errors import InvalidInput, InvalidParameter, LabelspanWarning, warn_call
 from ..operators import as_operator
 from ..operators.row_data import translated
 from ..operators.sparse import canonical
-from ._options import SHARED
+from ._options import SHARED, described
 from .base import all_or_nothing, refuse_large_squares, refuse_overflow
 
-__all__ = ["FUNCTION", "OPTIONS", "KernelFeatures"]
+__all__ = ["FUNCTION", "InstanceOf", "KernelFeatures"]
 
 KERNELS = ("linear", "poly", "rbf", "sigmoid", "cosine", "laplacian", "precomputed")
 # The most rows for which the n x n kernel matrix and its eigenvectors are formed:
@@ -38,7 +38,7 @@ _SAFE = 1e-8
 
 
 @dataclass(frozen=True)
-class _Kind:
+class InstanceOf:
     """Accept objects of one type."""
 
     kind: Any
@@ -51,10 +51,10 @@ class _Kind:
         return self.name
 
 
-FUNCTION = _Kind(Callable, "a function of two rows")
-OPTIONS = Either((_Kind(Mapping, "a dictionary"), Null()))
+FUNCTION = InstanceOf(Callable, "a function of two rows")
 
 
+@described
 class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Features whose inner products are a kernel.
 
@@ -69,11 +69,9 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     ----------
     kernel : str or callable, default="rbf"
         "linear", "poly", "rbf", "sigmoid", "cosine", "laplacian", "precomputed", or a function
-        of two rows.
+        of two rows; ``functools.partial`` sets parameters of one.
     gamma, degree, coef0 : float
         Parameters of the kernel, as in scikit-learn's ``KernelPCA``.
-    kernel_params : dict or None, default=None
-        Parameters of a kernel that is a function.
     landmarks : int or None, default=None
         Number of random rows that represent all rows (Nystroem approximation). None takes all
         rows, which is exact, up to 5,000 of them.
@@ -86,10 +84,7 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         The training rows, or the landmarks among them.
     projection_ : array of shape (r, m)
         The coordinates of rows X are ``k(X, X_fit_) @ projection_``.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (d,)
-        Names of the features if X is a data frame.
+    {features}
 
     See Also
     --------
@@ -127,7 +122,6 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         "gamma": Either((Real(0.0), Null())),
         "degree": Real(0.0),
         "coef0": Real(float("-inf")),
-        "kernel_params": OPTIONS,
         "landmarks": Either((Integer(1), Null())),
         "random_state": SHARED["random_state"],
     }
@@ -139,7 +133,6 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         gamma: float | None = None,
         degree: float = 3,
         coef0: float = 1,
-        kernel_params: Mapping[str, Any] | None = None,
         landmarks: int | None = None,
         random_state: int | np.random.RandomState | None = 0,
     ) -> None:
@@ -147,7 +140,6 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.gamma = gamma
         self.degree = degree
         self.coef0 = coef0
-        self.kernel_params = kernel_params
         self.landmarks = landmarks
         self.random_state = random_state
 
@@ -188,11 +180,6 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """
         given = {name: getattr(self, name) for name in self._constraints}
         check_params("KernelFeatures", given, self._constraints)
-        if self.kernel_params and not callable(self.kernel):
-            raise InvalidParameter(
-                f"KernelFeatures: kernel_params is for a kernel that is a function, but "
-                f"kernel={self.kernel!r} was given; use gamma, degree and coef0."
-            )
         rows = self._rows(X, reset=True)
         refuse_large_squares(as_operator(rows))
         reference = self._reference(rows)
@@ -231,22 +218,22 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _values(self, left: Any, right: Any) -> Array:
         """Return the kernel between the rows of two sets, in float64."""
-        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+        if self.kernel == "precomputed":
             return np.asarray(left, dtype=np.float64)
+        options = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
         named = not callable(self.kernel)
-        options = dict(self.kernel_params or {})
-        if named:
-            options = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
-        if named and self.kernel == "rbf":
+        if self.kernel == "rbf":
             # Distances do not change; their digits do.
             right, left = translated(right, right if left is right else left)
+        if not named:
+            options = {}
         values = pairwise_kernels(left, right, metric=self.kernel, filter_params=named, **options)
         return np.asarray(values, dtype=np.float64)
 
     def _reference(self, rows: Any) -> Any:
         """Return all rows, or a random selection where landmarks are given."""
         count, landmarks = rows.shape[0], self.landmarks
-        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+        if self.kernel == "precomputed":
             if landmarks is not None:
                 raise InvalidParameter(
                     f"KernelFeatures: landmarks={landmarks} cannot be taken from "
@@ -276,9 +263,9 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _check_kernel(self, gram: Array, rows: Any) -> None:
         """Refuse a matrix of the user that is not symmetric; warn of one that is indefinite."""
-        if isinstance(self.kernel, str) and self.kernel != "precomputed":
+        if not callable(self.kernel) and self.kernel != "precomputed":
             return
-        name = self.kernel if isinstance(self.kernel, str) else self.kernel.__name__
+        name = getattr(self.kernel, "__name__", self.kernel)
         what = f"KernelFeatures: kernel={name!r}: the kernel matrix"
         largest, difference = np.abs(gram).max(), np.abs(gram - gram.T).max()
         bound = max(_ASYMMETRY, 10 * _null(rows)) * largest
@@ -309,7 +296,7 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        pairwise = self.kernel == "precomputed"
         tags.input_tags.sparse = not pairwise
         tags.input_tags.pairwise = pairwise
         # Coordinates are in float64: the shortest are near the rounding of float32 data.

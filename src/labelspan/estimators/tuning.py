@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 from sklearn.base import clone
@@ -27,8 +27,8 @@ from .mlsi import MLSI, label_scale
 __all__ = ["Candidate", "Tuning", "tune"]
 
 Scoring = Callable[[Array, Array], float]
-# The nearest rows that are looked at, as in searches.
-_NEIGHBOURS = 10
+# The nearest rows that are looked at, as in searches; and most rows that are scored per fold.
+_NEIGHBOURS, _MOST_SCORED = 10, 2000
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,6 @@ def tune(
     beta: Sequence[float] | None = None,
     cv: int = 3,
     scoring: Literal["label scores", "neighbours", "r2"] | Scoring | None = None,
-    most_scored: int = 2000,
     refit: bool = True,
     random_state: int = 0,
 ) -> Tuning:
@@ -104,8 +103,8 @@ def tune(
     components cost nothing extra. Scores are computed from :meth:`label_scores` on held-out rows,
     or from their neighbours: tagging and search need different settings.
     Rows without labels are used for training and never scored; of other rows, the known entries are
-    scored. For other parameters, or to score a whole pipeline, use scikit-learn's
-    ``GridSearchCV``.
+    scored, on at most 2,000 rows per fold. For other parameters, or to score a whole pipeline, use
+    scikit-learn's ``GridSearchCV``.
 
     Parameters
     ----------
@@ -127,8 +126,6 @@ def tune(
         training rows by cosine, whose gain is the Jaccard index of the labels, unknown ones
         counted as absent; "r2" is for real targets. None is "label scores", and "r2" for real
         targets. For "r2" and for a function, rows with unknown entries are not scored.
-    most_scored : int, default=2000
-        Maximum number of rows scored per fold.
     refit : bool, default=True
         Whether ``best_estimator`` is fitted on all rows.
     random_state : int, default=0
@@ -171,13 +168,14 @@ def tune(
     for _, place in KFold(cv, shuffle=True, random_state=random_state).split(known):
         left_out = known[place]
         train = np.setdiff1d(np.arange(features.operator.shape[0]), left_out)
-        if left_out.size > most_scored:
-            left_out = np.sort(rng.choice(left_out, most_scored, replace=False))
-        split = train, left_out
-        fold = _Fold(estimator, features.operator, labels, split, grid=grid, seed=random_state)
+        if left_out.size > _MOST_SCORED:
+            left_out = np.sort(rng.choice(left_out, _MOST_SCORED, replace=False))
+        fold = _Fold(estimator, features.operator, labels, train, left_out)
+        fold.prepare(grid, random_state)
         measure = fold.score_neighbours if score is None else partial(fold.score, scoring=score)
-        folds.append([measure(params) for params in grid])
-        found.append([fold.directions(params) for params in grid])
+        solved = [fold.solved(params) for params in grid]
+        folds.append([measure(one) for one in solved])
+        found.append([one.values.size for one in solved])
     # A candidate that asks for more directions than the rows have was scored with fewer.
     for params, there in zip(grid, np.min(found, axis=0).tolist(), strict=True):
         if params["n_components"] is not None:
@@ -191,22 +189,20 @@ def tune(
     return Tuning(best.params, best.mean, chosen, candidates)
 
 
-@dataclass(frozen=True)
-class _FoldLabels:
-    """Labels that a candidate learns from, centred; their means, and the basis that holds them."""
+class _Learned(NamedTuple):
+    """Labels that a candidate learns from, centred; their means, and the basis that has them."""
 
     values: Array
     means: Array
     basis: SharedBasis
 
 
-@dataclass(frozen=True)
-class _Solved:
-    """Eigenvalues and directions in the basis, and the labels they were learned from."""
+class _Solved(NamedTuple):
+    """Eigenvalues and directions in the basis, and what they were learned from."""
 
     values: Array
     inside: Array
-    learned: _FoldLabels
+    learned: _Learned
     alpha: float
     beta: float
 
@@ -215,65 +211,49 @@ class _Fold:
     """One fold: a basis of the training rows that serves the whole grid, and the rows left out."""
 
     def __init__(
-        self,
-        estimator: LabelledEmbedding,
-        X: Operator,
-        labels: Labels,
-        split: tuple[Array, Array],
-        *,
-        grid: list[dict[str, Any]],
-        seed: int,
+        self, estimator: Any, X: Operator, labels: Labels, train: Array, left_out: Array
     ) -> None:
-        train, left_out = split
         self._estimator: Any = clone(estimator)
-        self._truth = labels.values[left_out]
-        self._hidden = None if labels.unknown is None else labels.unknown[left_out]
-        by_factor = hasattr(estimator, "label_factor")
-        if by_factor:
+        self._regresses = isinstance(estimator, MLSI)
+        if not self._regresses:
             # These methods learn only from labelled rows.
             train = train[labels.labelled[train]]
+        self._truth = labels.values[left_out]
+        self._hidden = None if labels.unknown is None else labels.unknown[left_out]
         self._labels = labels.rows(train)
         self._rows, means = centre(estimator, X.rows(train))
+        self._scored = X.rows(left_out).shifted(means)
         self._values, self._means = centred_labels(estimator, self._labels)
-        self._found: dict[tuple[float | str, float | str], _Solved] = {}
         self._chosen: float | None = None
         self._curve: AlphaCurve | None = None
-        self._items: Array | None = None
+
+    def prepare(self, grid: list[dict[str, Any]], seed: int) -> None:
+        """Build the basis of all candidates."""
+        self._found: dict[Any, _Solved] = {}
         self._most = max(params["n_components"] or 100 for params in grid)
         alpha = min(self._number(params["alpha"]) for params in grid)
-        learned = self._values, self._means
-        if self._completes(1.0):
-            learned = self._estimator._completed(self._rows, self._labels, alpha)
-        none = np.zeros((self._rows.shape[0], 0))
-        self._basis: SharedBasis = shared_basis(
-            self._rows,
-            learned[0],
-            self._estimator.label_factor(self._labels) if by_factor else none,
-            alpha=alpha,
-            count=min(self._most, *self._rows.shape),
-            seed=seed,
-        )
-        self._completed = {alpha: _FoldLabels(*learned, self._basis)}
-        self._coordinates = self._basis.coordinates(X.rows(left_out).shifted(means))
+        key = self._key(alpha, 1.0)
+        values, means = self._labels_for(key)
+        factor = np.zeros((self._rows.shape[0], 0))
+        if not self._regresses:
+            factor = self._estimator.label_factor(self._labels)
+        count = min(self._most, *self._rows.shape)
+        basis = shared_basis(self._rows, values, factor, alpha=alpha, count=count, seed=seed)
+        self._basis, self._learned = basis, {key: _Learned(values, means, basis)}
+        self._coordinates = basis.coordinates(self._scored)
+        self._known = np.flatnonzero(self._labels.labelled)
+        self._items: Array | None = None
 
-    def _completes(self, beta: float) -> bool:
-        """Whether a fit with this beta would fill unknown entries with fitted values."""
-        estimator, unknown = self._estimator, self._labels.unknown
-        regresses = isinstance(estimator, MLSI) and beta > 0
-        return regresses and unknown is not None and bool(unknown.any())
+    def _key(self, alpha: float, beta: float) -> float | None:
+        """Return alpha if a fit would fill unknown entries with fitted values; else None."""
+        completes = self._regresses and beta > 0 and self._labels.unknown is not None
+        return alpha if completes else None
 
-    def _labels_for(self, alpha: float, beta: float) -> _FoldLabels:
-        """Return the labels that a candidate learns from."""
-        if not self._completes(beta):
-            if self._completes(1.0):
-                basis = self._basis.with_labels(self._rows, self._values)
-                return _FoldLabels(self._values, self._means, basis)
-            return _FoldLabels(self._values, self._means, self._basis)
-        if alpha not in self._completed:
-            values, means = self._estimator._completed(self._rows, self._labels, alpha)
-            basis = self._basis.with_labels(self._rows, values)
-            self._completed[alpha] = _FoldLabels(values, means, basis)
-        return self._completed[alpha]
+    def _labels_for(self, key: float | None) -> tuple[Array, Array]:
+        if key is None:
+            return self._values, self._means
+        completed: tuple[Array, Array] = self._estimator._completed(self._rows, self._labels, key)
+        return completed
 
     def _number(self, alpha: float | str) -> float:
         """Return alpha as a number, chosen once from the labelled training rows for "auto"."""
@@ -287,69 +267,34 @@ class _Fold:
         return self._chosen
 
     def _weight(self, beta: float | str) -> float:
-        """Return beta as a number, chosen once from the labelled training rows for "auto"."""
+        """Return beta as a number, chosen from the labelled training rows for "auto"."""
         if beta != "auto":
             return float(beta)
         estimator = self._estimator.set_params(beta="auto")
         found: float = estimator._beta_of(self._rows, self._values, self._labels, self._curve)
         return found
 
-    def score(self, params: Mapping[str, Any], scoring: Scoring) -> float:
-        """Score the labels of the rows left out."""
-        found = self._solved(params)
-        inside, learned = found.inside, found.learned
-        if isinstance(self._estimator, MLSI) and found.beta > 0:
-            images = learned.basis.fitted_images(inside, found.alpha)
-        else:
-            images = learned.basis.images(inside)
-        scores = (self._coordinates @ inside) @ images + learned.means
-        if self._hidden is not None and scoring is _precision:
-            # Behind all others, an entry does not count in the precision of a label.
-            lowest = scores.min(axis=0) - 1
-            scores = np.where(self._hidden, lowest, scores)
-            return scoring(np.where(self._hidden, 0, self._truth), scores)
-        return scoring(self._truth, scores)
-
-    def score_neighbours(self, params: Mapping[str, Any]) -> float:
-        """Return nDCG of the labelled training rows that are nearest to the rows left out."""
-        solved = self._solved(params)
-        inside = solved.inside
-        if isinstance(self._estimator, MLSI) or self._estimator.scale:
-            inside = inside * np.sqrt(np.maximum(solved.values, 0.0))
-        known = np.flatnonzero(self._labels.labelled)
-        if self._items is None:
-            self._items = self._basis.coordinates(self._rows.rows(known))
-        found = retrieval_at_k(
-            self._coordinates @ inside,
-            self._truth > 0,
-            self._items @ inside,
-            self._labels.values[known] > 0,
-            min(_NEIGHBOURS, known.size),
-        )
-        return found.ndcg
-
-    def _solved(self, params: Mapping[str, Any]) -> _Solved:
+    def solved(self, params: Mapping[str, Any]) -> _Solved:
         """Return the eigenvalues and directions of a candidate, in the basis."""
         key = (params["alpha"], params.get("beta", 0.0))
         if key not in self._found:
-            alpha = self._number(key[0])
-            self._found[key] = self._solve(alpha, self._weight(key[1]))
+            self._found[key] = self._solve(self._number(key[0]), self._weight(key[1]))
         found, count = self._found[key], params["n_components"]
-        return replace(found, values=found.values[:count], inside=found.inside[:, :count])
-
-    def directions(self, params: Mapping[str, Any]) -> int:
-        """Return the number of directions of a candidate that was scored."""
-        return len(self._solved(params).values)
+        return found._replace(values=found.values[:count], inside=found.inside[:, :count])
 
     def _solve(self, alpha: float, beta: float) -> _Solved:
-        estimator = self._estimator
-        learned = self._labels_for(alpha, beta)
-        if not isinstance(estimator, MLSI):
+        key = self._key(alpha, beta)
+        if key not in self._learned:
+            values, means = self._labels_for(key)
+            basis = self._basis.with_labels(self._rows, values)
+            self._learned[key] = _Learned(values, means, basis)
+        learned = self._learned[key]
+        if not self._regresses:
             return _Solved(*learned.basis.thin(alpha, self._most), learned, alpha, beta)
-        known = self._labels.values.shape[0]
+        known: Any = self._labels.values.shape[0]
         if self._labels.unknown is not None:
             known = np.maximum((~self._labels.unknown).sum(axis=0), 1)
-        weights = estimator._label_weights(np.square(self._values).sum(axis=0) / known)
+        weights = self._estimator._label_weights(np.square(self._values).sum(axis=0) / known)
         scale = label_scale(np.square(learned.values).sum(axis=0), weights, beta)
         factor = Factor(
             np.zeros((0, scale.size)) if beta > 0 else None,
@@ -358,6 +303,35 @@ class _Fold:
         )
         found = learned.basis.stack(factor, scale, 0.0, self._most)
         return _Solved(*found, learned, alpha, beta)
+
+    def score(self, found: _Solved, scoring: Scoring) -> float:
+        """Score the labels of the rows left out."""
+        basis = found.learned.basis
+        if self._regresses and found.beta > 0:
+            images = basis.fitted_images(found.inside, found.alpha)
+        else:
+            images = basis.images(found.inside)
+        scores = (self._coordinates @ found.inside) @ images + found.learned.means
+        if self._hidden is None or scoring is not _precision:
+            return scoring(self._truth, scores)
+        # Behind all others, an entry does not count in the precision of a label.
+        scores = np.where(self._hidden, scores.min(axis=0) - 1, scores)
+        return scoring(np.where(self._hidden, 0, self._truth), scores)
+
+    def score_neighbours(self, found: _Solved) -> float:
+        """Return nDCG of the labelled training rows that are nearest to the rows left out."""
+        inside = found.inside
+        if self._regresses or self._estimator.scale:
+            inside = inside * np.sqrt(np.maximum(found.values, 0.0))
+        if self._items is None:
+            self._items = self._basis.coordinates(self._rows.rows(self._known))
+        return retrieval_at_k(
+            self._coordinates @ inside,
+            self._truth > 0,
+            self._items @ inside,
+            self._labels.values[self._known] > 0,
+            min(_NEIGHBOURS, self._known.size),
+        ).ndcg
 
 
 def _grid(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,7 +15,7 @@ from ..._typing import Array
 from ...errors import InvalidInput, InvalidParameter
 from ...estimators import KernelFeatures
 from ...estimators.base import all_or_nothing, fixed_signs
-from ...estimators.kernel_features import FUNCTION, OPTIONS
+from ...estimators.kernel_features import FUNCTION, InstanceOf
 from ...labels import read_labels
 from ...labels.factor import equalizing_weights
 
@@ -120,7 +121,7 @@ class PaperMLSI(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         "scale": Either((OneOf(("eigenvalue",)), Null())),
         "center": Boolean(),
         "label_kernel": Either((OneOf(LABEL_KERNELS), FUNCTION)),
-        "label_kernel_params": OPTIONS,
+        "label_kernel_params": Either((InstanceOf(Mapping, "a dictionary"), Null())),
     }
 
     def __init__(
@@ -269,11 +270,11 @@ class PaperMLSI(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _label_features(self, labels: Any) -> Array:
         """Return the coordinates of the labels under their kernel; zeros for unlabelled rows."""
-        options: dict[str, Any] = dict(self.label_kernel_params or {})
-        if callable(self.label_kernel):
-            options = {"kernel_params": options}
+        kernel, options = self.label_kernel, dict(self.label_kernel_params or {})
+        if callable(kernel):
+            kernel, options = partial(kernel, **options), {}
         index = np.flatnonzero(labels.labelled)
-        known = KernelFeatures(self.label_kernel, **options).fit_transform(labels.values[index])
+        known = KernelFeatures(kernel, **options).fit_transform(labels.values[index])
         out = np.zeros((len(labels.values), known.shape[1]))
         out[index] = known - known.mean(axis=0) * self.center
         return out
