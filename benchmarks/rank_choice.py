@@ -1,12 +1,11 @@
-"""The number of components: of OPLS by its spectrum, by cross-validation or all; of MLSI by rule.
+"""The number of components: of OPLS by rule, by cross-validation or all; of MLSI by rule.
 
-``n_components="auto"`` looks at the eigenvalues of one fit; cross-validation fits three folds of
-the training rows (:func:`labelspan.tune`, by the mean average precision over labels) for a grid of
+``n_components="auto"`` goes by the labels and rows; cross-validation fits three folds of the
+training rows (:func:`labelspan.tune`, by the mean average precision over labels) for a grid of
 numbers. Both use the same alpha, chosen by the fit. Evaluated on test rows: average precision of
 ``label_scores`` (over rows), and nDCG of the ten nearest training rows by shared labels.
 
-``--mlsi 50 100 auto 200 500`` compares these numbers for MLSI instead, whose "auto" goes by the
-labels and rows.
+``--mlsi 50 100 auto 200 500`` compares these numbers for MLSI instead.
 """
 
 from __future__ import annotations

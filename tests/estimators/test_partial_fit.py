@@ -138,7 +138,7 @@ def test_parameters_that_need_all_rows(model, message):
 def test_refusals_in_a_stream(monkeypatch):
     X, Y, y = features("tall", 0), indicator(60, 0), classes(60, 0)
     model = LDA(alpha=1.0).partial_fit(X[:20], np.minimum(y[:20], 2))
-    with pytest.raises(InvalidLabels, match=r"that earlier batches did not have: \[3\]; give"):
+    with pytest.raises(InvalidLabels, match=r"that the first batch did not have: \[3\]; give"):
         model.partial_fit(X[20:], y[20:])
     assert model.transform(X).shape == (60, 2)  # and nothing was lost
     with pytest.raises(InvalidLabels, match="y must have 4 columns as in the first batch"):

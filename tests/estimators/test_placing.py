@@ -108,7 +108,7 @@ def test_many_labels_and_streams_have_the_same_directions(data, monkeypatch):
     streamed = MLSI(4, alpha=1.0).partial_fit(X[:30], Y[:30]).partial_fit(X[30:], Y[30:])
     np.testing.assert_allclose(streamed.transform(X, labels=Y), expected, atol=1e-8)
     monkeypatch.setattr(reading, "DENSE_ENTRIES", 0)
-    monkeypatch.setattr("labelspan.estimators.base.DENSE_ENTRIES", 0)
+    monkeypatch.setattr("labelspan.estimators._streams.DENSE_ENTRIES", 0)
     model.fit(X, sparse.csr_array(Y))
     found = model.transform(X, labels=sparse.csr_array(Y))
     np.testing.assert_allclose(found, expected, atol=1e-6)

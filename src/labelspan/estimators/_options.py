@@ -113,8 +113,8 @@ C = TypeVar("C", bound=type)
 
 _DESCRIPTIONS = {
     "rank": """\
-"auto" keeps as many as reduced-rank regression with an adaptive nuclear norm penalty
-would [1]_, by generalized cross-validation.""",
+"auto" keeps 30 plus half the number of labels, at most 500 and at most a quarter of the
+rows.""",
     "alpha": """\
 alpha : float or "auto", default="auto"
     Regularization strength, added to the diagonal of ``X'X``; 0 is the classical method.
@@ -163,9 +163,6 @@ n_features_in_, feature_names_in_ : int, array of shape (d,)
     "solver_": """\
 solver_, status_ : str
     Name of the solver used, and its convergence message.""",
-    "reduced rank": """\
-.. [1] Chen, Dong and Chan. Reduced rank regression via adaptive nuclear norm
-   penalization. Biometrika 100(4), 2013.""",
 }
 
 

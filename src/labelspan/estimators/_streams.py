@@ -14,9 +14,10 @@ import numpy as np
 
 from .._typing import Array
 from ..errors import InvalidInput, InvalidLabels, Mismatch, NotConverged, NotStreaming, warn_caller
-from ..labels import Labels
-from ..labels.reading import Kind
+from ..labels import Labels, read_labels
+from ..labels.reading import DENSE_ENTRIES, Kind
 from ..operators import Operator, as_operator
+from ..operators.convert import sparse_table
 from ..solvers import Statistics
 from ..solvers.problem import DIRECT_LIMIT
 
@@ -24,6 +25,7 @@ __all__ = [
     "Stream",
     "add_batch",
     "join_streams",
+    "labels_as_fitted",
     "one_at_a_time",
     "rows_of",
     "solve_stream",
@@ -201,7 +203,18 @@ def _batch(model: Any, X: Operator, y: Any, stream: Stream) -> Stream:
         targets=stream.kind == "targets",
         classes=stream.names if stream.kind == "classes" else None,
     )
-    labels = _aligned(labels, stream, type(model).__name__)
+    owner = type(model).__name__
+    if labels.kind != stream.kind:
+        raise InvalidLabels(
+            f"{owner}: y of the first batch was read as {stream.kind}, of this one as "
+            f"{labels.kind}; give all batches in one form."
+        )
+    labels = _in_columns(labels, stream.names, owner, "the first batch")
+    if labels.unknown is not None and labels.unknown[labels.labelled].any():
+        raise InvalidLabels(
+            f"{owner}: partial_fit takes rows that are labelled or wholly unknown, and y has rows "
+            "with single unknown entries; use fit, or mark the whole rows."
+        )
     if labels.labelled.all():
         return replace(one, labelled=summed(X, model._stream_block(labels)))
     index, rest = np.flatnonzero(labels.labelled), X.rows(np.flatnonzero(~labels.labelled))
@@ -212,39 +225,42 @@ def _batch(model: Any, X: Operator, y: Any, stream: Stream) -> Stream:
     )
 
 
-def _aligned(labels: Labels, stream: Stream, owner: str) -> Labels:
-    """Return the labels of a batch in the columns of the stream."""
-    if labels.kind != stream.kind:
-        raise InvalidLabels(
-            f"{owner}: y of the first batch was read as {stream.kind}, of this one as "
-            f"{labels.kind}; give all batches in one form."
-        )
-    width = stream.names.size
-    if labels.kind == "classes":
-        new = ~np.isin(labels.names, stream.names)
-        if new.any():
+def labels_as_fitted(
+    y: Any, n_rows: int, names: Array, owner: str, *, new_classes: bool = False
+) -> Labels:
+    """Read labels of some rows, in the columns that the fit had; sparse where there are very many.
+
+    With ``new_classes``, rows may be of classes that the fit did not have: they have none of its
+    labels.
+    """
+    large = sparse_table(y) and y.shape[0] * y.shape[1] > DENSE_ENTRIES and y.nnz > 0
+    labels = read_labels(y, n_rows, owner, part=not large, keep_sparse=large, classes=names)
+    return _in_columns(labels, names, owner, "fit", new_classes=new_classes)
+
+
+def _in_columns(
+    labels: Labels, names: Array, owner: str, before: str, *, new_classes: bool = False
+) -> Labels:
+    """Return labels in the columns that earlier ones had."""
+    if labels.kind != "classes":
+        if labels.values.shape[1] != names.size:
             raise InvalidLabels(
-                f"{owner}: y has classes that earlier batches did not have: {labels.names[new]}; "
-                "give all of them as classes= in the first partial_fit."
+                f"{owner}: y must have {names.size} columns as in {before}, "
+                f"but has {labels.values.shape[1]}."
             )
-        values = np.zeros((labels.values.shape[0], width))
-        if labels.names.size:
-            values[:, np.searchsorted(stream.names, labels.names)] = labels.values
-        unknown = np.repeat(~labels.labelled[:, None], width, axis=1)
-        labels = Labels(values, unknown if unknown.any() else None, stream.names, "classes")
-    elif labels.values.shape[1] != width:
-        raise InvalidLabels(
-            f"{owner}: y must have {width} columns as in the first batch, "
-            f"but has {labels.values.shape[1]}."
-        )
-    else:
-        labels = labels.in_columns(stream.names, owner)
-    if labels.unknown is not None and labels.unknown[labels.labelled].any():
-        raise InvalidLabels(
-            f"{owner}: partial_fit takes rows that are labelled or wholly unknown, and y has rows "
-            "with single unknown entries; use fit, or mark the whole rows."
-        )
-    return labels
+        return labels.in_columns(names, owner)
+    known = labels.labelled
+    values = np.zeros((known.size, names.size))
+    if known.any():
+        found = np.isin(labels.names, names)
+        if not found.all() and not new_classes:
+            raise InvalidLabels(
+                f"{owner}: y has classes that {before} did not have: {labels.names[~found]}; "
+                "give all of them to fit, or as classes= in the first partial_fit."
+            )
+        values[:, np.searchsorted(names, labels.names[found])] = labels.values[:, found]
+    unknown = None if known.all() else np.repeat(~known[:, None], names.size, axis=1)
+    return Labels(values, unknown, names, "classes")
 
 
 # --- solutions ----------------------------------------------------------------------------
@@ -306,39 +322,25 @@ def join_streams(model: Any, other: Any) -> None:
         raise Mismatch(f"{owner}: merge needs two models with the same parameters.")
     mine: Stream = vars(model)["_stream"]
     theirs: Stream = vars(other)["_stream"]
-    if not np.array_equal(mine.names, theirs.names):
+    if not np.array_equal(mine.names, theirs.names) or mine.kind != theirs.kind:
         raise InvalidLabels(
             f"{owner}: merge needs the same labels in the same order; give both models "
-            "the same classes= in their first partial_fit."
-        )
-    if mine.kind != theirs.kind:
-        raise InvalidLabels(
-            f"{owner}: merge needs labels of the same kind; one model has read {mine.kind}, the "
-            f"other {theirs.kind}."
+            "the same classes= in their first partial_fit, and labels of the same kind."
         )
     if mine.exact != theirs.exact:
         raise Mismatch(
             f"{owner}: merge needs two models that began with alpha=0, or two that did not."
         )
-    _refuse_other_features(owner, model, other)
+    columns, others = (vars(one)["n_features_in_"] for one in (model, other))
+    named, foreign = (vars(one).get("feature_names_in_") for one in (model, other))
+    both = named is not None and foreign is not None
+    if columns != others or (both and not np.array_equal(named, foreign)):
+        raise InvalidInput(
+            f"{owner}: merge needs the same features in the same order, but one model has seen "
+            f"{columns} columns, the other {others}, or columns with other names."
+        )
     model._forget()
     model._stream = mine.extended(theirs)
-
-
-def _refuse_other_features(owner: str, model: Any, other: Any) -> None:
-    columns = [vars(one)["n_features_in_"] for one in (model, other)]
-    if columns[0] != columns[1]:
-        raise InvalidInput(
-            f"{owner}: merge needs the same features; one model has seen "
-            f"{columns[0]} columns, the other {columns[1]}."
-        )
-    own, foreign = (vars(one).get("feature_names_in_") for one in (model, other))
-    if own is not None and foreign is not None and not np.array_equal(own, foreign):
-        different = int(np.flatnonzero(own != foreign)[0])
-        raise InvalidInput(
-            f"{owner}: merge needs the same features in the same order; column {different} is "
-            f"{own[different]!r} in one model and {foreign[different]!r} in the other."
-        )
 
 
 def _joined(one: Statistics | None, other: Statistics | None) -> Statistics | None:

@@ -18,7 +18,7 @@ from .._params import Constraint, check_params
 from .._typing import Array
 from ..errors import InvalidInput, InvalidLabels, LabelspanWarning, warn_caller
 from ..labels import Labels, read_labels
-from ..labels.reading import DENSE_ENTRIES, Kind, indicator_on_device
+from ..labels.reading import Kind, indicator_on_device
 from ..operators import Operator, as_operator
 from ..operators.array_backend import (
     as_block,
@@ -29,7 +29,7 @@ from ..operators.array_backend import (
     on_host,
     scaled_transpose,
 )
-from ..operators.convert import canonical_csr, operator_or_none, project, sparse_table
+from ..operators.convert import canonical_csr, operator_or_none, project
 from ..operators.sparse import canonical
 from ..solvers import AlphaCurve, Solution, Solver
 from ._options import METHOD_OPTIONS, described
@@ -37,6 +37,7 @@ from ._streams import (
     Stream,
     add_batch,
     join_streams,
+    labels_as_fitted,
     one_at_a_time,
     rows_of,
     solve_stream,
@@ -514,10 +515,6 @@ class LabelledEmbedding(Embedding):
     fit_by_factor : The fit of OPLS, CCA, LDA and HSL.
     labelspan.labels.Labels : The argument of ``label_factor``.
 
-    References
-    ----------
-    {reduced rank}
-
     Examples
     --------
     >>> import numpy as np
@@ -780,36 +777,6 @@ def _labelled_rows(owner: str, X: Operator, labels: Labels) -> tuple[Operator, L
             f"{owner}: y has one class, {labels.names[0]}; at least two are needed."
         )
     return X, labels
-
-
-def labels_as_fitted(
-    y: Any, n_rows: int, names: Array, owner: str, *, new_classes: bool = False
-) -> Labels:
-    """Read labels of some rows, in the columns that the fit had; sparse where there are very many.
-
-    With ``new_classes``, rows may be of classes that the fit did not have: they have none of its
-    labels.
-    """
-    large = sparse_table(y) and y.shape[0] * y.shape[1] > DENSE_ENTRIES and y.nnz > 0
-    labels = read_labels(y, n_rows, owner, part=not large, keep_sparse=large, classes=names)
-    if labels.kind != "classes":
-        if labels.values.shape[1] != names.size:
-            raise InvalidLabels(
-                f"{owner}: y must have {names.size} columns as in fit, "
-                f"but has {labels.values.shape[1]}."
-            )
-        return labels.in_columns(names, owner)
-    known = labels.labelled
-    values = np.zeros((n_rows, names.size))
-    if known.any():
-        found = np.isin(labels.names, names)
-        if not found.all() and not new_classes:
-            raise InvalidLabels(
-                f"{owner}: y has classes that fit did not have: {labels.names[~found]}."
-            )
-        values[:, np.searchsorted(names, labels.names[found])] = labels.values[:, found]
-    unknown = None if known.all() else np.repeat(~known[:, None], names.size, axis=1)
-    return Labels(values, unknown, names, "classes")
 
 
 @refuse_overflow

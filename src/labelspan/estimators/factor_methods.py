@@ -5,7 +5,6 @@ They solve ``X'HH'X w = lambda (X'X + alpha I) w``, with H made of the labels, b
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar, cast
@@ -29,13 +28,12 @@ from ..labels.factor import block_rank, orthonormal_columns, orthonormal_map
 from ..labels.label_factor import HypergraphLaplacian, refuse_several, whitening
 from ..labels.reading import Kind
 from ..operators import Operator, Product, VStack
-from ..operators.array_backend import column_norms, host, inner, like, on_host, sum_of_squares
+from ..operators.array_backend import host, inner, like, on_host, sum_of_squares
 from ..operators.memory import refuse_too_large
 from ..operators.operator import seen_by
 from ..operators.row_graph import incidence
 from ..solvers import L1, L2, AlphaCurve, LeastSquares, Problem, Solution, Solver, SolverChoice
 from ..solvers import choose_solver as choose_for_problem
-from ..solvers.rank_choice import choose_rank, degrees_of_freedom
 from ._options import (
     METHOD_OPTIONS,
     choose_penalty,
@@ -73,7 +71,6 @@ class FactorFit:
 
     rows: TrainingRows
     H: Any
-    rank: int
     alpha: float
     curve: AlphaCurve | None
     problem: Problem
@@ -127,7 +124,7 @@ def _fit_stream(model: Any, stream: Stream) -> None:
     count = _count(model, (rows.n, rows.X.shape[1]), rank)
     alpha, curve = stream_penalty(model, rows.X, rows.Y, rows.n)
     problem = Problem(rows.X, Factor(labels=H), count, L2(alpha))
-    _finish(model, FactorFit(rows, H, rank, alpha, curve, problem))
+    _finish(model, FactorFit(rows, H, alpha, curve, problem))
 
 
 def state_factor(model: Any, X: Any, y: Any, *, graph: Any = None, mu: float = 0.0) -> FactorFit:
@@ -141,9 +138,7 @@ def state_factor(model: Any, X: Any, y: Any, *, graph: Any = None, mu: float = 0
     edges = _graph_rows(type(model).__name__, raw, graph, mu)
     H = rows.Y if model._factor_is_labels else model.label_factor(labels)
     rank = H.shape[1] if labels.many else block_rank(H)
-    count = _count(model, rows.X.shape, rank)
-    if labels.many and not isinstance(model.n_components, numbers.Integral):
-        count = min(count, dimensions_for(rank, rows.n))
+    count = _count(model, rows.X.shape, rank, many=labels.many)
     alpha, curve = choose_penalty(model, rows.X, labels if labels.many else rows.Y, raw)
     penalty = L1(alpha) if model.penalty == "l1" else L2(alpha)
     problem = Problem(rows.X, Factor(labels=H), count, penalty)
@@ -151,7 +146,7 @@ def state_factor(model: Any, X: Any, y: Any, *, graph: Any = None, mu: float = 0
         # Rows with H = 0: X'X becomes X'X + mu X'LX.
         factor = Factor(labels=np.concatenate([H, np.zeros((edges.shape[0], H.shape[1]))]))
         problem = replace(problem, X=VStack([rows.X, edges]), factor=factor)
-    return FactorFit(rows, H, rank, alpha, curve, problem)
+    return FactorFit(rows, H, alpha, curve, problem)
 
 
 def _finish(model: Any, stated: FactorFit) -> None:
@@ -160,7 +155,6 @@ def _finish(model: Any, stated: FactorFit) -> None:
     solution = solve(model, stated.problem)  # W, lambda
     if not isinstance(H, Operator):
         _refuse_rounding(model, solution, rows.X, H)
-        solution = _with_rank(model, solution, stated)
     lengths = np.ones(solution.eigenvalues.size)
     if model.scale:
         lengths = np.sqrt(np.where(solution.eigenvalues > 0, solution.eigenvalues, 1.0))
@@ -188,29 +182,7 @@ def _images(solution: Solution, X: Operator, H: Any, labels: Any) -> Array:
     return np.asarray(np.linalg.pinv(solution.metric, rcond=1e-12, hermitian=True) @ images)
 
 
-def _with_rank(model: Any, solution: Solution, stated: FactorFit) -> Solution:
-    """Keep the leading directions with the smallest estimated error where n_components="auto"."""
-    if model.n_components != "auto":
-        return solution
-    if solution.metric is not None:
-        raise Mismatch(
-            f"{type(model).__name__}: n_components='auto' chooses from eigenvalues, which "
-            f"solver={solution.solver!r} does not have; use solver='auto' and penalty='l2', or "
-            "give a number."
-        )
-    rank = choose_rank(
-        solution.eigenvalues,
-        total=sum_of_squares(stated.H),
-        rows=stated.rows.n - model.center,
-        labels=stated.rank,
-        freedom=degrees_of_freedom(stated.rows.X, stated.alpha),
-        kept=1.0 - stated.alpha * np.square(column_norms(solution.weights)),
-    ).rank
-    weights, values = solution.weights[:, :rank], solution.eigenvalues[:rank]
-    return replace(solution, weights=weights, eigenvalues=values, images=None)
-
-
-def _count(model: Any, shape: tuple[int, int], rank: int) -> int:
+def _count(model: Any, shape: tuple[int, int], rank: int, *, many: bool = False) -> int:
     rows, columns = shape
     limits = [
         (rank, f"the labels span {rank} directions" + (" once centred" if model.center else "")),
@@ -221,7 +193,8 @@ def _count(model: Any, shape: tuple[int, int], rank: int) -> int:
     if model.penalty != "l1" and not (targets and model.alpha != 0):
         limits.insert(1, (columns, f"X has {columns} feature(s)"))
     most, reason = min(limits, key=lambda pair: pair[0])
-    return int(model._count(most, reason, default=most))
+    few = many or model.n_components == "auto"
+    return int(model._count(most, reason, default=dimensions_for(rank, rows) if few else most))
 
 
 def _check_penalty(model: Any) -> None:
@@ -271,7 +244,7 @@ def _graph_rows(owner: str, X: Operator, graph: Any, mu: float) -> Operator | No
     return Product(edges, X) if mu > 0 else None
 
 
-def choose_solver(estimator: Any, X: Any = None, y: Any = None) -> SolverChoice:
+def choose_solver(estimator: Any, X: Any, y: Any = None) -> SolverChoice:
     r"""Tell which solver ``solver="auto"`` runs for an estimator and data, and why.
 
     The choice depends only on the method, the penalty and the shape, never on the machine. The
@@ -283,10 +256,9 @@ def choose_solver(estimator: Any, X: Any = None, y: Any = None) -> SolverChoice:
 
     Parameters
     ----------
-    estimator : estimator or Problem
-        For example ``MLSI(100)``; fitted or not. A :class:`labelspan.solvers.Problem` is taken as
-        it is, without ``X`` and ``y``.
-    X : array, sparse matrix or operator of shape (n, d), default=None
+    estimator : estimator
+        For example ``MLSI(100)``; fitted or not.
+    X : array, sparse matrix or operator of shape (n, d)
         The features.
     y : array or sparse matrix of shape (n,) or (n, k), default=None
         The labels; None for estimators that take none.
@@ -311,8 +283,6 @@ def choose_solver(estimator: Any, X: Any = None, y: Any = None) -> SolverChoice:
     >>> choose_solver(CCA(), X, Y).solver
     'exact'
     """
-    if isinstance(estimator, Problem):
-        return choose_for_problem(estimator)
     if "solver" not in getattr(estimator, "get_params", dict)():
         name = type(estimator).__name__
         raise Mismatch(f"{name} has no parameter solver; it is solved in one way only.")
@@ -339,8 +309,7 @@ class OPLS(LabelledEmbedding):
     ----------
     n_components : int, "auto" or None, default=None
         None keeps every direction of the labels: k, or k - 1 for classes. With sparse
-        labels of more than 33 million entries it keeps a third of the labels, at least 100 and
-        at most 500.
+        labels of more than 33 million entries it is "auto".
         {rank}
     {alpha, penalty}
     scale : {"eigenvalue"} or None, default="eigenvalue"
@@ -360,10 +329,6 @@ class OPLS(LabelledEmbedding):
     Notes
     -----
     .. math:: X^\top Y Y^\top X w = \lambda (X^\top X + \alpha I) w
-
-    References
-    ----------
-    {reduced rank}
 
     Examples
     --------
@@ -468,10 +433,6 @@ class CCA(LabelledEmbedding):
     .. math:: X^\top Y (Y^\top Y)^{+} Y^\top X w = \lambda (X^\top X + \alpha I) w
 
     The eigenvalues are the squared canonical correlations where :math:`\alpha = 0`.
-
-    References
-    ----------
-    {reduced rank}
 
     Examples
     --------
@@ -609,10 +570,6 @@ class LDA(LabelledEmbedding):
 
     with the scatter between classes and the total scatter.
 
-    References
-    ----------
-    {reduced rank}
-
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -695,10 +652,6 @@ class HSL(LabelledEmbedding):
     .. math:: X^\top S X w = \lambda (X^\top X + \alpha I) w, \qquad S = I - L ,
 
     with L a normalised Laplacian of the hypergraph of the labels.
-
-    References
-    ----------
-    {reduced rank}
 
     Examples
     --------

@@ -69,8 +69,8 @@ class MLSI(LabelledEmbedding):
     Parameters
     ----------
     n_components : int, "auto" or None, default=None
-        None keeps 100, or the rank if that is smaller. "auto" keeps 30 plus half the number of
-        labels, at most 500 and at most a quarter of the rows.
+        None keeps 100, or the rank if that is smaller.
+        {rank}
     beta : float or "auto", default="auto"
         Weight of the labels, from 0 to 1. "auto" is ``4 t / (1 + 4 t)``, at most 0.65, with
         ``t = R2 + s^2 (1 - R2)``: s is the fraction of known labels, and R2 the leave-one-out R2 of
