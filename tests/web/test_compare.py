@@ -35,10 +35,8 @@ def test_two_indexes_are_searched_by_meaning(folders):
     with client_of(Served(folders[0], compare_with=folders[1])) as client:
         found = client.get("/compare.json", params=Q).json()
         assert [side["name"] for side in found["sides"]] == ["labels", "plain"]
-        assert [side["about"] for side in found["sides"]] == [
-            "MLSI, 8 dimensions",
-            "LSI, 8 dimensions",
-        ]
+        assert [side["method"] for side in found["sides"]] == ["MLSI", "LSI"]
+        assert [side["dimensions"] for side in found["sides"]] == [8, 8]
         ids = []
         for side, folder in zip(found["sides"], folders, strict=True):
             with SemanticIndex.load(folder) as index:

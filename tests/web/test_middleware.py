@@ -10,13 +10,13 @@ testclient = pytest.importorskip("starlette.testclient", reason="install labelsp
 from labelspan.web import Served, make_app  # noqa: E402
 from labelspan.web.http_errors import Refused  # noqa: E402
 from labelspan.web.middleware import read_all  # noqa: E402
-from labelspan.web.openapi import POINTS  # noqa: E402
 from labelspan.web.parameters import (  # noqa: E402
     LONGEST_ADDRESS,
     LONGEST_BODY,
     LONGEST_QUERY,
     LONGEST_TEXT,
 )
+from labelspan.web.points import POINTS  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -139,24 +139,12 @@ def test_a_refusal_is_a_page_and_json(client, address, status, message):
 @pytest.mark.parametrize(
     ("kind", "body", "status", "message"),
     [
-        ("application/json", b"{", 400, "cannot be read as JSON"),
-        ("application/json", b"\xff", 400, "cannot be read as JSON"),
-        ("application/json", b"[" * 100_000, 400, "cannot be read as JSON"),
-        ("application/json", b"[]", 400, "must be a JSON object"),
-        ("application/json", b'{"text": 1}', 400, "text: a text is needed"),
-        ("application/json", b'{"text": ["a"]}', 400, "text: a text is needed"),
-        ("application/json", b'{"text": []}', 400, "text: a text is needed"),
-        ("application/json", b'{"text": "a", "k": true}', 400, "k: a whole number"),
-        ("application/json", b'{"text": "a", "k": 1.5}', 400, "k: a whole number"),
-        ("application/json", b'{"text": "\\ud800"}', 400, "surrogates"),
-        ("application/json", b'{"\\ud800": "a"}', 400, "There is no parameter"),
-        ("application/json; charset=utf-16", b"{}", 415, "UTF-8"),
         ("application/x-www-form-urlencoded", b"text=%ff", 400, "The form must be"),
         ("application/x-www-form-urlencoded", b"text=\xff", 400, "The form must be"),
         ("application/x-www-form-urlencoded", b"file=a", 400, "There is no parameter 'file'"),
-        ("multipart/form-data; boundary=x", b"--x--", 415, "must be application/json"),
-        ("text/plain", b"text=a", 415, "must be application/json"),
-        ("", b"text=a", 415, "must be application/json"),
+        ("multipart/form-data; boundary=x", b"--x--", 415, "must be application/x-www-form"),
+        ("text/plain", b"text=a", 415, "must be application/x-www-form-urlencoded"),
+        ("", b"text=a", 415, "must be application/x-www-form-urlencoded"),
     ],
 )
 def test_bodies_that_are_refused(client, kind, body, status, message):
@@ -168,8 +156,8 @@ def test_bodies_that_are_refused(client, kind, body, status, message):
 
 def test_texts_and_bodies_have_limits(client):
     text = "chess " * (LONGEST_TEXT // 6)
-    assert client.post("/tag.json", json={"text": text}).status_code == 200
-    longer = client.post("/tag.json", json={"text": "a" * (LONGEST_TEXT + 1)})
+    assert client.post("/tag.json", data={"text": text}).status_code == 200
+    longer = client.post("/tag.json", data={"text": "a" * (LONGEST_TEXT + 1)})
     assert longer.status_code == 400
     assert "text: at most 50,000 characters" in longer.text
     body = b"text=" + b"a" * LONGEST_BODY

@@ -129,9 +129,6 @@ KNOWN = [
     ("/label.json", {"name": "game"}),
     ("/axis.json", {"number": 2}),
     ("/tag.json", {"text": "a chess player"}),
-    ("/map/points.bin", {}),
-    ("/search.jsonl", {"q": "chess", "sort": "id"}),
-    ("/openapi.json", {}),
 ]
 
 
@@ -143,9 +140,7 @@ def test_long_answers_are_what_the_description_says(described, path, query):
     case = described[path]["GET"].Case(query=query)
     response = case.call_and_validate()
     assert response.status_code == 200
-    if response.headers["content-type"][0] != "application/json":
-        return
-    lists = [value for value in response.json().values() if isinstance(value, list)]
+    lists = [value for value in response.json().values() if isinstance(value, list | dict)]
     assert not lists or any(lists)
 
 

@@ -16,8 +16,8 @@ testclient = pytest.importorskip("starlette.testclient", reason="install labelsp
 
 from labelspan.display.corpus_html import map_files  # noqa: E402
 from labelspan.web import Served, make_app  # noqa: E402
-from labelspan.web.openapi import POINTS  # noqa: E402
 from labelspan.web.pages import PAGES  # noqa: E402
+from labelspan.web.points import POINTS  # noqa: E402
 
 IMAGE = sorted(WORDS)[2]
 # Stands for the key of a finding.
@@ -91,7 +91,7 @@ OTHERWISE = {"state", "end", "show", "open", "sorts", "key", "kind", "unknown", 
 def leaves(content, path):
     """All texts in JSON; of metadata only where all of it is shown, with its keys."""
     if isinstance(content, dict):
-        keys = list(content) if path == "keys" else []
+        keys = list(content) if path == "keys" or set(map(type, content.values())) == {int} else []
         whole = path in ("/item", "/finding")
         inner = [
             leaf
@@ -219,12 +219,11 @@ def test_an_axis_has_items_at_both_ends_and_all_between(client, index):
     assert "/axis" not in [a.get("href") for a in Page(client.get("/").text).all("a")]
 
 
-def test_tag_by_address_by_form_and_by_json(client, index):
+def test_tag_by_address_and_by_form(client, index):
     text = "a picture of a chess board"
     one = client.get("/tag.json", params={"text": text, "k": 3}).json()
     two = client.post("/tag.json", data={"text": text, "k": "3"}).json()
-    three = client.post("/tag.json", json={"text": text, "k": 3}).json()
-    assert one == two == three
+    assert one == two
     tags = index.tag(text, 3)
     assert [(t["label"], t["chosen"]) for t in one["tags"]] == [(t.label, t.chosen) for t in tags]
     assert [t["probability"] for t in one["tags"]] == pytest.approx(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict, TypeVar
 
 from ..index import Hit, Item, Tag
 from ..index.inputs import label_name
@@ -14,12 +14,12 @@ from .snapshot import Snapshot
 
 __all__ = [
     "Asked",
-    "CountedData",
     "HitData",
-    "counted",
+    "PageData",
     "find_item",
     "find_label",
     "hits_data",
+    "labels_by_count",
     "page_of",
     "rounded",
 ]
@@ -27,18 +27,7 @@ __all__ = [
 _SUGGESTED = 5
 
 Asked = Mapping[str, Any]
-
-
-class CountedData(TypedDict):
-    """A label and the number of items that have it."""
-
-    label: str
-    count: Count
-
-
-def counted(pairs: Sequence[tuple[str, int]]) -> list[CountedData]:
-    """Return labels with their counts."""
-    return [{"label": name, "count": count} for name, count in pairs]
+_T = TypeVar("_T")
 
 
 def find_item(snapshot: Snapshot, name: str) -> Item:
@@ -65,12 +54,26 @@ def _shortened(name: str) -> str:
     return repr(name if len(name) <= 60 else f"{name[:60]}…")
 
 
-def page_of(asked: int, count: int, each: int) -> tuple[int, int]:
-    """Return the number of a page and of all pages; one that does not exist is refused."""
-    pages = max(1, -(-count // each))
-    if asked > pages:
+class PageData(TypedDict):
+    """What every answer with several pages has."""
+
+    count: Annotated[Count, "number of entries that match, on all pages"]
+    page: Annotated[Count, "number of this page"]
+    pages: Annotated[Count, "number of pages"]
+
+
+def page_of(asked: Asked, found: Sequence[_T], each: int) -> tuple[list[_T], PageData]:
+    """Return the entries of a page; a page that does not exist is refused."""
+    page, pages = asked["page"], max(1, -(-len(found) // each))
+    if page > pages:
         raise Refused(404, f"page: there are pages 1 to {pages}.")
-    return asked, pages
+    shown = list(found[(page - 1) * each : page * each])
+    return shown, {"count": len(found), "page": page, "pages": pages}
+
+
+def labels_by_count(snapshot: Snapshot) -> list[tuple[str, int]]:
+    """Return all labels with their numbers of items, the most frequent first."""
+    return sorted(snapshot.labels.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
 def rounded(value: float) -> float:

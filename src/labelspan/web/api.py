@@ -7,15 +7,14 @@ same requests and adds at most keys to answers. Every request needs the token of
 
 from __future__ import annotations
 
-import asyncio
 import os
 import secrets
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, NotRequired, TypedDict
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -199,7 +198,7 @@ def read_token(path: str | os.PathLike[str]) -> str:
     return token
 
 
-def api_routes(served: Served, pool: ThreadPoolExecutor, token: str) -> list[Route]:
+def api_routes(served: Served, token: str) -> list[Route]:
     """Return the addresses; without a token they refuse every request."""
     work: dict[str, Callable[[dict[str, Any]], Any]] = {
         "tag": lambda given: _reading(served, _tag, given),
@@ -219,8 +218,7 @@ def api_routes(served: Served, pool: ThreadPoolExecutor, token: str) -> list[Rou
             else:
                 body = await read_all(request.receive, longest=LONGEST_JSON)
                 given = read_json_body(endpoint.body, request.headers.get("content-type", ""), body)
-            loop = asyncio.get_running_loop()
-            return as_json(await loop.run_in_executor(pool, work[endpoint.name], given))
+            return as_json(await run_in_threadpool(work[endpoint.name], given))
 
         # Ids may have slashes.
         return Route(endpoint.path.replace("{id}", "{id:path}"), answer, methods=[endpoint.method])

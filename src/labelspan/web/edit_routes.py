@@ -1,31 +1,39 @@
-"""Addresses by which a browser changes labels: edits, decisions about findings, undo, history.
+"""Addresses by which a browser changes labels: edits, decisions, undo, history, corrected file.
 
-They exist only with ``labelspan serve --edit``. The pages themselves hold no secret, so that they
-can be cached: the script asks ``/edit/session.json`` for it, and sends it with every change.
+They exist only with ``labelspan serve --edit``, and need the cookie that the entrance sets. The
+pages themselves hold no secret, so that they can be cached: the script asks ``/edit/session.json``
+for it, and sends it with every change.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+import bz2
+import gzip
+import lzma
+import re
+from collections.abc import Awaitable, Callable
+from difflib import SequenceMatcher
+from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from ..corpus import CorpusEdit, edit_corpus
 from ..curation import DecisionGroup, LabelEdit
 from ..curation.decisions import LONGEST_WHO, Action
 from ..curation.review_queue import finding_key
 from ..errors import InvalidFile, InvalidInput
 from ..index import SemanticIndex
-from .editing import SECRET_HEADER, Editing
+from .editing import ENTRANCE, SECRET_HEADER, Editing
 from .http_errors import Refused
 from .json_body import read_json_body
 from .middleware import read_all
-from .parameters import LONGEST_JSON, LONGEST_NAME, Parameter, read_address, read_parameters
-from .render import as_json
+from .pages import Page
+from .parameters import LONGEST_JSON, LONGEST_NAME, Parameter, read_pairs, read_parameters
+from .render import as_json, as_page
 from .schema import Characters, Count, Entries
 
 __all__ = ["DecisionData", "decision_data", "edit_routes", "known_items"]
@@ -34,11 +42,18 @@ MOST_ITEMS = 100_000
 _MOST_FINDINGS = 1000
 _SHOWN_ITEMS = 200
 _EXAMPLES = 5
+_MOST_LINES = 1000
+_OPENERS: dict[str, Callable[[Path], Any]] = {
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+}
 
 Name = Annotated[str, Characters(LONGEST_NAME)]
 Labels = Annotated[list[Name], Entries(100)]
 Who = Annotated[str, Characters(LONGEST_WHO), "who decides, for the history"]
-Work = Callable[[dict[str, Any]], Any]
+Given = dict[str, Any]
+Handler = Callable[[Request], Awaitable[Response]]
 
 
 class LabelsBody(TypedDict):
@@ -91,124 +106,176 @@ class DecisionData(TypedDict):
     examples: Annotated[list[str], "ids of some of its items"]
 
 
-class EditData(TypedDict):
-    """What an edit changes, or has changed."""
-
-    items: Annotated[Count, "number of items whose labels change"]
-    added: list[str]
-    removed: list[str]
-    new_labels: Annotated[list[str], "labels that did not exist before"]
-    said: str
-    decision: Annotated[DecisionData | None, "null for a preview, or if nothing changes"]
-    labels: Annotated[dict[str, list[str]], "labels of some of these items now"]
-
-
-class HistoryData(TypedDict):
-    """A page of the history."""
-
-    decisions: list[DecisionData]
-    next: Annotated[Count | None, "``before`` of the next page"]
-
-
-_HISTORY = (
-    Parameter("before", "whole", "Only decisions before this number; 0 for all.", 0, 10**9 - 1),
-    Parameter("n", "whole", "Maximum number of decisions.", 20, 100, 1),
+_TOKEN = (Parameter("token", "text", "The secret that was printed.", None, 100),)
+_ABOUT = (
     Parameter("item", "text", "Only decisions about this item.", ""),
     Parameter("label", "text", "Only decisions about this label.", ""),
 )
+_ENTRIES = (
+    Parameter("before", "whole", "Only decisions before this number; 0 for all.", 0, 10**9 - 1),
+    Parameter("n", "whole", "Maximum number of decisions.", 20, 100, 1),
+    *_ABOUT,
+)
 
 
-def edit_routes(
-    editing: Editing, pool: ThreadPoolExecutor, changed: Callable[[], None]
-) -> list[Route]:
+def edit_routes(editing: Editing, changed: Callable[[], None]) -> list[Route]:
     """Return the addresses; ``changed`` is called after labels have changed."""
-    review = editing.review
+    made = _Edits(editing, changed)
+    return [
+        Route(ENTRANCE, made.enter),
+        made.get("/edit/session.json", made.session),
+        made.get("/edit/history.json", made.history, _ENTRIES),
+        made.get("/history", made.history_page, _ABOUT),
+        made.get("/changes", made.changes_page),
+        made.get("/changes/file", made.send),
+        made.post("/edit/labels.json", LabelsBody, made.labels),
+        made.post("/edit/replace.json", ReplaceBody, made.replace),
+        made.post("/edit/decide.json", DecideBody, made.decide),
+        made.post("/edit/undo.json", UndoBody, made.undo),
+    ]
 
-    def post(path: str, kind: Any, work: Work) -> Route:
+
+class _Edits:
+    """What the addresses do."""
+
+    def __init__(self, editing: Editing, changed: Callable[[], None]) -> None:
+        self._editing, self._review, self._changed = editing, editing.review, changed
+
+    async def enter(self, request: Request) -> Response:
+        token = read_parameters(_TOKEN, read_pairs(request.scope["query_string"]))["token"]
+        response = RedirectResponse("/review", 303)
+        session = self._editing.admit(token)
+        safe: dict[str, Any] = {"path": "/", "httponly": True, "samesite": "strict"}
+        response.set_cookie(self._editing.cookie, session, **safe)
+        return response
+
+    def post(self, path: str, kind: Any, work: Callable[[Given], Any]) -> Route:
         async def answer(request: Request) -> Response:
-            editing.check_writing(request)
-            editing.check_form(request.headers.get(SECRET_HEADER, ""))
+            self._editing.check_writing(request)
+            self._editing.check_form(request.headers.get(SECRET_HEADER, ""))
             body = await read_all(request.receive, longest=LONGEST_JSON)
             given = read_json_body(kind, request.headers.get("content-type", ""), body)
-            return as_json(await asyncio.get_running_loop().run_in_executor(pool, work, given))
+            return as_json(await run_in_threadpool(work, given))
 
         return Route(path, answer, methods=["POST"])
 
-    def get(path: str, work: Work, known: tuple[Parameter, ...] = ()) -> Route:
+    def get(
+        self, path: str, work: Callable[[Given], Response], known: tuple[Parameter, ...] = ()
+    ) -> Route:
         async def answer(request: Request) -> Response:
-            editing.check(request)
-            given = read_parameters(known, read_address(request.scope["query_string"]))
-            response = as_json(await asyncio.get_running_loop().run_in_executor(pool, work, given))
+            self._editing.check(request)
+            given = read_parameters(known, read_pairs(request.scope["query_string"]))
+            response = await run_in_threadpool(work, given)
             response.headers["cache-control"] = "no-store"
             return response
 
         return Route(path, answer)
 
-    def who(given: dict[str, Any]) -> str:
-        return str(given.get("who") or editing.who)
+    def _who(self, given: Given) -> str:
+        return str(given.get("who") or self._editing.who)
 
-    def apply(edit: LabelEdit, given: dict[str, Any]) -> EditData:
-        made = None
-        if not given.get("preview"):
-            if edit.new_labels and edit.pairs and not given.get("create"):
-                error = review.index.store.labels.unknown(edit.new_labels[0])
-                raise Refused(409, f"{error} Confirm that it is to be created.")
-            made = review.apply(edit, who=who(given), create=True)
-            if made is not None:
-                changed()
-        return _edit_data(review.index, edit, made)
+    def _edited(self, edit: LabelEdit, made: DecisionGroup | None) -> dict[str, Any]:
+        """Return what an edit changes or, after a decision, has changed."""
+        names = list(dict.fromkeys(item for _, item, _ in edit.pairs))[:_SHOWN_ITEMS]
+        # An item may have been removed since a decision that is undone.
+        there = self._review.index.items([name for name in names if name in self._review.index])
+        return {
+            "items": edit.n_items,
+            "added": list(edit.added),
+            "removed": list(edit.removed),
+            "new_labels": list(edit.new_labels),
+            "said": edit.said if made is None else made.said,
+            "decision": None if made is None else decision_data(made),
+            "labels": {item.id: list(item.labels or ()) for item in there},
+        }
 
-    def labels(given: dict[str, Any]) -> EditData:
-        items = known_items(review.index, given["items"])
-        edit = review.plan_edit(items, given.get("add", ()), given.get("remove", ()))
-        return apply(edit, given)
+    def _decided(self, made: DecisionGroup | None, *, undone: bool = False) -> dict[str, Any]:
+        if made is None:
+            return self._edited(LabelEdit("review", ()), None)
+        self._changed()
+        return self._edited(made.changed, DecisionGroup(made.parts, undone=undone))
 
-    def replace(given: dict[str, Any]) -> EditData:
-        return apply(review.plan_replace(given["labels"], given["by"]), given)
+    def _apply(self, edit: LabelEdit, given: Given) -> dict[str, Any]:
+        if given.get("preview"):
+            return self._edited(edit, None)
+        if edit.new_labels and edit.pairs and not given.get("create"):
+            error = self._review.index.store.labels.unknown(edit.new_labels[0])
+            raise Refused(409, f"{error} Confirm that it is to be created.")
+        made = self._review.apply(edit, who=self._who(given), create=True)
+        if made is not None:
+            self._changed()
+        return self._edited(edit, made)
 
-    def decide(given: dict[str, Any]) -> EditData:
+    def labels(self, given: Given) -> dict[str, Any]:
+        items = known_items(self._review.index, given["items"])
+        edit = self._review.plan_edit(items, given.get("add", ()), given.get("remove", ()))
+        return self._apply(edit, given)
+
+    def replace(self, given: Given) -> dict[str, Any]:
+        return self._apply(self._review.plan_replace(given["labels"], given["by"]), given)
+
+    def decide(self, given: Given) -> dict[str, Any]:
         # Another page may have decided about some of them.
+        review = self._review
         there = {finding_key(one) for one in (*review.waiting(), *review.waiting(skipped=True))}
         found = [one for one in review.find(given["findings"]) if finding_key(one) in there]
-        made = review.decide(found, given["decision"], who=who(given))
-        if made is not None:
-            changed()
-        return _edit_data(review.index, made.changed if made else LabelEdit("review", ()), made)
+        return self._decided(review.decide(found, given["decision"], who=self._who(given)))
 
-    def undo(given: dict[str, Any]) -> EditData:
+    def undo(self, given: Given) -> dict[str, Any]:
         try:
-            made = review.undo(given.get("number"))
+            return self._decided(self._review.undo(given.get("number")), undone=True)
         except InvalidFile:
             raise
         except InvalidInput as error:
             raise Refused(409, str(error)) from None
-        if made is not None:
-            changed()
-        undone = made and DecisionGroup(made.parts, undone=True)
-        return _edit_data(review.index, made.changed if made else LabelEdit("review", ()), undone)
 
-    def history(given: dict[str, Any]) -> HistoryData:
-        found = review.history(
-            given["n"] + 1,
-            before=given["before"] or None,
-            item=given["item"],
-            label=given["label"],
-        )
-        shown = found[: given["n"]]
-        more = len(found) > len(shown)
-        return {
-            "decisions": [decision_data(one) for one in shown],
-            "next": shown[-1].number if more else None,
-        }
+    def session(self, given: Given) -> Response:
+        return as_json({"secret": self._editing.form_secret, "who": self._editing.who})
 
-    return [
-        get("/edit/session.json", lambda _: {"secret": editing.form_secret, "who": editing.who}),
-        get("/edit/history.json", history, _HISTORY),
-        post("/edit/labels.json", LabelsBody, labels),
-        post("/edit/replace.json", ReplaceBody, replace),
-        post("/edit/decide.json", DecideBody, decide),
-        post("/edit/undo.json", UndoBody, undo),
-    ]
+    def history(self, given: Given) -> Response:
+        count, before = given["n"], given["before"] or None
+        about = {"item": given["item"], "label": given["label"]}
+        found = self._review.history(count + 1, before=before, **about)
+        further = found[count - 1].number if len(found) > count else None
+        return as_json({"decisions": [*map(decision_data, found[:count])], "next": further})
+
+    def history_page(self, given: Given) -> Response:
+        return as_page(_page("history", "History"), {}, given, editing=True, json_link="")
+
+    def _corrected(self) -> tuple[Path, CorpusEdit]:
+        corpus, index, changes = self._editing.corpus, self._review.index, self._review.changes()
+        if corpus is None:
+            raise Refused(404, "Start `labelspan serve --edit` with --corpus FILE for this.")
+        texts = {item.id: item.text for item in index.items() if item.id in changes}
+        return corpus, edit_corpus(corpus, changes, texts=texts, like=index.corpus_fields)
+
+    def changes_page(self, given: Given) -> Response:
+        content: dict[str, Any] = {"file": None, "edit": None, "lines": [], "more": 0}
+        if self._editing.corpus is not None:
+            corpus, edit = self._corrected()
+            lines = _differences(corpus, edit)
+            content = {
+                "file": corpus.name,
+                "edit": edit,
+                "lines": lines[:_MOST_LINES],
+                "more": max(0, len(lines) - _MOST_LINES),
+            }
+        page = _page("changes", "Corrected file")
+        return as_page(page, content, given, editing=True, json_link="")
+
+    def send(self, given: Given) -> Response:
+        corpus, edit = self._corrected()
+        if edit.source is not None:
+            raise Refused(404, "A folder is corrected by `labelspan review --apply`.")
+        # A packed file is sent unpacked.
+        name = re.sub(r"\.(gz|bz2|xz)$", "", corpus.name, flags=re.IGNORECASE)
+        plain = re.sub(r"[^0-9A-Za-z._-]", "_", name)
+        headers = {"content-disposition": f'attachment; filename="{plain}"'}
+        return Response(edit.content, headers=headers, media_type="application/octet-stream")
+
+
+def _page(name: str, title: str) -> Page:
+    return Page(name, f"/{name}", title, lambda snapshot, asked: {})
 
 
 def known_items(index: SemanticIndex, ids: list[str]) -> list[str]:
@@ -236,16 +303,25 @@ def decision_data(made: DecisionGroup) -> DecisionData:
     }
 
 
-def _edit_data(index: SemanticIndex, edit: LabelEdit, made: DecisionGroup | None) -> EditData:
-    names = list(dict.fromkeys(item for _, item, _ in edit.pairs))[:_SHOWN_ITEMS]
-    # An item may have been removed since a decision that is undone.
-    there = index.items([name for name in names if name in index])
-    return {
-        "items": edit.n_items,
-        "added": list(edit.added),
-        "removed": list(edit.removed),
-        "new_labels": list(edit.new_labels),
-        "said": edit.said if made is None else made.said,
-        "decision": None if made is None else decision_data(made),
-        "labels": {item.id: list(item.labels or ()) for item in there},
-    }
+def _differences(corpus: Path, edit: CorpusEdit) -> list[tuple[str, str]]:
+    """Return the lines that change, before and after; none of a file that is not text."""
+    found: list[tuple[str, str]] = []
+    for name, content in edit.files.items():
+        path = corpus / name if name else corpus
+        with _OPENERS.get(path.suffix.lower(), open)(path, "rb") as file:
+            before = file.read()
+        try:
+            old, new = (text.decode("utf-8-sig").splitlines() for text in (before, content))
+        except UnicodeDecodeError:
+            continue
+        if len(old) == len(new):
+            # Labels change within their lines.
+            found += [pair for pair in zip(old, new, strict=True) if pair[0] != pair[1]]
+        else:
+            steps = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+            found += [
+                ("\n".join(old[a:b]), "\n".join(new[c:d]))
+                for step, a, b, c, d in steps
+                if step != "equal"
+            ]
+    return found

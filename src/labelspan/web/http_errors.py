@@ -5,9 +5,15 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TypedDict
 
+from starlette.exceptions import HTTPException
+
 from ..errors import InvalidFile, LabelspanError, MissingData, Replaced
 
 __all__ = ["ErrorData", "RefusalData", "Refused", "as_refused", "refusal"]
+
+
+# What the router says.
+_ROUTED = {404: "There is no such page.", 405: "This address does not support that method."}
 
 
 class Refused(Exception):
@@ -38,6 +44,10 @@ def as_refused(error: Exception) -> Refused:
     """Convert an error to what a client may know: our messages, but none of other packages."""
     if isinstance(error, Refused):
         return error
+    if isinstance(error, HTTPException):
+        words = _ROUTED.get(error.status_code, error.detail)
+        allowed = {"allow": "GET, HEAD"} if error.status_code == 405 else {}
+        return Refused(error.status_code, words, {**allowed, **(error.headers or {})})
     if isinstance(error, Replaced):
         return Refused(
             409,

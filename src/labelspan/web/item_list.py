@@ -12,25 +12,16 @@ import numpy as np
 from .._typing import Array
 from ..curation.audit_results import KINDS
 from ..errors import InvalidInput
-from ..index import Facet, Hit, ItemList, LabelNode
+from ..index import Facet, ItemList, LabelNode
 from ..index.browsing import label_separator
 from ..index.metadata_fields import FieldKind, metadata_text
-from .answer_parts import (
-    Asked,
-    CountedData,
-    HitData,
-    counted,
-    find_label,
-    hits_data,
-    page_of,
-    rounded,
-)
-from .compare import compared
+from .answer_parts import Asked, HitData, PageData, find_label, hits_data, page_of
 from .http_errors import Refused
-from .schema import Count, Unit
+from .item_pages import compared
+from .schema import Count
 from .snapshot import Snapshot
 
-__all__ = ["LASSO", "RANGE", "DownloadedData", "MatchesData", "download", "matches", "search"]
+__all__ = ["LASSO", "RANGE", "browse", "matches", "search"]
 
 # Corners of a polygon on the map: whole numbers x.y, separated by underscores.
 LASSO = r"(-?[0-9]{1,5}\.-?[0-9]{1,5}(_-?[0-9]{1,5}\.-?[0-9]{1,5}){2,199})?"
@@ -44,15 +35,7 @@ SELECTED = (
 _CARDS, _ROWS = 20, 50
 _MOST_COLUMNS = 3
 _MOST_GROUPS = 20
-_ITEMS_AT_ONCE = 500
 _FEW, _FEW_LABELS, _MOST = 6, 20, 300
-
-
-class ValueData(TypedDict):
-    """A value of metadata and the number of items that have it."""
-
-    value: str
-    count: Count
 
 
 class BinData(TypedDict):
@@ -68,7 +51,7 @@ class FacetData(TypedDict):
 
     field: str
     kind: FieldKind
-    values: list[ValueData]
+    values: Annotated[dict[str, Count], "and their numbers of items"]
     more: Annotated[Count, "number of further values"]
     bins: list[BinData]
     low: Annotated[str, "from where items are chosen; empty if there is no limit"]
@@ -81,7 +64,7 @@ class GroupData(TypedDict):
     group: str
     pattern: Annotated[str, "what to give as a label for all of them"]
     count: Annotated[Count, "number of items with one of its labels"]
-    labels: Annotated[list[CountedData], "the most frequent of them"]
+    labels: Annotated[dict[str, Count], "the most frequent of them"]
     more: Annotated[Count, "number of further labels"]
 
 
@@ -93,12 +76,9 @@ class SpellingData(TypedDict):
     queries: list[str]
 
 
-class SearchData(TypedDict):
+class SearchData(PageData):
     """The answer of ``/search``."""
 
-    count: Annotated[Count, "number of items that match"]
-    page: Annotated[Count, "number of this page"]
-    pages: Annotated[Count, "number of pages"]
     unknown: Annotated[list[SpellingData], "words of the query that no item has"]
     sorts: Annotated[list[str], "what the items can be sorted by"]
     columns: Annotated[list[str], "keys of the metadata that a table shows"]
@@ -113,13 +93,12 @@ def search(snapshot: Snapshot, asked: Asked) -> SearchData:
     found = browse(snapshot, asked)
     table = asked["show"] == "table"
     each = _ROWS if table else _CARDS
-    page, pages = page_of(asked["page"], len(found), each)
-    hits = found.page(page, each)
+    numbers, page = page_of(asked, range(len(found)), each)
+    hits = found.page(page["page"], each) if numbers else []
     fields = snapshot.index.fields()
     return {
+        **page,
         "count": found.total,
-        "page": page,
-        "pages": pages,
         "unknown": _unknown(snapshot, asked["q"]),
         "sorts": ["title", "labels", *(f"meta.{key}" for key in fields)],
         "columns": [key for key, kind in fields.items() if kind != "text"][:_MOST_COLUMNS],
@@ -141,39 +120,6 @@ def matches(snapshot: Snapshot, asked: Asked) -> MatchesData:
     """Return which points of the map are items that match."""
     found = browse(snapshot, {**asked, "sort": ""})
     return {"count": found.total, "points": found.positions.tolist()}
-
-
-class DownloadedData(TypedDict):
-    """An item in a file."""
-
-    id: str
-    title: Annotated[str, "first line or sentence of the text"]
-    text: str
-    score: Annotated[Unit | None, "null if there is nothing to compare with"]
-    labels: Annotated[list[str] | None, "null if they are not known"]
-    metadata: dict[str, Any]
-
-
-def download(snapshot: Snapshot, asked: Asked) -> Iterator[list[DownloadedData]]:
-    """Yield all items that match, a few hundred at once; a wrong request is refused at once."""
-    found = browse(snapshot, asked)
-
-    def parts() -> Iterator[list[DownloadedData]]:
-        for hits in found.blocks(_ITEMS_AT_ONCE):
-            yield [_downloaded(hit, scored=found.scored) for hit in hits if not hit.weak]
-
-    return parts()
-
-
-def _downloaded(hit: Hit, *, scored: bool) -> DownloadedData:
-    return {
-        "id": hit.id,
-        "title": hit.title,
-        "text": hit.text,
-        "score": rounded(hit.score) if scored else None,
-        "labels": None if hit.labels is None else list(hit.labels),
-        "metadata": hit.metadata,
-    }
 
 
 # --- which items ----------------------------------------------------------------------------
@@ -206,7 +152,8 @@ def browse(snapshot: Snapshot, asked: Asked) -> ItemList:
             # A text can be wrong; anything else does not exist.
             raise Refused(400 if asked["q"].startswith("-") else 404, str(error)) from None
 
-    return snapshot.listed(tuple(asked[name] for name in SELECTED), make)
+    found: ItemList = snapshot.cached(tuple(asked[name] for name in SELECTED), make)
+    return found
 
 
 def _pairs(pairs: Sequence[str], fields: Mapping[str, str]) -> dict[str, Any]:
@@ -339,7 +286,7 @@ def _groups(found: ItemList, asked: Asked) -> list[GroupData]:
                 "group": group,
                 "pattern": f"{group}{end}" if group else "labels",
                 "count": count,
-                "labels": counted(part),
+                "labels": dict(part),
                 "more": len(own) - len(part),
             }
         )
@@ -359,7 +306,7 @@ def _facet(one: Facet, asked: Asked) -> FacetData:
     return {
         "field": one.field,
         "kind": one.kind,
-        "values": [{"value": value, "count": count} for value, count in values[:most]],
+        "values": dict(values[:most]),
         "more": 0 if one.bins else one.more + max(0, len(values) - most),
         "bins": [
             {"low": metadata_text(low), "high": metadata_text(high), "count": count}

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
+from ..errors import InvalidFile, MissingData
 from .http_errors import Refused, as_refused
 from .parameters import LONGEST_ADDRESS, LONGEST_BODY, LONGEST_JSON
 from .render import CONTENT_POLICY, policy_line, refused_response
@@ -25,9 +26,8 @@ __all__ = ["LOOPBACK", "Guard"]
 _log = logging.getLogger("labelspan.web")
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-MOST_HEADERS = 100
-LONGEST_HEADER = 1 << 13  # bytes
 SECONDS_FOR_A_BODY = 10.0
+_HOST = re.compile(r"(?:\[([^\[\]]*)\]|([^:\[\]]*))(?::[0-9]+)?")
 # An answer is sent in parts of this size, each after the client has read the one before.
 _SENT_AT_ONCE = 1 << 16
 
@@ -68,6 +68,8 @@ class Guard:
             started = True
             await _send(message, send)
 
+        # With this, the router raises an error for what it does not know.
+        scope["app"] = self
         try:
             self._check(scope)
             await self._app(scope, receive, send_on)
@@ -75,6 +77,8 @@ class Guard:
             refused = as_refused(error)
             if refused.status == 500:
                 _log.error("%s %r failed", scope["method"], scope["path"], exc_info=error)
+            elif isinstance(error, InvalidFile | MissingData):
+                _log.warning("%s", error)
             if not started:
                 response = refused_response(refused, json_wanted=wants_json(scope))
                 await response(scope, receive, send_on)
@@ -82,10 +86,6 @@ class Guard:
     def _check(self, scope: Scope) -> None:
         if scope["http_version"] not in {"1.0", "1.1"}:
             raise Refused(505, "This server supports HTTP 1.0 and 1.1.", {"connection": "close"})
-        if len(scope["headers"]) > MOST_HEADERS:
-            raise Refused(431, f"A request may have at most {MOST_HEADERS} headers.")
-        if any(len(value) > LONGEST_HEADER for _, value in scope["headers"]):
-            raise Refused(431, f"A header may have at most {LONGEST_HEADER:,} bytes.")
         given = _values(scope, b"host")
         if len(given) != 1 or _host_name(given[0]) not in self._hosts:
             raise Refused(
@@ -98,13 +98,27 @@ class Guard:
         if length > LONGEST_ADDRESS:
             most = f"at most {LONGEST_ADDRESS:,} bytes"
             raise Refused(414, f"An address may have {most}, but this one has {length:,}.")
-        _check_length(scope)
+        self._check_length(scope)
+
+    @staticmethod
+    def _check_length(scope: Scope) -> None:
+        lengths = _values(scope, b"content-length")
+        if lengths and _values(scope, b"transfer-encoding"):
+            # A proxy may use the other one, and see other requests than this server (smuggling).
+            words = "A body has a Content-Length or comes in chunks, not both."
+            raise Refused(400, words, {"connection": "close"})
+        longest = LONGEST_JSON if scope["path"].startswith(("/edit/", "/api/")) else LONGEST_BODY
+        for value in lengths:
+            if not value.isdigit() or len(value) > 18 or int(value) > longest:
+                raise _too_large(longest)
 
 
 async def _send(message: Message, send: Send) -> None:
     """Send headers with ours, and a body in parts."""
     if message["type"] == "http.response.start":
-        message["headers"] = with_headers(message["headers"])
+        own = {name for name, _ in message["headers"]}
+        more = [pair for pair in _HEADERS if pair[0] not in own]
+        message["headers"] = [*message["headers"], *more]
     body = message.get("body", b"")
     last = max(0, (len(body) - 1) // _SENT_AT_ONCE * _SENT_AT_ONCE)
     for start in range(0, last, _SENT_AT_ONCE):
@@ -117,18 +131,6 @@ def _values(scope: Scope, header: bytes) -> list[bytes]:
     return [value for name, value in scope["headers"] if name == header]
 
 
-def _check_length(scope: Scope) -> None:
-    lengths = _values(scope, b"content-length")
-    if lengths and _values(scope, b"transfer-encoding"):
-        # A proxy may use the other one, and see other requests than this server (smuggling).
-        words = "A body has a Content-Length or comes in chunks, not both."
-        raise Refused(400, words, {"connection": "close"})
-    longest = LONGEST_JSON if scope["path"].startswith(("/edit/", "/api/")) else LONGEST_BODY
-    for value in lengths:
-        if not value.isdigit() or len(value) > 18 or int(value) > longest:
-            raise _too_large(longest)
-
-
 def _too_large(longest: int) -> Refused:
     # What follows on this connection is the rest of the body.
     return Refused(413, f"A body may have at most {longest:,} bytes.", {"connection": "close"})
@@ -136,22 +138,14 @@ def _too_large(longest: int) -> Refused:
 
 def _host_name(header: bytes) -> str:
     """Return the name in a Host header, without port and the brackets of IPv6."""
-    text = header.decode("latin-1").strip().lower()
-    if text.startswith("["):
-        name, closed, port = text[1:].partition("]")
-        fine = bool(closed) and (not port or (port[0] == ":" and port[1:].isdigit()))
-    else:
-        name, colon, port = text.partition(":")
-        fine = not colon or port.isdigit()
-    return name.removesuffix(".") if fine else ""
+    found = _HOST.fullmatch(header.decode("latin-1").strip().lower())
+    return "" if found is None else (found[1] or found[2] or "").removesuffix(".")
 
 
 def _origin_name(header: bytes) -> str:
     """Return the host in an Origin header, or an empty text for ``null``."""
-    try:
-        return (urlsplit(header.decode("latin-1")).hostname or "").removesuffix(".")
-    except ValueError:
-        return ""
+    scheme, _, rest = header.partition(b"://")
+    return _host_name(rest) if scheme.lower() in (b"http", b"https") else ""
 
 
 def wants_json(scope: Scope) -> bool:
@@ -160,13 +154,6 @@ def wants_json(scope: Scope) -> bool:
         return True
     accepted = b",".join(_values(scope, b"accept"))
     return b"application/json" in accepted and b"text/html" not in accepted
-
-
-def with_headers(given: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """Add the headers of every answer to those of one, unless it has them."""
-    own = list(given)
-    there = {name for name, _ in own}
-    return own + [pair for pair in _HEADERS if pair[0] not in there]
 
 
 async def read_all(

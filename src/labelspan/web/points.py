@@ -16,8 +16,9 @@ from ..display.map_data import SCALE, encode_map, whole_positions
 from ..display.map_regions import Region
 from ..index import SemanticIndex
 
-__all__ = ["MapPoints", "draw", "small_place"]
+__all__ = ["POINTS", "MapPoints", "draw", "small_place"]
 
+POINTS = "/map/points.bin"
 # The small picture on the first page has at most this number of points, in these colours.
 _SMALL, _COLOURS = 1800, 12
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields
 from functools import cache, partial
 from typing import Any
@@ -16,24 +16,14 @@ from starlette.responses import Response
 from .. import __version__
 from ..index.metadata_fields import metadata_text
 from ..index.searching import BALANCE
-from .fragments import (
-    chips,
-    choices,
-    cut,
-    first_chips,
-    heading,
-    hit_list,
-    label,
-    link,
-    own_labels,
-)
+from .fragments import chips, cut, heading, label, link, marked, quoted
 from .http_errors import Refused, refusal
 from .item_list import range_of
 from .pages import PAGES, Page
 from .parameters import LONGEST_NAME, LONGEST_QUERY, LONGEST_TEXT
 from .schema import computed_fields
 
-__all__ = ["CONTENT_POLICY", "as_json", "as_page", "refused_response", "templates"]
+__all__ = ["CONTENT_POLICY", "as_json", "as_page", "json_text", "refused_response", "templates"]
 
 _HTML = "text/html; charset=utf-8"
 _IN_MENU = ("search", "map", "labels", "review", "tag")
@@ -51,12 +41,16 @@ CONTENT_POLICY = {
 
 
 def as_json(content: Mapping[str, Any], status: int = 200) -> Response:
-    """Return an answer as JSON; numbers that JSON lacks, such as infinity, become null."""
+    """Return an answer as JSON."""
+    return Response(json_text(content).encode(), status, media_type="application/json")
+
+
+def json_text(content: Mapping[str, Any]) -> str:
+    """Return JSON; numbers that it lacks, such as infinity, become null."""
     try:
-        text = _dumped(content)
+        return _dumped(content)
     except ValueError:
-        text = _dumped(_finite(content))
-    return Response(text.encode(), status, media_type="application/json")
+        return _dumped(_finite(content))
 
 
 def _as_dict(result: Any) -> dict[str, Any]:
@@ -147,9 +141,6 @@ def templates() -> Environment:
     )
     environment.globals |= {
         "link": link,
-        "hit_list": hit_list,
-        "choices": choices,
-        "own_labels": own_labels,
         "menu": _menu,
         "version": __version__,
         "longest_name": LONGEST_NAME,
@@ -161,11 +152,11 @@ def templates() -> Environment:
     environment.filters |= {
         "chips": chips,
         "cut": cut,
-        "entries": _entries,
         "heading": heading,
-        "value": metadata_text,
-        "first_chips": first_chips,
         "label": label,
+        "marked": marked,
+        "quoted": quoted,
+        "value": metadata_text,
         "percent": lambda value: f"{value:.0%}",
         "thousands": lambda value: f"{value:,}",
     }
@@ -187,14 +178,6 @@ def _menu(here: str) -> Markup:
         more = f"<span> {rest}</span>" if rest else ""
         parts.append(f'<li><a href="{path}"{current}>{first}{more}</a></li>')
     return Markup("\n".join(parts))
-
-
-def _entries(
-    counted: Sequence[Mapping[str, Any]], chosen: Sequence[str], prefix: str = ""
-) -> list[tuple[str, str, int]]:
-    """Return what is counted as values of a parameter, names and counts, without those chosen."""
-    names = [(one.get("label", one.get("value", "")), one["count"]) for one in counted]
-    return [(f"{prefix}{name}", name, n) for name, n in names if f"{prefix}{name}" not in chosen]
 
 
 def _template(name: str) -> Any:

@@ -10,19 +10,12 @@ from ..curation import Finding, LabelDecision
 from ..curation.audit_results import KINDS
 from ..curation.review_queue import Progress, finding_key
 from ..index import WordShare
-from .answer_parts import (
-    Asked,
-    CountedData,
-    counted,
-    find_item,
-    page_of,
-    rounded,
-)
+from .answer_parts import Asked, PageData, find_item, page_of, rounded
 from .http_errors import Refused
 from .schema import Count, Unit
 from .snapshot import PAIRS, Snapshot
 
-__all__ = ["KEY", "finding", "finding_cells", "review"]
+__all__ = ["KEY", "finding", "review"]
 
 KEY = "[0-9a-f]{24}"
 _ROWS_PER_PAGE = 50
@@ -52,15 +45,12 @@ class FindingData(TypedDict):
     reason: Annotated[str, "the evidence in a sentence"]
 
 
-class ReviewData(TypedDict):
+class ReviewData(PageData):
     """The answer of ``/review``."""
 
     state: Annotated[Literal["computing", "ready", "failed", "none"], "of the audit"]
-    count: Annotated[Count, "number of findings that match"]
-    page: Annotated[Count, "number of this page"]
-    pages: Annotated[Count, "number of pages"]
     kinds: Annotated[list[KindData], "kinds with findings"]
-    labels: Annotated[list[CountedData], "labels of the findings that match"]
+    labels: Annotated[dict[str, Count], "numbers of findings that match by label"]
     rows: Annotated[list[FindingData], "findings of this page"]
     progress: Annotated[Progress | None, "null if nothing can be decided"]
     enough: Annotated[str, "a sentence when what is left is as good as noise"]
@@ -69,62 +59,40 @@ class ReviewData(TypedDict):
 def review(snapshot: Snapshot, asked: Asked) -> ReviewData:
     """Return a page of the findings that wait; the first request starts the computation."""
     snapshot.start_audit()
-    found = _found(snapshot, asked)
-    page, pages = page_of(asked["page"], len(found), _ROWS_PER_PAGE)
-    start = (page - 1) * _ROWS_PER_PAGE
-    kinds = Counter(one.kind for one in _waiting(snapshot, asked))
-    progress = _progress(snapshot, asked)
+    every: Sequence[Finding] = snapshot.findings
+    if asked["show"] == "skipped":
+        every = snapshot.review.waiting(skipped=True) if snapshot.audit_state == "ready" else []
+    found = _matching(every, asked["kind"], asked["label"])
+    shown, page = page_of(asked, found, _ROWS_PER_PAGE)
+    kinds = Counter(one.kind for one in every)
+    progress = None
+    if snapshot.audit_state == "ready" and snapshot.index.writable:
+        kind: Any = asked["kind"] if asked["kind"] in PAIRS else ""
+        progress = snapshot.review.progress(label=asked["label"], kind=kind)
     return {
         "state": snapshot.audit_state,
-        "count": len(found),
-        "page": page,
-        "pages": pages,
+        **page,
         "kinds": [
             {"kind": kind, "name": name, "count": kinds[kind]}
             for kind, name in KINDS.items()
             if kinds[kind]
         ],
-        "labels": counted(
+        "labels": dict(
             Counter(name for one in found for name in one.labels).most_common(_MOST_LABELS)
         ),
-        "rows": _rows(snapshot, found[start : start + _ROWS_PER_PAGE]),
+        "rows": _rows(snapshot, shown),
         "progress": progress,
-        "enough": _enough(snapshot) if progress else "",
+        "enough": _enough(snapshot.review.decisions()) if progress else "",
     }
 
 
-def finding_cells(snapshot: Snapshot, asked: Asked) -> list[list[Any]]:
-    """Return all findings that match as cells of a table, with a line of names."""
-    if snapshot.audit_state != "ready":
-        raise Refused(503, "The audit is being computed; try again.", {"retry-after": "2"})
-    return [
-        ["kind", "score", "items", "titles", "labels", "reason"],
-        *(
-            [
-                row["kind"],
-                row["score"],
-                *("|".join(part) for part in (row["items"], row["titles"], row["labels"])),
-                row["reason"],
-            ]
-            for row in _rows(snapshot, _found(snapshot, asked))
-        ),
-    ]
-
-
-def _waiting(snapshot: Snapshot, asked: Asked) -> Sequence[Finding]:
-    if asked["show"] == "skipped" and snapshot.review is not None:
-        return snapshot.review.waiting(skipped=True) if snapshot.audit_state == "ready" else []
-    return snapshot.findings
-
-
-def _found(snapshot: Snapshot, asked: Asked) -> list[Finding]:
-    kind, label = asked["kind"], asked["label"]
+def _matching(found: Sequence[Finding], kind: str, label: str) -> list[Finding]:
     if kind and kind not in (*KINDS, "pairs"):
         raise Refused(404, f"kind: choose one of {', '.join(KINDS)}.")
     wanted = PAIRS if kind == "pairs" else (kind,)
     return [
         one
-        for one in _waiting(snapshot, asked)
+        for one in found
         if (not kind or one.kind in wanted) and (not label or label in one.labels)
     ]
 
@@ -147,21 +115,11 @@ def _rows(snapshot: Snapshot, found: Sequence[Finding]) -> list[FindingData]:
     ]
 
 
-def _progress(snapshot: Snapshot, asked: Asked) -> Progress | None:
-    if snapshot.review is None or snapshot.audit_state != "ready":
-        return None
-    kind: str = asked["kind"] if asked["kind"] in PAIRS else ""
-    return snapshot.review.progress(label=asked["label"], kind=kind)  # type: ignore[arg-type]
-
-
-def _enough(snapshot: Snapshot) -> str:
+def _enough(made: Sequence[LabelDecision]) -> str:
     """Say when what is left is as good as noise, by the last decisions."""
-    assert snapshot.review is not None
-    made: list[LabelDecision] = [
-        one for one in snapshot.review.decisions() if one.decision != "skip"
-    ]
-    accepted = sum(one.decision == "accept" for one in made[-_LAST:])
-    if len(made) < _LAST or accepted > _FEW_ACCEPTED:
+    last = [one.decision for one in made if one.decision != "skip"][-_LAST:]
+    accepted = last.count("accept")
+    if len(last) < _LAST or accepted > _FEW_ACCEPTED:
         return ""
     return (
         f"Enough: of the last {_LAST} findings only {accepted} were right, and what follows is "
@@ -201,11 +159,12 @@ class EvidenceData(TypedDict):
 
 def finding(snapshot: Snapshot, asked: Asked) -> EvidenceData:
     """Return the evidence for a label that looks wrong or missing."""
-    one = snapshot.finding(asked["key"])
-    if one is None:
+    found = snapshot.review.find([asked["key"]]) if snapshot.audit_state == "ready" else []
+    if not found:
         raise Refused(404, "key: there is no such finding now.")
+    (one,) = found
     item, label = find_item(snapshot, one.items[0]), one.labels[0]
-    why = snapshot.explain_finding(one)
+    why = snapshot.review.explain(one)
     votes = () if why is None else why.votes
     near = snapshot.index.items([vote.id for vote in votes if vote.id in snapshot.index])
     titles = {other.id: other.title for other in near}

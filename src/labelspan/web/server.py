@@ -9,7 +9,6 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from multiprocessing import parent_process
 from os import PathLike
 from threading import Thread
@@ -19,6 +18,7 @@ import uvicorn
 from threadpoolctl import threadpool_limits
 from uvicorn.supervisors import Multiprocess
 
+from .._params import Integer, check_params
 from ..errors import InvalidParameter
 from .api import read_token
 from .app import make_app
@@ -28,16 +28,14 @@ from .snapshot import Served
 
 __all__ = ["serve"]
 
-MOST_CONNECTIONS = 1024
-MOST_WORKERS = 64
 # What a worker serves, as JSON in its environment.
 _OPTIONS = "LABELSPAN_SERVE"
 
 _SECONDS_BETWEEN_REQUESTS = 5
 _SECONDS_TO_END = 3
 _WAITING = 1024
-# Two for each connection, because new ones are accepted before old ones are closed.
-_MOST_FILES = 4 * MOST_CONNECTIONS
+# Well below the 1,024 open files that a process may usually have.
+MOST_CONNECTIONS = 512
 
 
 def serve(
@@ -93,7 +91,11 @@ def serve(
     >>> from labelspan.web import serve
     >>> serve("papers.labelspan", port=0)  # doctest: +SKIP
     """
-    check_workers(workers, edit=edit)
+    check_params("serve", {"workers": workers}, {"workers": Integer(1)})
+    if workers > 1 and edit:
+        raise InvalidParameter(
+            "serve: labels can only be changed by one process; omit --workers, or --edit."
+        )
     token = "" if token_file is None else read_token(token_file)
     listening = _listen(host, port)
     try:
@@ -131,19 +133,6 @@ def serve(
         if started is not None:
             started(address, served)
         server.run(sockets=[listening])
-
-
-def check_workers(workers: Any, *, edit: bool) -> None:
-    """Raise an error for a number of processes that cannot serve."""
-    if type(workers) is not int or not 1 <= workers <= MOST_WORKERS:
-        raise InvalidParameter(
-            f"serve: workers must be a whole number from 1 to {MOST_WORKERS}, but {workers!r} was "
-            "given."
-        )
-    if workers > 1 and edit:
-        raise InvalidParameter(
-            "serve: labels can only be changed by one process; omit --workers, or --edit."
-        )
 
 
 def _serve_by(count: int, listening: socket.socket, options: dict[str, Any]) -> None:
@@ -192,29 +181,12 @@ def configure(app: Guard | str, *, workers: int = 1) -> uvicorn.Config:
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=_room(),
+        limit_concurrency=MOST_CONNECTIONS,
         timeout_keep_alive=_SECONDS_BETWEEN_REQUESTS,
         h11_max_incomplete_event_size=2 * LONGEST_ADDRESS,
         timeout_graceful_shutdown=_SECONDS_TO_END,
         backlog=_WAITING,
     )
-
-
-def _room() -> int:
-    """Return the limit of connections; raise the limit of open files if it is too small."""
-    try:
-        import resource  # noqa: PLC0415 - not on every system
-    except ImportError:
-        return MOST_CONNECTIONS
-    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if now == resource.RLIM_INFINITY:
-        return MOST_CONNECTIONS
-    wanted = _MOST_FILES if most == resource.RLIM_INFINITY else min(_MOST_FILES, most)
-    if now < wanted:
-        with suppress(ValueError, OSError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
-            now = wanted
-    return min(MOST_CONNECTIONS, max(16, now // 4))
 
 
 def is_loopback(host: str) -> bool:
@@ -227,25 +199,16 @@ def is_loopback(host: str) -> bool:
 
 def _listen(host: str, port: int) -> socket.socket:
     name = host.strip("[]")
+    family = socket.AF_INET6 if ":" in name else socket.AF_INET
     try:
-        family, kind, *_, where = socket.getaddrinfo(
-            name, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        listening = socket.socket(family, kind)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listening.bind(where)
-            # From now on a browser waits for an answer.
-            listening.listen(_WAITING)
-        except OSError:
-            listening.close()
-            raise
+        # From now on a browser waits for an answer.
+        return socket.create_server((name, port), family=family, backlog=_WAITING)
     except OSError as error:
+        reason = str(error.strerror or error).partition(" (")[0]
         raise InvalidParameter(
-            f"serve: {name}, port {port}, cannot be listened on: {error.strerror or error}; "
+            f"serve: {name}, port {port}, cannot be listened on: {reason}; "
             "choose another by --port, or --port 0 for one that is free."
         ) from error
-    return listening
 
 
 def _address(host: str, port: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import partial
 from os import PathLike
@@ -16,9 +16,8 @@ import numpy as np
 
 from ..curation import Finding, Review
 from ..curation.audit_results import KINDS
-from ..curation.review_queue import finding_key, pair_of
 from ..errors import LabelspanError
-from ..index import ItemList, SemanticIndex, Tag, TagExplanation
+from ..index import SemanticIndex, Tag
 from ..index.passages import QueryWords
 from ..index.tagging import tags_without_item
 from .editing import Editing
@@ -34,7 +33,7 @@ _LOOKS_AFTER_A_PROBLEM = 5
 # Findings about one label of one item, which can be decided; of other kinds only some are listed.
 PAIRS = ("wrong", "missing")
 _MOST_OTHERS = 200
-_MOST_LISTS = 16
+_MOST_KEPT = 20
 
 
 class Snapshot:
@@ -60,9 +59,9 @@ class Snapshot:
         self.map_state: Literal["drawing", "ready", "failed"] = "drawing"
         self.map_percent = 0
         self._map_is_old, self._redrawing = False, threading.Lock()
-        # Set if labels can be changed.
-        self.review: Review | None = None
-        self._audit: tuple[Finding, ...] = ()
+        self.review = Review(index)
+        # Findings about more than a label of an item.
+        self._others: Sequence[Finding] = ()
         self.audit_state: Literal["computing", "ready", "failed", "none"] = "none"
         # Holds the index that this one is compared with, if there is one.
         self.compare_with: Callable[[], AbstractContextManager[Snapshot]] | None = None
@@ -71,35 +70,32 @@ class Snapshot:
         # Keeps the index open for a thread that outlives the request that started it.
         self.keep: Callable[[], AbstractContextManager[Any]] = nullcontext
         # Replaced when labels change, so that what is being made from older ones is not kept.
-        self._kept: dict[str, Any] = {}
-        self._lists: dict[Hashable, ItemList] = {}
-        self._listing = threading.Lock()
+        self._kept: dict[Hashable, Any] = {}
         # Whether labels have changed in this process, so that predictions are computed.
         self._learning = False
         self._once = threading.Lock()
 
-    def listed(self, key: Hashable, make: Callable[[], ItemList]) -> ItemList:
-        """Return one of the last few lists, or make it."""
-        with self._listing:
-            lists = self._lists
-            found = lists.get(key)
+    def cached(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """Return what was made under a key since labels have changed, or make it.
+
+        What was used last is kept.
+        """
+        kept = self._kept
+        with self._once:
+            found = kept.get(key)
         if found is None:
             found = make()
-        with self._listing:
+        with self._once:
             # The least recently used is the first.
-            lists.pop(key, None)
-            lists[key] = found
-            if len(lists) > _MOST_LISTS:
-                del lists[next(iter(lists))]
+            kept.pop(key, None)
+            kept[key] = found
+            if len(kept) > _MOST_KEPT:
+                del kept[next(iter(kept))]
         return found
 
     @property
     def unlabelled(self) -> int:
         """Number of items that have no label, or whose labels are not known."""
-        made: int = self.cached("unlabelled", self._count_unlabelled)
-        return made
-
-    def _count_unlabelled(self) -> int:
         store = self.index.store
         return int(np.count_nonzero(store.labels.counts[store.vectors.alive] <= 0))
 
@@ -119,31 +115,14 @@ class Snapshot:
     @property
     def findings(self) -> list[Finding]:
         """What the audit has found and nobody has decided about; nothing before it is computed."""
-        if self.audit_state != "ready":
-            return []
-        found: list[Finding] = self.cached("findings", self._undecided)
+
+        def make() -> list[Finding]:
+            return [*self.review.waiting(), *self._others]
+
+        found: list[Finding] = []
+        if self.audit_state == "ready":
+            found = self.cached("findings", make)
         return found
-
-    def _undecided(self) -> list[Finding]:
-        others = [one for one in self._audit if one.kind not in PAIRS]
-        if self.review is not None:
-            return self.review.waiting() + others
-        decided = {(one.item, one.label) for one in Review(self.index).decisions()}
-        pairs = [one for one in self._audit if one.kind in PAIRS and pair_of(one) not in decided]
-        return sorted(pairs, key=lambda one: -one.score) + others
-
-    def finding(self, key: str) -> Finding | None:
-        """Return the finding about a label of an item with a key, if there is one."""
-        if self.review is not None and self.audit_state == "ready":
-            return next(iter(self.review.find([key])), None)
-        pairs = (one for one in self.findings if one.kind in PAIRS)
-        return next((one for one in pairs if finding_key(one) == key), None)
-
-    def explain_finding(self, one: Finding) -> TagExplanation | None:
-        """Explain the probability of the label of a finding by words and by items near it."""
-        if self.review is not None:
-            return self.review.explain(one)
-        return self.index.explain_tag(one.labels[0], items=one.items[0])
 
     def start_audit(self) -> None:
         """Audit the labels in a thread, unless this was begun before."""
@@ -164,24 +143,13 @@ class Snapshot:
         """Audit the labels; if that fails, only the audit is missing."""
         others = [kind for kind in KINDS if kind not in PAIRS]
         try:
-            found = self.index.audit(_MOST_OTHERS, kinds=others).findings
-            if self.review is not None:
-                self.review.order()
-            else:
-                found = self.index.audit(len(self.index) ** 2, kinds=list(PAIRS)).findings + found
-            self._audit = found
+            self._others = self.index.audit(_MOST_OTHERS, kinds=others).findings
+            self.review.order()
             self.audit_state = "ready"
         except Exception:
             _log.exception("The labels could not be audited.")
             self.audit_state = "failed"
         self._kept = {}
-
-    def cached(self, name: str, make: Callable[[], Any]) -> Any:
-        """Return what was made under a name since labels have changed, or make it."""
-        kept = self._kept
-        if name not in kept:
-            kept[name] = make()
-        return kept[name]
 
     def renew(self, *, items: bool = False) -> None:
         """Forget what was computed from labels that have changed, or from other items.
@@ -194,7 +162,7 @@ class Snapshot:
         self.labels = self.index.labels
         self._learning = True
         # Last, so that what is kept from now on has seen the changes.
-        self._kept, self._lists = {}, {}
+        self._kept = {}
 
     def draw_map(self, stop: threading.Event | None = None) -> None:
         """Lay out the items until ``stop`` is set; if that fails, only the map is missing."""
@@ -220,6 +188,13 @@ class Snapshot:
                 self._map_is_old = False
                 self.draw_map()
             return self.map
+
+    def learn(self) -> None:
+        """Learn from labels that have changed."""
+        try:
+            self.index.label_report()
+        except Exception:
+            _log.exception("The changed labels could not be learned.")
 
 
 @contextmanager
@@ -333,29 +308,23 @@ class Served:
         self._edit, self._mapped = edit, mapped
         self._lock = threading.Lock()
         self._items = SharedLock()
-        self._compared = None if compare_with is None else Served(compare_with, mapped=mapped)
-        try:
-            self._current = self._load()
-        except BaseException:
-            self._close_compared()
-            raise
         self.editing: Editing | None = None
-        if edit:
-            try:
-                self.editing = Editing(
-                    self._current.index, who, None if corpus is None else Path(corpus)
-                )
+        with ExitStack() as opened:
+            self._compared = None if compare_with is None else Served(compare_with, mapped=mapped)
+            if self._compared is not None:
+                opened.callback(self._compared.close)
+            self._current = self._load()
+            opened.callback(self._current.index.close)
+            if edit:
+                file = None if corpus is None else Path(corpus)
+                self.editing = Editing(self._current.index, who, file)
                 self._current.review = self.editing.review
-            except BaseException:
-                self._current.index.close()
-                self._close_compared()
-                raise
-        self._learning: threading.Thread | None = None
+            # Everything could be opened, and stays open.
+            opened.pop_all()
         self._stop = threading.Event()
         self._undrawn = threading.Event()
         self._unlearned = threading.Event()
-        self._watcher: threading.Thread | None = None
-        self._drawer: threading.Thread | None = None
+        self._threads: list[threading.Thread] = []
         self._problem = ""
 
     @contextmanager
@@ -448,23 +417,33 @@ class Served:
     def start(self) -> None:
         """Draw the map and look for changes in the background until ``close``."""
         self._undrawn.set()
-        # In its own thread, so that changes are seen while a map is drawn; only one, so that an
-        # index that changes often is not drawn several times at once.
-        self._drawer = threading.Thread(target=self._draw, name="draw", daemon=True)
-        self._drawer.start()
+        # Drawn in its own thread, so that changes are seen meanwhile; only one, so that an index
+        # that changes often is not drawn several times at once.
+        self._begin("draw", partial(self._whenever, self._undrawn, self._draw))
         self.watch()
         if self._compared is not None:
             self._compared.watch()
         if self.editing is not None:
             with self.lease() as held:
                 held.start_audit()
-            self._learning = threading.Thread(target=self._learn, name="learn", daemon=True)
-            self._learning.start()
+            # As soon as labels have changed, so that no request waits for it.
+            learn = partial(self._whenever, self._unlearned, Snapshot.learn)
+            self._begin("learn", learn)
 
     def watch(self) -> None:
         """Look for changes in the background until ``close``."""
-        self._watcher = threading.Thread(target=self._watch, name="watch", daemon=True)
-        self._watcher.start()
+        self._begin("watch", self._watch)
+
+    def _begin(self, name: str, work: Callable[[], None]) -> None:
+        thread = threading.Thread(target=work, name=name, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _whenever(self, wanted: threading.Event, work: Callable[[Snapshot], None]) -> None:
+        while wanted.wait() and not self._stop.is_set():
+            wanted.clear()
+            with self.held() as held:
+                work(held)
 
     def _watch(self) -> None:
         while True:
@@ -474,48 +453,23 @@ class Served:
             if self.look_again():
                 self._undrawn.set()
 
-    def _learn(self) -> None:
-        """Learn from changed labels as soon as they have changed, so that no request waits."""
-        while True:
-            self._unlearned.wait()
-            if self._stop.is_set():
-                return
-            self._unlearned.clear()
-            with self.held() as held:
-                try:
-                    held.index.label_report()
-                except Exception:
-                    _log.exception("The changed labels could not be learned.")
-
-    def _draw(self) -> None:
-        while True:
-            self._undrawn.wait()
-            if self._stop.is_set():
-                return
-            self._undrawn.clear()
-            # Of several processes one draws the map; the others then find it in the folder.
-            with self.held() as held, one_process(self.folder):
-                held.draw_map(self._stop)
+    def _draw(self, held: Snapshot) -> None:
+        # Of several processes one draws the map; the others then find it in the folder.
+        with one_process(self.folder):
+            held.draw_map(self._stop)
 
     def close(self) -> None:
         """Stop looking for changes, and close the index."""
         self._stop.set()
         self._undrawn.set()
         self._unlearned.set()
-        if self._watcher is not None:
-            self._watcher.join()
-        if self._learning is not None:
-            self._learning.join(_SECONDS_TO_STOP)
-        if self._drawer is not None:
+        for thread in self._threads:
             # A layout that is being drawn stops at its next step and writes nothing later.
-            self._drawer.join(_SECONDS_TO_STOP)
+            thread.join(_SECONDS_TO_STOP)
         with self._lock:
             held = self._current
             held.users += 1
             held.retired = True
         self._let_go(held)
-        self._close_compared()
-
-    def _close_compared(self) -> None:
         if self._compared is not None:
             self._compared.close()

@@ -1,0 +1,285 @@
+"""The answers of the pages about items: one item, why it was found, axes, and two indexes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, TypedDict
+
+import numpy as np
+
+from .._axis_ends import Entry
+from .._typing import Array
+from ..index import Hit, Tag, WordShare
+from ..index.passages import SharedWords, passage
+from ..text import parse_query
+from .answer_parts import Asked, HitData, find_item, find_label, hits_data, rounded
+from .http_errors import Refused
+from .schema import Count, Unit
+from .snapshot import Snapshot
+
+__all__ = ["axis", "compare", "compared", "item", "why"]
+
+_PREDICTED = 10
+_LONGEST_SHOWN = 20_000
+# On the page of an axis.
+_WORDS, _LABELS, _ITEMS, _BARS = 8, 6, 5, 30
+# Items of a large index whose coordinates are counted, evenly spaced.
+_MOST_ITEMS = 50_000
+
+
+class AxisShareData(TypedDict):
+    """What one axis adds to the cosine."""
+
+    axis: Count
+    share: float
+    end: Annotated[Literal["high", "low"], "where both query and item lie"]
+    words: list[str]
+    labels: list[str]
+
+
+class WhyData(TypedDict):
+    """The answer of ``/why``."""
+
+    title: Annotated[str, "first line of the item"]
+    score: Annotated[float, "as in the search"]
+    from_words: Annotated[float, "part of it from words of the query"]
+    from_space: Annotated[float, "part of it from closeness in the space"]
+    exact: Annotated[
+        Literal["id", "title"] | None, "whether the query is the id or the title of the item"
+    ]
+    matches: Annotated[list[WordShare], "words of the query in the item"]
+    cosine: Annotated[float, "cosine similarity of query and item"]
+    words: Annotated[list[WordShare], "words of the query, and what they add to the cosine"]
+    axes: Annotated[list[AxisShareData], "the axes that add most to the cosine"]
+    labels: Annotated[list[Tag], "labels of the item"]
+
+
+def why(snapshot: Snapshot, asked: Asked) -> WhyData:
+    """Explain why an item was found: the axes, words and labels it shares with a query."""
+    found, q, near = find_item(snapshot, asked["id"]), asked["q"], asked["label"]
+    for name in near:
+        find_label(snapshot, name)
+    if not q.strip() and not near:
+        raise Refused(400, "q: it is empty; give the text that was searched for.")
+    text = q if q.strip() else None
+    explained = snapshot.index.explain(
+        text, found.id, labels=() if text else near, balance=asked["balance"] / 100
+    )
+    return {
+        "title": found.title,
+        "score": rounded(explained.score),
+        "from_words": rounded(explained.from_words),
+        "from_space": rounded(explained.from_space),
+        "exact": explained.exact,
+        "matches": list(explained.matches),
+        "cosine": rounded(explained.cosine),
+        "words": list(explained.words),
+        "axes": [
+            {
+                "axis": one.axis.number,
+                "share": rounded(one.share),
+                "end": one.end,
+                "words": _telling(snapshot, one.words),
+                "labels": [str(name) for name, _ in one.labels],
+            }
+            for one in explained.axes
+        ],
+        "labels": list(explained.labels),
+    }
+
+
+def _telling(snapshot: Snapshot, words: Sequence[Entry]) -> list[str]:
+    """Return words without those that say nothing by themselves, such as articles."""
+    names = [str(name) for name, _ in words]
+    return [name for name in names if not snapshot.common & set(name.split())]
+
+
+class NeighbourData(TypedDict):
+    """A similar item, and what it shares with this one."""
+
+    id: str
+    score: Annotated[Unit, "cosine similarity"]
+    title: Annotated[str, "first line of the text"]
+    snippet: Annotated[str, "beginning of the rest"]
+    labels: Annotated[list[str] | None, "null if they are not known"]
+    shared_labels: list[str]
+    shared_words: Annotated[list[str], "the rarest first"]
+
+
+class ItemData(TypedDict):
+    """The answer of ``/item``."""
+
+    id: str
+    title: Annotated[str, "first line of the text"]
+    text: Annotated[str, f"at most {_LONGEST_SHOWN:,} characters of it"]
+    cut: Annotated[bool, "whether the text is longer"]
+    labels: Annotated[list[str] | None, "null if they are not known"]
+    metadata: dict[str, Any]
+    predicted: Annotated[list[Tag], "the most probable labels"]
+    neighbours: Annotated[list[NeighbourData], "other items, the most similar first"]
+
+
+def item(snapshot: Snapshot, asked: Asked) -> ItemData:
+    """Return an item with its text, labels, predicted labels and neighbours."""
+    found = find_item(snapshot, asked["id"])
+    near = snapshot.index.search(None, asked["k"], items=found.id)
+    shared = None if snapshot.words is None else SharedWords(snapshot.words, found.text)
+    parts, own = [passage(hit) for hit in near], found.labels or ()
+    return {
+        "id": found.id,
+        "title": found.title,
+        "text": found.text[:_LONGEST_SHOWN],
+        "cut": len(found.text) > _LONGEST_SHOWN,
+        "labels": None if found.labels is None else list(found.labels),
+        "metadata": found.metadata,
+        "predicted": snapshot.predicted([found.id])[0][:_PREDICTED],
+        "neighbours": [
+            {
+                "id": hit.id,
+                "score": rounded(hit.score),
+                "title": part.title,
+                "snippet": part.text,
+                "labels": None if hit.labels is None else list(hit.labels),
+                "shared_labels": [name for name in hit.labels or () if name in own],
+                "shared_words": [] if shared is None else shared.of(hit.text),
+            }
+            for hit, part in zip(near, parts, strict=True)
+        ],
+    }
+
+
+class AxisItemData(TypedDict):
+    """An item far out on an axis."""
+
+    id: str
+    title: Annotated[str, "first line of the text"]
+    value: Annotated[float, "its coordinate, from -1 to 1"]
+
+
+class EndData(TypedDict):
+    """One end of an axis, the strongest entries first."""
+
+    words: Annotated[list[str], "without those that say nothing, such as articles"]
+    labels: list[str]
+    items: list[AxisItemData]
+
+
+class AxisData(TypedDict):
+    """The answer of ``/axis``."""
+
+    number: Annotated[Count, "from 0"]
+    count: Annotated[Count, "number of axes"]
+    eigenvalue: float
+    low: EndData
+    high: EndData
+    bars: Annotated[list[Count], "number of items in equal steps from the least to the largest"]
+    least: Annotated[float, "smallest coordinate of an item"]
+    largest: Annotated[float, "largest coordinate of an item"]
+
+
+def axis(snapshot: Snapshot, asked: Asked) -> AxisData:
+    """Describe a dimension of the embedding by words, labels and items at its ends."""
+    index, number = snapshot.index, asked["number"]
+    count = index.n_dimensions
+    if number >= count:
+        raise Refused(404, f"number: there are axes 0 to {count - 1}.")
+    (found,) = index.axes(4 * _WORDS, [number])
+    ids = index.ids[:: max(1, -(-len(index) // _MOST_ITEMS))]
+    values = np.asarray(index.vectors(ids))[:, number]
+    order = np.argsort(values, kind="stable")
+
+    def end(words: Sequence[Entry], labels: Sequence[Entry], rows: Array) -> EndData:
+        value = {ids[row]: float(values[row]) for row in rows}
+        # An item that a writer removes meanwhile is not there.
+        there = index.items([name for name in value if name in index])
+        return {
+            "words": _telling(snapshot, words)[:_WORDS],
+            "labels": [str(name) for name, _ in labels[:_LABELS]],
+            "items": [
+                {"id": one.id, "title": one.title, "value": rounded(value[one.id])} for one in there
+            ],
+        }
+
+    return {
+        "number": number,
+        "count": count,
+        "eigenvalue": float(f"{found.eigenvalue:.4g}"),
+        "low": end(found.words.low, found.labels.low, order[:_ITEMS]),
+        "high": end(found.words.high, found.labels.high, order[::-1][:_ITEMS]),
+        "bars": np.histogram(values, _BARS)[0].tolist(),
+        "least": rounded(values.min()),
+        "largest": rounded(values.max()),
+    }
+
+
+class FoundData(HitData):
+    """An item that one side has found."""
+
+    elsewhere: Annotated[Count | None, "its place on the other side; null if it is not there"]
+    here: Annotated[bool, "whether the index that is served has it"]
+
+
+class SideData(TypedDict):
+    """What one side has found."""
+
+    name: Annotated[str, "name of the index"]
+    method: str
+    dimensions: Count
+    hits: Annotated[list[FoundData], "items, the best first"]
+
+
+class CompareData(TypedDict):
+    """The answer of ``/compare``."""
+
+    common: Annotated[Count, "number of items that both sides have found"]
+    sides: Annotated[list[SideData], "two sides"]
+
+
+def compare(snapshot: Snapshot, asked: Asked) -> CompareData:
+    """Show what two indexes find by meaning, next to each other."""
+    q, k = asked["q"], asked["k"]
+    if snapshot.compare_with is None:
+        raise Refused(404, "There is one index; start the server with --compare-with for another.")
+    parsed = parse_query(q)
+    if parsed.excludes and not parsed.text.strip():
+        raise Refused(400, "q: it only says what to leave out; add a word to search for.")
+    with snapshot.compare_with() as other:
+        both = (snapshot, other)
+        hits = [own.index.search(q, k, balance=1.0) if q.strip() else [] for own in both]
+        sides: list[SideData] = [
+            {
+                "name": own.name,
+                "method": type(own.index.space).__name__,
+                "dimensions": own.index.n_dimensions,
+                "hits": _found(snapshot, own, hits[n], hits[1 - n], q),
+            }
+            for n, own in enumerate(both)
+        ]
+    common = {hit.id for hit in hits[0]} & {hit.id for hit in hits[1]}
+    return {"common": len(common), "sides": sides}
+
+
+def compared(snapshot: Snapshot) -> str:
+    """Return what the comparison shows next to each other; empty if there is one index."""
+    if snapshot.compare_with is None:
+        return ""
+    with snapshot.compare_with() as other:
+        return f"{snapshot.name} and {other.name}"
+
+
+def _found(
+    served: Snapshot, own: Snapshot, hits: Sequence[Hit], others: Sequence[Hit], q: str
+) -> list[FoundData]:
+    places = {hit.id: number for number, hit in enumerate(others, 1)}
+    # Labels are those of the index that is served: the other may have been fitted without any.
+    here = served.index.items([hit.id for hit in hits if hit.id in served.index])
+    labels = {item.id: None if item.labels is None else list(item.labels) for item in here}
+    return [
+        {
+            **one,
+            "labels": labels.get(one["id"], one["labels"]),
+            "elsewhere": places.get(one["id"]),
+            "here": one["id"] in served.index,
+        }
+        for one in hits_data(own, hits, q, suggest=False)
+    ]

@@ -1,0 +1,163 @@
+"""The answers of the pages about labels, and of tags for a text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, TypedDict
+
+from ..index import FoundLabel, LabelReport, Tag
+from ..index.inputs import label_name
+from .answer_parts import (
+    Asked,
+    HitData,
+    PageData,
+    find_label,
+    hits_data,
+    labels_by_count,
+    page_of,
+    rounded,
+)
+from .http_errors import Refused
+from .schema import Count, Unit
+from .snapshot import Snapshot
+
+__all__ = ["SORTS", "complete", "label", "labels", "report", "report_of", "tag"]
+
+_LABELS_PER_PAGE, _ROWS_PER_PAGE = 200, 100
+_MOST_FOUND = 1_000_000
+
+
+class BranchData(TypedDict):
+    """A label in the tree of its vocabulary."""
+
+    label: str
+    depth: Count
+    count: Annotated[Count, "number of items with the label itself"]
+    total: Annotated[Count, "number of items with it or a narrower one"]
+
+
+class LabelsData(PageData):
+    """The answer of ``/labels``."""
+
+    labels: Annotated[dict[str, Count], "their numbers of items, the most frequent first"]
+    tree: Annotated[list[BranchData], "all labels below what is broader, on the first page"]
+
+
+def labels(snapshot: Snapshot, asked: Asked) -> LabelsData:
+    """List all labels with the number of their items, the most frequent first."""
+    every, part = labels_by_count(snapshot), asked["q"].strip()
+    tree: list[BranchData] = []
+    if part:
+        # Also by alternative names, if there is a vocabulary.
+        found = {one.label for one in snapshot.index.find_labels(part, _MOST_FOUND)}
+        every = [(name, count) for name, count in every if name in found]
+    elif asked["page"] == 1 and snapshot.index.vocabulary is not None:
+        tree = [
+            {"label": one.label, "depth": depth, "count": one.count, "total": one.total}
+            for node in snapshot.index.label_tree()
+            for depth, one in node.walk()
+        ]
+    shown, page = page_of(asked, every, _LABELS_PER_PAGE)
+    return {**page, "labels": dict(shown), "tree": tree}
+
+
+class CompletedData(TypedDict):
+    """The answer of ``/labels/complete.json``."""
+
+    labels: list[FoundLabel]
+
+
+def complete(snapshot: Snapshot, asked: Asked) -> CompletedData:
+    """Find labels by a part of any of their names."""
+    return {"labels": snapshot.index.find_labels(asked["q"], asked["n"])}
+
+
+class NearData(TypedDict):
+    """A label whose items are similar to those of another."""
+
+    label: str
+    score: Annotated[Unit, "cosine similarity"]
+    count: Count
+
+
+class LabelData(TypedDict):
+    """The answer of ``/label``."""
+
+    label: str
+    count: Annotated[Count, "number of items that have it"]
+    report: Annotated[LabelReport | None, "how well it is predicted; null if it is not"]
+    neighbours: Annotated[list[NearData], "labels with similar items"]
+    items: Annotated[list[HitData], "items that have it, the most typical first"]
+    others: Annotated[list[HitData], "similar items that do not have it"]
+
+
+def label(snapshot: Snapshot, asked: Asked) -> LabelData:
+    """Return a label with its neighbours, its items, and items that may lack it."""
+    name = asked["name"]
+    count = find_label(snapshot, name)
+    index = snapshot.index
+    own = index.search(None, 10, {"labels": [name]}, labels=name)
+    others = index.search(None, 5, {"without": [name]}, labels=name)
+    return {
+        "label": name,
+        "count": count,
+        "report": report_of(snapshot).get(label_name(name)),
+        "neighbours": [
+            {"label": other, "score": rounded(score), "count": snapshot.labels[other]}
+            for other, score in index.similar_labels(name, 12)
+        ],
+        "items": hits_data(snapshot, own),
+        "others": hits_data(snapshot, others),
+    }
+
+
+class ReportData(PageData):
+    """The answer of ``/report``."""
+
+    never: Annotated[Count, "number of these that are never chosen"]
+    rows: Annotated[list[LabelReport], "labels of this page"]
+
+
+SORTS: dict[str, Callable[[LabelReport], Any]] = {
+    "label": lambda row: row.label.casefold(),
+    "support": lambda row: -row.support,
+    "chosen": lambda row: -row.chosen,
+    "precision": lambda row: row.precision if row.chosen else -1.0,
+    "recall": lambda row: row.recall,
+    "f1": lambda row: row.f1,
+    "threshold": lambda row: row.threshold,
+}
+
+
+def report(snapshot: Snapshot, asked: Asked) -> ReportData:
+    """Tell how well each label is predicted for items that were left out."""
+    sort = asked["sort"] or "support"
+    name, back = sort.removeprefix("-"), sort.startswith("-")
+    if name not in SORTS:
+        raise Refused(404, f"sort: choose one of {', '.join(SORTS)}.")
+    part = asked["q"].strip().casefold()
+    found = [row for row in report_of(snapshot).values() if part in row.label.casefold()]
+    shown, page = page_of(asked, sorted(found, key=SORTS[name], reverse=back), _ROWS_PER_PAGE)
+    return {**page, "never": sum(row.never for row in found), "rows": shown}
+
+
+def report_of(snapshot: Snapshot) -> dict[str, LabelReport]:
+    """Return the report on every label that the tagger has learned."""
+
+    def make() -> dict[str, LabelReport]:
+        return {one.label: one for one in snapshot.index.label_report()} if snapshot.tags else {}
+
+    made: dict[str, LabelReport] = snapshot.cached("report", make)
+    return made
+
+
+class TaggedData(TypedDict):
+    """The answer of ``/tag``."""
+
+    tags: Annotated[list[Tag], "labels, the most probable first"]
+
+
+def tag(snapshot: Snapshot, asked: Asked) -> TaggedData:
+    """Predict labels for a text, the most probable first."""
+    text = asked["text"]
+    return {"tags": snapshot.index.tag(text, asked["k"]) if text.strip() else []}
