@@ -1,4 +1,4 @@
-"""The command under a thousand connections, and while its index is damaged, removed, replaced."""
+"""The command under hundreds of connections, and while its index is damaged, removed, replaced."""
 
 import json
 import os
