@@ -36,21 +36,14 @@ _DAMAGED = "The files of the word vectors do not fit together; the index is dama
 class PooledVectors:
     """Mean of the vectors of the words of a text, centred, with rows of constant length.
 
-    Parameters
-    ----------
-    words : list of str
-        Words as a vocabulary folds them.
-    vectors : array of float16, shape (n, d)
-        The vector of each word.
-    mean : array of float32, shape (d,)
-        The mean over the texts of a collection.
+    ``words`` are as a vocabulary folds them, with a row of ``vectors`` each; ``mean`` is that over
+    the texts of a collection.
     """
 
     def __init__(self, words: Sequence[str], vectors: Array, mean: Array) -> None:
         self.words, self.mean = list(words), mean
         self._vectors = vectors.astype(np.float32)
         self._numbers = {word: number for number, word in enumerate(self.words)}
-        self._map: tuple[Vocabulary | None, Array] = (None, np.zeros(0, dtype=np.int32))
 
     @classmethod
     def learn(
@@ -59,13 +52,7 @@ class PooledVectors:
         vocabulary: Vocabulary,
         blocks: Callable[[], Iterable[TextBlock]],
     ) -> Self:
-        """Take the vectors of the most frequent words of all blocks, and their mean, from a file.
-
-        Raises
-        ------
-        InvalidFile
-            The file is damaged, or has no vector for any word.
-        """
+        """Take the vectors of the most frequent words of all blocks from a file, and their mean."""
         counts = np.zeros(len(vocabulary), dtype=np.int64)
         for block in blocks():
             counts += np.bincount(block.tokens, minlength=counts.size)
@@ -105,14 +92,10 @@ class PooledVectors:
 
     def _means(self, block: TextBlock) -> tuple[Array, Array]:
         """Return the mean vector of the words of each text, and whether it has a known word."""
-        known, numbers = self._map
-        if known is not block.vocabulary or numbers.size < len(block.vocabulary):
-            get = self._numbers.get
-            numbers = np.array([get(word, -1) for word in block.vocabulary.words], dtype=np.int32)
-            if known is None or numbers.size >= len(known):
-                # That of a query is not kept.
-                self._map = (block.vocabulary, numbers)
-        own = numbers[block.tokens]
+        words, get = block.vocabulary.words, self._numbers.get
+        different, place = np.unique(block.tokens, return_inverse=True)
+        numbers = [get(words[token], -1) for token in different.tolist()]
+        own = np.array(numbers, dtype=np.int32)[place]
         inside = own >= 0
         starts = np.concatenate([[0], np.cumsum(inside)])[block.starts]
         ones = np.ones(int(starts[-1]), dtype=np.float32)
@@ -166,27 +149,15 @@ def check_static(path: str | os.PathLike[str]) -> Path:
 
 
 def word_vectors(path: str | os.PathLike[str], words: Sequence[str]) -> tuple[Array, Array]:
-    r"""Read the vectors of some words.
+    r"""Read the vectors of some words: the numbers of those that have one, and their vectors.
 
-    Parameters
-    ----------
-    path : path
-        Text as word2vec writes it, plain or packed by gzip, whose first line may be the number of
-        words and of dimensions. Or a ``.safetensors`` or ``.npy`` file with one row per word of a
-        vocabulary: ``FILE.vocab.txt`` or a ``.txt`` of the same name (one word per line),
-        ``FILE.vocab.json`` (a list, or numbers by word), or a tokenizer of Hugging Face as
-        ``FILE.vocab.json`` or ``tokenizer.json``, for which the package tokenizers is needed. The
-        vector of a word is then the mean of those of its tokens.
-    words : list of str
-        Words as a vocabulary folds them. A word that the file has only in another case takes the
-        vector of the first that folds to it.
-
-    Returns
-    -------
-    places : array of int
-        Which of the words have a vector.
-    vectors : array of float32, shape (m, d)
-        Their vectors.
+    The file is text as word2vec writes it, plain or packed by gzip, whose first line may be the
+    number of words and of dimensions. Or a ``.safetensors`` or ``.npy`` file with one row per word
+    of a vocabulary: ``FILE.vocab.txt`` or a ``.txt`` of the same name (one word per line),
+    ``FILE.vocab.json`` (a list, or numbers by word), or a tokenizer of Hugging Face as
+    ``FILE.vocab.json`` or ``tokenizer.json``, for which the package tokenizers is needed. The
+    vector of a word is then the mean of those of its tokens. A word that the file has only in
+    another case takes the vector of the first that folds to it.
 
     Examples
     --------
@@ -201,13 +172,11 @@ def word_vectors(path: str | os.PathLike[str], words: Sequence[str]) -> tuple[Ar
            [1., 0.]], dtype=float32))
     """
     file = check_static(path)
-    wanted = {word: place for place, word in enumerate(words)}
+    read = _from_text if file.suffix.lower() in _TEXT else _from_rows
     try:
         # What is too large for float32 becomes infinity, which is refused.
         with np.errstate(over="ignore"):
-            if file.suffix.lower() in _TEXT:
-                return _from_text(file, wanted)
-            places, vectors = _from_rows(file, words, wanted)
+            places, vectors = read(file, words)
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         if isinstance(error, MissingData):
             raise
@@ -217,8 +186,9 @@ def word_vectors(path: str | os.PathLike[str], words: Sequence[str]) -> tuple[Ar
     return places, vectors
 
 
-def _chosen(entries: Iterable[tuple[str, _Entry]], wanted: Mapping[str, int]) -> dict[int, _Entry]:
-    """Return the entry of each wanted word: its own or, if there is none, one in another case."""
+def _chosen(entries: Iterable[tuple[str, _Entry]], words: Sequence[str]) -> dict[int, _Entry]:
+    """Return the entry of each word: its own or, if there is none, one in another case."""
+    wanted = {word: place for place, word in enumerate(words)}
     own: dict[int, _Entry] = {}
     folded: dict[int, _Entry] = {}
     for word, entry in entries:
@@ -230,36 +200,9 @@ def _chosen(entries: Iterable[tuple[str, _Entry]], wanted: Mapping[str, int]) ->
     return dict(sorted((folded | own).items()))
 
 
-def _from_text(path: Path, wanted: Mapping[str, int]) -> tuple[Array, Array]:
-    opened = gzip.open if path.suffix.lower() == ".gz" else open
-    width = 0
-
-    def lines() -> Iterator[tuple[str, tuple[int, list[str]]]]:
-        nonlocal width
-        told = read = 0
-        with opened(path, "rt", encoding="utf-8", errors="replace", newline="\n") as file:
-            for number, line in enumerate(file, 1):
-                parts = line.split()
-                if number == 1 and len(parts) == 2 and all(part.isdigit() for part in parts):
-                    told, width = map(int, parts)
-                    continue
-                read += 1
-                width = width or len(parts) - 1
-                if width < 1 or len(parts) <= width:
-                    raise InvalidFile(
-                        f"{path}, line {number}: expected a word and {max(1, width)} numbers, but "
-                        f"there are {len(parts)} fields; get the file again."
-                    )
-                # Otherwise a phrase of several words.
-                if len(parts) == width + 1:
-                    yield parts[0], (number, parts[1:])
-        if read < told:
-            raise InvalidFile(
-                f"{path} is cut off: it has {read:,} of {told:,} words; get it again."
-            )
-
-    found = _chosen(lines(), wanted)
-    vectors = np.zeros((len(found), width), dtype=np.float32)
+def _from_text(path: Path, words: Sequence[str]) -> tuple[Array, Array]:
+    found = _chosen(_lines(path), words)
+    vectors = np.zeros((len(found), len(next(iter(found.values()), (0, []))[1])), dtype=np.float32)
     for row, (number, parts) in enumerate(found.values()):
         try:
             vectors[row] = [float(part) for part in parts]
@@ -268,6 +211,30 @@ def _from_text(path: Path, wanted: Mapping[str, int]) -> tuple[Array, Array]:
         if not np.isfinite(vectors[row]).all():
             raise InvalidFile(f"{path}, line {number} holds NaN or infinity; correct the line.")
     return np.array(list(found), dtype=np.intp), vectors
+
+
+def _lines(path: Path) -> Iterator[tuple[str, tuple[int, list[str]]]]:
+    """Yield the words of a file with the number of the line and its numbers, as text."""
+    opened = gzip.open if path.suffix.lower() == ".gz" else open
+    count = read = width = 0
+    with opened(path, "rt", encoding="utf-8", errors="replace", newline="\n") as file:
+        for number, line in enumerate(file, 1):
+            parts = line.split()
+            if number == 1 and len(parts) == 2 and all(part.isdigit() for part in parts):
+                count, width = map(int, parts)
+                continue
+            read += 1
+            width = width or len(parts) - 1
+            if width < 1 or len(parts) <= width:
+                raise InvalidFile(
+                    f"{path}, line {number}: expected a word and {max(1, width)} numbers, but "
+                    f"there are {len(parts)} fields; get the file again."
+                )
+            # Otherwise a phrase of several words.
+            if len(parts) == width + 1:
+                yield parts[0], (number, parts[1:])
+    if read < count:
+        raise InvalidFile(f"{path} is cut off: it has {read:,} of {count:,} words; get it again.")
 
 
 def _vocabulary_file(path: Path) -> Path:
@@ -281,76 +248,75 @@ def _vocabulary_file(path: Path) -> Path:
     )
 
 
-def _from_rows(path: Path, words: Sequence[str], wanted: Mapping[str, int]) -> tuple[Array, Array]:
+def _from_rows(path: Path, words: Sequence[str]) -> tuple[Array, Array]:
+    """Return the mean of the rows of each word; memory is bounded by a batch of rows."""
     from ..datasets import open_vectors  # noqa: PLC0415 - searches do without it
 
     file = open_vectors(path)
+    found = _rows_of(path, file.shape[0], words)
+    owner = np.repeat(np.arange(len(found)), [len(own) for own in found.values()])
+    rows = np.array([row for own in found.values() for row in own], dtype=np.intp)
+    vectors = np.zeros((len(found), file.shape[1]), dtype=np.float32)
+    first = 0
+    for batch in file.batches():
+        inside = (rows >= first) & (rows < first + len(batch))
+        np.add.at(vectors, owner[inside], batch[rows[inside] - first].astype(np.float32))
+        first += len(batch)
+    vectors /= np.bincount(owner, minlength=len(found))[:, None]
+    return np.array(list(found), dtype=np.intp), vectors
+
+
+def _rows_of(path: Path, count: int, words: Sequence[str]) -> dict[int, list[int]]:
+    """Return the rows of each word that the vocabulary of a file knows."""
     described = _vocabulary_file(path)
+    content: Any = described.read_text(encoding="utf-8")
     if described.suffix == ".txt":
-        content: Any = described.read_text(encoding="utf-8").removesuffix("\n").split("\n")
-        content = [word.removesuffix("\r") for word in content]
+        content = [word.removesuffix("\r") for word in content.removesuffix("\n").split("\n")]
     else:
         try:
-            content = json.loads(described.read_text(encoding="utf-8"))
+            content = json.loads(content)
         except (ValueError, RecursionError) as error:
             raise InvalidFile(f"{described} is not JSON: {error}; get it again.") from error
     if isinstance(content, dict) and isinstance(content.get("model"), dict):
-        return _from_tokens(file.read(), described, content["model"], words)
-    count = file.shape[0]
-    if isinstance(content, list):
-        fits = len(content) == count and all(isinstance(word, str) for word in content)
-        entries = list(zip(content, range(count), strict=False))
-    else:
-        fits = isinstance(content, dict) and all(
-            type(row) is int and 0 <= row < count for row in content.values()
-        )
-        entries = list(content.items()) if fits else []
-    if not fits:
+        return _tokens(described, content["model"], count, words)
+    entries: list[tuple[Any, Any]] = []
+    if isinstance(content, list) and len(content) == count:
+        entries = list(zip(content, range(count), strict=True))
+    elif isinstance(content, dict):
+        entries = list(content.items())
+    fits = [isinstance(word, str) and type(n) is int and 0 <= n < count for word, n in entries]
+    if not fits or not all(fits):
         raise InvalidFile(
             f"{described} must name the word of each of the {count:,} rows of {path}; "
             "give the vocabulary of the same vectors."
         )
-    found = _chosen(entries, wanted)
-    rows = np.array(list(found.values()), dtype=np.intp)
-    vectors = np.zeros((rows.size, file.shape[1]), dtype=np.float32)
-    first = 0
-    for batch in file.batches():
-        inside = (rows >= first) & (rows < first + len(batch))
-        vectors[inside] = batch[rows[inside] - first]
-        first += len(batch)
-    return np.array(list(found), dtype=np.intp), vectors
+    return {place: [row] for place, row in _chosen(entries, words).items()}
 
 
-def _from_tokens(
-    matrix: Array, described: Path, model: Mapping[str, Any], words: Sequence[str]
-) -> tuple[Array, Array]:
-    """Return the mean of the vectors of the tokens of each word."""
+def _tokens(
+    path: Path, model: Mapping[str, Any], count: int, words: Sequence[str]
+) -> dict[int, list[int]]:
+    """Return the tokens of each word that has some."""
     try:
         from tokenizers import Tokenizer  # noqa: PLC0415 - an optional dependency
     except ImportError as error:
         raise MissingData(
-            f"{described} needs the package tokenizers, which is not installed; "
-            "pip install tokenizers."
+            f"{path} needs the package tokenizers, which is not installed; pip install tokenizers."
         ) from error
     try:
-        tokenizer = Tokenizer.from_file(str(described))
+        tokenizer = Tokenizer.from_file(str(path))
     except Exception as error:  # the package raises nothing more special
-        raise InvalidFile(f"{described} is not a tokenizer: {error}; get it again.") from error
+        raise InvalidFile(f"{path} is not a tokenizer: {error}; get it again.") from error
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    if tokenizer.get_vocab_size() > len(matrix):
+    if tokenizer.get_vocab_size() > count:
         raise InvalidFile(
-            f"{described} has {tokenizer.get_vocab_size():,} tokens, but there are "
-            f"{len(matrix):,} vectors; give the tokenizer of the same vectors."
+            f"{path} has {tokenizer.get_vocab_size():,} tokens, but there are {count:,} vectors; "
+            "give the tokenizer of the same vectors."
         )
     unknown = model.get("unk_id")
     if isinstance(model.get("unk_token"), str):
         unknown = tokenizer.token_to_id(model["unk_token"])
-    places, vectors = [], []
-    for place, one in enumerate(tokenizer.encode_batch(list(words), add_special_tokens=False)):
-        tokens = [token for token in one.ids if token != unknown]
-        if tokens:
-            places.append(place)
-            vectors.append(matrix[tokens].mean(axis=0))
-    found = np.array(vectors, dtype=np.float32).reshape(len(places), matrix.shape[1])
-    return np.array(places, dtype=np.intp), found
+    encoded = tokenizer.encode_batch(list(words), add_special_tokens=False)
+    found = {n: [one for one in own.ids if one != unknown] for n, own in enumerate(encoded)}
+    return {place: tokens for place, tokens in found.items() if tokens}
