@@ -21,9 +21,8 @@ from sklearn.neighbors import NearestNeighbors
 
 from labelspan import MLSI
 from labelspan.datasets import make_tagged_vectors
-from labelspan.index.ann import AnnIndex
-from labelspan.index.array_file import ArrayFile, write_arrays
-from labelspan.index.vectors import UnitVectors, unit_rows
+from labelspan.index.folder import ArrayFile, write_arrays
+from labelspan.index.vectors import AnnIndex, UnitVectors, unit_rows
 
 from .harness import Report, Row, make_parser
 

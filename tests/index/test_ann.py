@@ -15,9 +15,8 @@ from labelspan import LSI, SemanticIndex
 from labelspan.cli import app
 from labelspan.datasets import make_tagged_vectors
 from labelspan.errors import InvalidFile
-from labelspan.index import ann
-from labelspan.index.ann import AnnIndex, check_ann, nearest
-from labelspan.index.vectors import UnitVectors, unit_rows
+from labelspan.index import vectors as ann
+from labelspan.index.vectors import AnnIndex, UnitVectors, check_ann, nearest, unit_rows
 
 pytestmark = pytest.mark.skipif(
     find_spec("usearch") is None, reason="usearch is not installed: pip install 'labelspan[ann]'"

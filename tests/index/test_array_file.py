@@ -9,7 +9,7 @@ from _support.hostile import Payload, works
 from _support.stored import crafted
 
 from labelspan.errors import InvalidFile
-from labelspan.index.array_file import ArrayBlocks, ArrayFile, Rows, write_arrays
+from labelspan.index.folder import ArrayBlocks, ArrayFile, Rows, write_arrays
 
 ARRAYS = {
     "floats": np.linspace(0, 1, 12, dtype="f4").reshape(4, 3),
@@ -142,9 +142,12 @@ def test_a_header_of_gigabytes_is_not_read(tmp_path):
 def test_blocks_go_on_after_the_last_whole_one(tmp_path):
     blocks = ArrayBlocks(tmp_path / "blocks")
     for number in range(2):
-        blocks.append({"values": np.arange(number + 1)}, rows=number)
+        blocks.append({"values": np.arange(number + 1)})
     (tmp_path / "blocks" / ".000002.arrays.0a1b2c3d").write_bytes(b"half a bl")
     again = ArrayBlocks(tmp_path / "blocks")
-    assert [block.about["rows"] for block in again] == [0, 1]
-    again.append({"values": np.arange(5)}, rows=9)
-    assert ArrayBlocks(tmp_path / "blocks")[2].array("values").tolist() == [0, 1, 2, 3, 4]
+    assert len(again) == 2
+    again.append({"values": np.arange(5)})
+    assert [len(block["values"]) for block in ArrayBlocks(tmp_path / "blocks")] == [1, 2, 5]
+    (tmp_path / "blocks" / "000001.arrays").write_bytes(b"labelspan array")
+    with pytest.raises(InvalidFile, match=r"missing or damaged; remove .* and fit again"):
+        ArrayBlocks(tmp_path / "blocks")

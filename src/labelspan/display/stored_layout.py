@@ -14,8 +14,7 @@ from .._typing import Array
 from ..errors import InvalidFile, LabelspanError
 from ..graph.neighbors import Progress
 from ..index import SemanticIndex
-from ..index.array_file import ArrayFile, write_arrays
-from ..index.folder import MAP_FILE
+from ..index.folder import MAP_FILE, ArrayFile, write_arrays
 from .layout import layout, place
 
 __all__ = ["stored_layout"]

@@ -60,8 +60,7 @@ from ..text import (
 )
 from ..text.static_vectors import PooledVectors, check_static
 from ..text.vocabulary import pack_strings
-from .array_file import ArrayBlocks, ArrayFile, Rows
-from .folder import ITEMS, UNFINISHED, Files, IndexFolder
+from .folder import ITEMS, UNFINISHED, ArrayBlocks, Files, IndexFolder, Rows
 from .inputs import LabelLists, read_ids, read_label_lists, read_metadata
 from .model import IndexModel, ModelEncoder, Space, merged_segments, read_vectors, write_model
 from .older import read_decisions
@@ -333,17 +332,13 @@ class _TextBlocks:
         self.vocabulary = Vocabulary(language)
         if len(self.blocks):
             names = ("words", "terms", "term_of")
-            parts = [[block[f"new_{name}"] for name in names] for block in self._arrays()]
+            parts = [[block[f"new_{name}"] for name in names] for block in self.blocks]
             joined = map(np.concatenate, zip(*parts, strict=True))
             self.vocabulary = Vocabulary.from_arrays(
                 language, dict(zip(names, joined, strict=True))
             )
         # Of a single block, which need not be read again.
         self._only: WordSegment | None = None
-
-    def _arrays(self) -> Iterator[Mapping[str, Array]]:
-        for block in self.blocks:
-            yield block.arrays() if isinstance(block, ArrayFile) else block
 
     def append(self, items: Sequence[Item]) -> None:
         """Split the texts of items into words, and keep their numbers."""
@@ -366,19 +361,19 @@ class _TextBlocks:
     @property
     def n_items(self) -> int:
         """Number of items of all blocks."""
-        return sum(block["lengths"].size for block in self._arrays())
+        return sum(block["lengths"].size for block in self.blocks)
 
     def segments(self) -> Iterator[WordSegment]:
         """Yield the words of each block."""
         if self._only is not None:
             yield self._only
             return
-        for block in self._arrays():
+        for block in self.blocks:
             yield WordSegment.from_arrays(self.vocabulary, block)
 
     def labels(self) -> LabelLists:
         """Return the labels of all items."""
-        every = (own for block in self._arrays() for own in json.loads(bytes(block["labels"])))
+        every = (own for block in self.blocks for own in json.loads(bytes(block["labels"])))
         return [None if own is None else tuple(own) for own in every]
 
 

@@ -19,10 +19,8 @@ from .._typing import Array
 from ..errors import InvalidFile, InvalidInput, InvalidParameter, Mismatch
 from ..text import TextFeatures, Vocabulary, WordSearch, WordSegment, check_language
 from ..text.static_vectors import PooledVectors
-from .ann import write_ann
-from .array_file import ArrayFile, parse_json
-from .folder import Files, field
-from .vectors import LabelDirections, unit_rows
+from .folder import ArrayFile, Files, field, parse_json
+from .vectors import LabelDirections, unit_rows, write_ann
 
 if TYPE_CHECKING:
     from ..tagger import Tagger

@@ -19,13 +19,12 @@ import numpy as np
 from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter, Mismatch
 from ..text import ParsedQuery, WordScores, parse_query
-from .ann import AnnIndex, nearest, proposed
 from .frames import ResultTable
 from .inputs import as_names, label_name, read_texts
 from .model import IndexModel
 from .results import Hit, Item
 from .store import ItemStore
-from .vectors import LabelPlaces, UnitVectors, kth_largest, unit_rows
+from .vectors import AnnIndex, LabelPlaces, UnitVectors, kth_largest, nearest, proposed, unit_rows
 
 __all__ = [
     "BALANCE",

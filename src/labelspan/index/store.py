@@ -39,13 +39,11 @@ from .._typing import Array
 from ..corpus import LabelVocabulary
 from ..errors import InvalidFile, InvalidInput, LabelspanError, Mismatch, Replaced
 from ..text import WordSearch, WordSegment
-from .ann import AnnIndex, open_ann
-from .array_file import ArrayFile, Rows, parse_json, write_arrays
-from .folder import ITEMS, Files, field
+from .folder import ITEMS, ArrayFile, Files, Rows, field, parse_json, write_arrays
 from .inputs import did_you_mean, label_name
 from .metadata_fields import MetadataField, read_fields
 from .results import Item
-from .vectors import LabelDirections, LabelPlaces, UnitVectors
+from .vectors import AnnIndex, LabelDirections, LabelPlaces, UnitVectors, open_ann
 
 __all__ = ["ItemDatabase", "ItemStore", "LabelTable", "Labels"]
 
