@@ -9,12 +9,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from xml.parsers import expat
 
 import numpy as np
 from scipy import sparse
 
-from .._files import read_bytes
+from ..corpus.formats import xml_elements
 from ..corpus.sources import lines_of, open_source, open_text
 from ..errors import InvalidFile, InvalidParameter
 from .dataset import DataSet
@@ -79,20 +78,15 @@ def read_arff(
     path = Path(path)
     (member,) = open_source(path).members
     with open_text(member, None) as (text, _):
-        return _read(path, _content(enumerate(lines_of(text, member.name), 1)), labels)
-
-
-def _read(path: Path, lines: Iterator[tuple[int, str]], labels: Any) -> DataSet:
-    header = _read_header(path, lines)
-    names = [attribute.name for attribute in header.attributes]
-    labelled = _label_columns(path, header, labels)
-    chosen = set(labelled)
-    attributes = [
-        _as_label(path, attribute) if column in chosen else attribute
-        for column, attribute in enumerate(header.attributes)
-    ]
-    block = _read_rows(path, lines, attributes)
-    features = [column for column in range(len(names)) if column not in chosen]
+        lines = ((number, raw.strip()) for number, raw in enumerate(lines_of(text, member.name), 1))
+        content = (one for one in lines if one[1] and not one[1].startswith("%"))
+        relation, attributes = _read_header(path, content)
+        names = [attribute.name for attribute in attributes]
+        labelled = _label_columns(path, relation, names, labels)
+        for column in labelled:
+            attributes[column] = _as_label(path, attributes[column])
+        block = _read_rows(path, content, attributes)
+    features = sorted(set(range(len(names))) - set(labelled))
     Y = block[:, labelled]
     # NaN, which was a question mark, has no place among whole numbers.
     if sparse.issparse(Y):
@@ -107,11 +101,10 @@ def _read(path: Path, lines: Iterator[tuple[int, str]], labels: Any) -> DataSet:
     )
 
 
-def _label_columns(path: Path, header: _Header, labels: Any) -> list[int]:
-    names = [attribute.name for attribute in header.attributes]
+def _label_columns(path: Path, relation: str, names: list[str], labels: Any) -> list[int]:
     if labels is None:
         listed = path.with_name(f"{path.name.partition('.')[0]}.xml")
-        counted = _MEKA.search(header.relation)
+        counted = _MEKA.search(relation)
         if not listed.is_file() and counted is None:
             raise InvalidParameter(
                 f"read_arff: there is no {listed.name} next to {path.name}, so labels must say "
@@ -126,44 +119,23 @@ def _label_columns(path: Path, header: _Header, labels: Any) -> list[int]:
             )
         everything = list(range(len(names)))
         return everything[:labels] if labels > 0 else everything[labels:]
-    from_file = isinstance(labels, str | os.PathLike)
-    wanted = _read_label_names(labels) if from_file else list(labels)
+    wanted = _label_names(labels) if isinstance(labels, str | os.PathLike) else list(labels)
     absent = [name for name in wanted if name not in names]
     if absent or len(set(wanted)) < len(wanted):
         what = f"has no attribute {absent[0]!r}" if absent else "cannot have a label twice"
         raise InvalidParameter(f"read_arff: {path.name} {what}; correct labels.")
-    places = {name: place for place, name in enumerate(names)}
-    return [places[name] for name in wanted]
+    return [names.index(name) for name in wanted]
 
 
-def _read_label_names(path: str | os.PathLike[str]) -> list[str]:
-    """Return the ``name`` of every ``label`` element of an XML file, in order.
-
-    A document type is refused, because it may declare entities, by which a short file grows
-    without bound or reads other files.
-    """
-    path = Path(path)
-    names: list[str] = []
-    parser = expat.ParserCreate(namespace_separator=" ")
-
-    def refuse(*_: Any) -> None:
-        raise _malformed(path, parser.CurrentLineNumber, "a DOCTYPE is not allowed; remove it")
-
-    def start(tag: str, attributes: dict[str, str]) -> None:
-        if tag.rpartition(" ")[2] == "label":
-            if "name" not in attributes:
-                raise _malformed(path, parser.CurrentLineNumber, "this label has no name")
-            names.append(attributes["name"])
-
-    parser.StartDoctypeDeclHandler = refuse
-    parser.StartElementHandler = start
-    try:
-        parser.Parse(read_bytes(path), True)
-    except expat.ExpatError as error:
-        reason = expat.ErrorString(error.code)
-        raise _malformed(path, error.lineno, f"this is not XML ({reason})") from error
-    if not names:
-        raise InvalidFile(f"{path} names no label; MULAN writes <label name='...'/> for each.")
+def _label_names(path: str | os.PathLike[str]) -> list[str]:
+    """Return the ``name`` of every ``label`` element of MULAN's XML file, in order."""
+    (member,) = open_source(path).members
+    found = [values.get("name") for tag, values in xml_elements(member) if tag == "label"]
+    names = [name for name in found if name]
+    if not names or len(names) < len(found):
+        raise InvalidFile(
+            f"{path} must name every label; MULAN writes <label name='...'/> for each."
+        )
     return names
 
 
@@ -182,11 +154,10 @@ class _Attribute:
         """Convert a value to a number, or raise ``ValueError``."""
         if value == "?":
             return float("nan")
-        if self.codes is None:
-            return float(value)
-        if value not in self.codes:
-            raise ValueError(value)
-        return self.codes[value]
+        try:
+            return float(value) if self.codes is None else self.codes[value]
+        except (KeyError, ValueError):
+            raise ValueError(f"{value!r:.40} is not a value of {self.name!r}") from None
 
     @property
     def default(self) -> float:
@@ -194,16 +165,8 @@ class _Attribute:
         return 0.0 if self.codes is None else next(iter(self.codes.values()))
 
 
-@dataclass(frozen=True)
-class _Header:
-    """What stands before ``@data``."""
-
-    relation: str
-    attributes: list[_Attribute]
-
-
-def _read_header(path: Path, lines: Iterator[tuple[int, str]]) -> _Header:
-    """Read up to ``@data``."""
+def _read_header(path: Path, lines: Iterator[tuple[int, str]]) -> tuple[str, list[_Attribute]]:
+    """Read up to ``@data``: the relation, and the attributes."""
     relation = ""
     attributes: dict[str, _Attribute] = {}
     for number, line in lines:
@@ -216,10 +179,8 @@ def _read_header(path: Path, lines: Iterator[tuple[int, str]]) -> _Header:
                 if attribute.name in attributes:
                     raise _malformed(path, number, f"{attribute.name!r:.40} is declared twice")
                 attributes[attribute.name] = attribute
-            case "@data":
-                if not attributes:
-                    raise _malformed(path, number, "@data comes before any @attribute")
-                return _Header(relation, list(attributes.values()))
+            case "@data" if attributes:
+                return relation, list(attributes.values())
             case _:
                 raise _malformed(path, number, f"{line!r:.40} does not belong in an ARFF header")
     raise InvalidFile(f"{path} has no @data; it is not an ARFF file, or only a part of one.")
@@ -238,47 +199,40 @@ def _as_label(path: Path, attribute: _Attribute) -> _Attribute:
 
 
 def _read_rows(path: Path, lines: Iterator[tuple[int, str]], attributes: list[_Attribute]) -> Any:
-    """All columns: an array, or compressed rows if the file is sparse. NaN is not known."""
+    """Return all columns: an array, or compressed rows if the file is sparse. NaN is not known."""
     data, indices, indptr = array("d"), array("q"), array("q", [0])
-    kind = None
+    braces = None
     for number, line in lines:
-        if kind is None:
-            kind = line[0] == "{"
-            if kind:
-                _check_defaults(path, number, attributes)
-        if kind is not (line[0] == "{"):
+        if braces is None:
+            braces = line[0] == "{"
+            first = [attribute.name for attribute in attributes if braces and attribute.default]
+            if first:
+                what = f"sparse rows leave out the first value of {first[0]!r}, which is not 0"
+                raise _malformed(path, number, f"{what}; write the file densely")
+        if braces is not (line[0] == "{"):
             raise _malformed(path, number, "dense and sparse rows do not go together")
         try:
-            row = _sparse_row(line) if kind else dict(enumerate(_split(line)))
+            row = _sparse_row(line) if braces else dict(enumerate(_split(line)))
+            if (
+                (max(row, default=0) >= len(attributes))
+                if braces
+                else (len(row) != len(attributes))
+            ):
+                found = f"place {max(row)}" if braces else f"{len(row)} values"
+                raise ValueError(f"{found} in a file of {len(attributes)} attributes")
+            data.extend(attributes[column].read(value) for column, value in row.items())
         except ValueError as error:
             raise _malformed(path, number, str(error)) from None
-        if (max(row, default=0) >= len(attributes)) if kind else (len(row) != len(attributes)):
-            found = f"place {max(row)}" if kind else f"{len(row)} values"
-            raise _malformed(path, number, f"{found} in a file of {len(attributes)} attributes")
-        for column, value in row.items():
-            try:
-                data.append(attributes[column].read(value))
-            except ValueError:
-                what = f"{value!r:.40} is not a value of {attributes[column].name!r}"
-                raise _malformed(path, number, what) from None
         indices.extend(row)
         indptr.append(len(data))
     shape = (len(indptr) - 1, len(attributes))
-    if not kind:
+    if not braces:
         return np.array(data).reshape(shape)
     parts = (np.array(indices, dtype=np.int32), np.array(indptr, dtype=np.int32))
     block = sparse.csr_array((np.array(data), *parts), shape=shape)
     block.sort_indices()
     block.eliminate_zeros()
     return block
-
-
-def _content(lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """Lines that are neither empty nor comments."""
-    for number, raw in lines:
-        line = raw.strip()
-        if line and not line.startswith("%"):
-            yield number, line
 
 
 def _attribute(path: Path, number: int, text: str) -> _Attribute:
@@ -298,13 +252,6 @@ def _attribute(path: Path, number: int, text: str) -> _Attribute:
         return _Attribute(name, {value: float(value) for value in values})
     except ValueError:
         return _Attribute(name, {value: float(place) for place, value in enumerate(values)})
-
-
-def _check_defaults(path: Path, number: int, attributes: list[_Attribute]) -> None:
-    for attribute in attributes:
-        if attribute.default != 0:
-            what = f"sparse rows leave out the first value of {attribute.name!r}, which is not 0"
-            raise _malformed(path, number, f"{what}; write the file densely")
 
 
 def _sparse_row(line: str) -> dict[int, str]:
