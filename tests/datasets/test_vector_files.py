@@ -124,17 +124,17 @@ def test_hostile_files(tmp_path):
         open_vectors(tmp_path / "missing.npy")
     with pytest.raises(InvalidInput, match="convert"):
         open_vectors(hostile("v.csv", b"1,2"))
-    with pytest.raises(InvalidFile, match="not a file"):
+    with pytest.raises(InvalidInput, match="not a file"):
         open_vectors(tmp_path)
 
 
 def test_parquet_that_is_ragged_or_has_gaps(tmp_path):
     pytest.importorskip("pyarrow", reason="parquet needs the extra labelspan[io]")
     ragged = [[1.0, 2.0]] * 9 + [[1.0]] + [[1.0, 2.0, 3.0]]
-    with pytest.raises(InvalidFile, match="row 10: 'vectors' has 1 numbers"):
+    with pytest.raises(InvalidFile, match="row 10: 'vectors' must have 2 numbers.*but has 1"):
         open_vectors(write_parquet(tmp_path / "r.parquet", ragged)).read()
     gaps = [[1.0, 2.0]] * 9 + [None]
-    with pytest.raises(InvalidFile, match="row 10: 'vectors' is empty"):
+    with pytest.raises(InvalidFile, match="row 10: 'vectors' must have 2 numbers.*but has 0"):
         open_vectors(write_parquet(tmp_path / "g.parquet", gaps)).read()
     with pytest.raises(InvalidInput, match="these do: none"):
         open_vectors(write_parquet(tmp_path / "t.parquet", ["text", "text"]))
@@ -197,7 +197,7 @@ def test_labels_that_are_refused(tmp_path):
         (tmp_path / "many.npz", "one array of labels"),
         (tmp_path / "names.npz", "1 names for 2 labels"),
         (tmp_path / "no.txt", "holds no labels"),
-        (tmp_path / "two.csv", "no field has a usual name"),
+        (tmp_path / "two.csv", "no field with a usual name"),
     ]:
         with pytest.raises(InvalidInput, match=message):
             read_label_file(path)

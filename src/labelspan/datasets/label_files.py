@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -82,7 +81,6 @@ def read_label_file(
     *,
     field: str | None = None,
     separator: str | None = None,
-    encoding: str | None = None,
     empty: Literal["unknown", "none"] = "unknown",
     min_count: int = 1,
 ) -> RowLabels:
@@ -99,8 +97,6 @@ def read_label_file(
         The field of the labels; None takes the only one, or one with a usual name for labels.
     separator : str or None, default=None
         Separator of labels in a string; None guesses it.
-    encoding : str or None, default=None
-        Encoding of text; None is UTF-8, or what a byte order mark says.
     empty : {"unknown", "none"}, default="unknown"
         What rows without labels mean: labels that are unknown, or known to be none.
     min_count : int, default=1
@@ -126,40 +122,41 @@ def read_label_file(
     ('cat', 'dog')
     """
     path = Path(path)
-    kind = path.suffix.lower()
-    if kind in (".npy", ".npz"):
+    if path.suffix.lower() in (".npy", ".npz"):
         found = _from_arrays(path)
     else:
-        source = open_source(path)
-        if source.is_folder:
-            raise InvalidInput(f"{path} is a folder; give a file.")
-        if kind == ".txt":
-            lines = text_of(source.members[0], encoding).splitlines()
-            places = [f"{path}, line {number}" for number in range(1, len(lines) + 1)]
-            found = _from_values(lines, "the line", separator, places)
-        else:
-            table = CorpusFiles(str(path), source.members, None, encoding)
-            rows = list(table.rows())
-            items = [row for *_, row in rows]
-            key = _field(str(path), items, field)
-            places = [table.where(file, number) for file, number, _ in rows]
-            found = _from_values([item.get(key) for item in items], key, separator, places)
+        found = _from_text(path, field, separator)
+        if empty == "none":
+            found = replace(found, unknown=np.zeros(len(found), dtype=bool))
     if min_count > 1:
-        counts = np.asarray(found.values.sum(axis=0)).ravel()
-        kept = np.flatnonzero(counts >= min_count)
-        found = RowLabels(
-            tuple(found.names[one] for one in kept), found.values[:, kept], found.unknown
-        )
+        kept = np.flatnonzero(found.values.sum(axis=0) >= min_count)
+        names = tuple(found.names[one] for one in kept)
+        found = replace(found, names=names, values=found.values[:, kept])
     if not found.names:
         raise InvalidFile(f"{path} holds no labels; give another file or field.")
-    if empty == "none" and kind not in (".npy", ".npz"):
-        return RowLabels(found.names, found.values, np.zeros(len(found), dtype=bool))
     return found
 
 
-def _from_values(
-    values: Sequence[Any], key: str, separator: str | None, places: Sequence[str]
-) -> RowLabels:
+def _from_text(path: Path, field: str | None, separator: str | None) -> RowLabels:
+    source = open_source(path)
+    if source.is_folder:
+        raise InvalidInput(f"{path} is a folder; give a file.")
+    if path.suffix.lower() == ".txt":
+        key = "the line"
+        values: list[Any] = list(text_of(source.members[0], None).splitlines())
+        places = [f"{path}, line {number}" for number in range(1, len(values) + 1)]
+    else:
+        files = CorpusFiles(str(path), source.members, None, None)
+        rows = list(files.rows())
+        items = [row for *_, row in rows]
+        there = names_in(items)
+        known = there[0] if len(there) == 1 else first_known(there, "labels")
+        key = field or known or ""
+        if key not in there:
+            what = f"no field {field!r}" if field else "no field with a usual name for labels"
+            raise InvalidInput(f"{path} has {what}; give the name of one of {listed(there)}.")
+        values = [item.get(key) for item in items]
+        places = [files.where(file, number) for file, number, _ in rows]
     read = LabelParser(values, key, separator)
     lists = []
     for value, where in zip(values, places, strict=True):
@@ -172,29 +169,9 @@ def _from_values(
     return RowLabels(names, table.astype(np.int8), unknown)
 
 
-def _field(name: str, items: Sequence[dict[str, Any]], field: str | None) -> str:
-    there = names_in(items)
-    if field is not None:
-        if field in there:
-            return field
-        raise InvalidInput(f"{name} has no field {field!r}; its fields are {listed(there)}.")
-    if len(there) == 1:
-        return there[0]
-    known = first_known(there, "labels")
-    if known is not None:
-        return known
-    raise InvalidInput(
-        f"{name}: no field has a usual name for labels; give the name of one of "
-        f"{listed(there) or 'none'}."
-    )
-
-
 def _from_arrays(path: Path) -> RowLabels:
     arrays = read_arrays(path)
-    names: Array | None = None
-    for key in ("label_names", "class_names"):
-        if key in arrays:
-            names = np.asarray(arrays[key]).astype(str)
+    names: Array | None = arrays.get("label_names", arrays.get("class_names"))
     prefix = next((one for one in ("", "Y_") if f"{one}indptr" in arrays), None)
     if prefix is not None:
         if prefix == "" and str(arrays.get("format", np.array(b"csr")).astype(str)) != "csr":
@@ -204,6 +181,7 @@ def _from_arrays(path: Path) -> RowLabels:
         except (KeyError, ValueError, TypeError, OverflowError) as error:
             raise InvalidFile(f"{path} is damaged ({error}); get it again.") from error
         table.sum_duplicates()
+        unknown = np.zeros(table.shape[0], dtype=bool)
     else:
         known = [key for key in ("", "Y", "y") if key in arrays]
         if not known and len(arrays) != 1:
@@ -219,35 +197,29 @@ def _from_arrays(path: Path) -> RowLabels:
                 f"{path}: labels must be a vector, or 0 and 1 with one column per label, but have "
                 f"shape {array.shape} and type {array.dtype}."
             )
-        unknown: Array = np.all((array == -1) | np.isnan(array.astype(np.float64)), axis=1)
+        unknown = np.all((array == -1) | np.isnan(array.astype(np.float64)), axis=1)
         table = sparse.csr_array(np.where(unknown[:, None], 0, array))
-        return _checked(path, table, names, unknown)
-    return _checked(path, table, names, np.zeros(table.shape[0], dtype=bool))
-
-
-def _checked(path: Path, table: Any, names: Array | None, unknown: Array) -> RowLabels:
     if not np.isin(table.data, (0, 1)).all():
         raise InvalidFile(
             f"{path}: labels must be 0 and 1, with -1 in whole rows that are unknown."
         )
-    if names is None:
-        names = np.arange(table.shape[1]).astype(str)
-    if names.size != table.shape[1]:
-        raise InvalidFile(f"{path}: there are {names.size} names for {table.shape[1]} labels.")
-    return RowLabels(tuple(names.tolist()), table.astype(np.int8), unknown)
+    shown = np.arange(table.shape[1]) if names is None else names
+    if shown.size != table.shape[1]:
+        raise InvalidFile(f"{path}: there are {shown.size} names for {table.shape[1]} labels.")
+    return RowLabels(tuple(shown.astype(str).tolist()), table.astype(np.int8), unknown)
 
 
 def _from_classes(path: Path, vector: Array, names: Array | None) -> RowLabels:
-    if vector.dtype.kind not in "biuUSf" or (vector.dtype.kind == "f" and (vector % 1 > 0).any()):
+    kind = vector.dtype.kind
+    if kind not in "biuUSf" or (kind == "f" and (vector % 1 > 0).any()):
         raise InvalidFile(f"{path}: a vector of classes holds whole numbers or strings.")
-    if vector.dtype.kind == "f":
+    if kind == "f":
         vector = np.where(np.isfinite(vector), vector, -1).astype(np.int64)
     unknown = vector == -1 if vector.dtype.kind in "iu" else np.zeros(vector.size, dtype=bool)
     found, codes = np.unique(vector[~unknown], return_inverse=True)
-    rows = np.flatnonzero(~unknown)
-    entries = np.ones(rows.size, np.int8), (rows, codes)
+    entries = np.ones(codes.size, np.int8), (np.flatnonzero(~unknown), codes)
     table = sparse.csr_array(entries, shape=(vector.size, found.size))
-    shown = found.astype(str)
+    shown = found
     if names is not None and found.dtype.kind in "iu" and found.size and found[-1] < names.size:
         shown = names[found]
-    return RowLabels(tuple(shown.tolist()), table, unknown)
+    return RowLabels(tuple(shown.astype(str).tolist()), table, unknown)

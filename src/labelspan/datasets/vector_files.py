@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from .._files import check_there
 from .._typing import Array
 from ..corpus.formats import arrow_errors
-from ..errors import InvalidFile, InvalidInput, MissingData
+from ..errors import InvalidFile, InvalidInput
 from .npz import read_arrays
 
 __all__ = ["VectorFile", "open_vectors"]
@@ -127,17 +128,14 @@ def open_vectors(path: str | os.PathLike[str], *, name: str | None = None) -> Ve
     (4, 3)
     """
     path = Path(path)
-    if not path.exists():
-        raise MissingData(f"There is no file {str(path)!r}; correct the path.")
-    if not path.is_file():
-        raise InvalidFile(f"{path} is not a file of vectors; give .npy, .npz or the like.")
+    check_there(path)
     openers = {".npy": _npy, ".npz": _npz, ".safetensors": _safetensors}
     openers |= {".parquet": _parquet, ".pq": _parquet}
     opener = openers.get(path.suffix.lower())
-    if opener is None:
+    if opener is None or not path.is_file():
         raise InvalidInput(
-            f"{path}: vectors are read from .npy, .npz, .safetensors and .parquet files; convert "
-            "it to one of them."
+            f"{path} is not a file of vectors: they are read from .npy, .npz, .safetensors and "
+            ".parquet files; convert it to one of them."
         )
     try:
         return opener(path, name)
@@ -161,7 +159,7 @@ def _checked(path: Path, shape: tuple[int, int]) -> tuple[int, int]:
 
 
 def _is_vectors(array: Any) -> bool:
-    return array.ndim == 2 and array.dtype.kind in "fiu"
+    return isinstance(array, np.ndarray) and array.ndim == 2 and array.dtype.kind in "fiu"
 
 
 def _npy(path: Path, name: str | None) -> VectorFile:
@@ -173,65 +171,57 @@ def _npy(path: Path, name: str | None) -> VectorFile:
         raise InvalidFile(
             f"{path} is damaged or not an array of numbers: {error}; get it again."
         ) from error
-    if isinstance(array, np.ndarray) and _is_vectors(array):
-        return _sliced(path, "", array, np.asarray)
-    found = f"shape {array.shape} and type {array.dtype}" if hasattr(array, "shape") else "no array"
-    raise InvalidFile(f"{path} must hold one vector per row, but has {found}.")
+    if not _is_vectors(array):
+        raise InvalidFile(f"{path} must hold numbers, one vector per row.")
+    return _sliced(path, "", array, np.asarray)
 
 
 def _npz(path: Path, name: str | None) -> VectorFile:
     arrays = read_arrays(path)
     able = [key for key, array in arrays.items() if _is_vectors(array)]
-    chosen = _named(path, name, able, list(arrays))
+    chosen = _named(path, name, able)
     return _sliced(path, chosen, arrays[chosen], np.asarray)
 
 
-def _named(path: Path, name: str | None, able: list[str], there: list[str]) -> str:
+def _named(path: Path, name: str | None, able: list[str]) -> str:
     """Return the array to read: the one that was named, or the only one that holds vectors."""
-    if name is not None and name in able:
-        return name
-    if name is not None and name in there:
-        raise InvalidFile(f"{path}: {name!r} does not hold one vector of numbers per row.")
+    if name in able or (name is None and len(able) == 1):
+        return name or able[0]
     listed = ", ".join(map(repr, able)) or "none"
-    if name is not None:
-        raise InvalidInput(f"{path} has no {name!r}; what holds vectors in it is: {listed}.")
-    if len(able) != 1:
-        raise InvalidInput(
-            f"{path}: exactly one array or column must hold vectors, but these do: {listed}; "
-            "give the name of one."
-        )
-    return able[0]
+    wanted = "exactly one array or column" if name is None else repr(name)
+    raise InvalidInput(
+        f"{path}: {wanted} must hold vectors, but these do: {listed}; give the name of one."
+    )
 
 
 def _safetensors(path: Path, name: str | None) -> VectorFile:
     size = path.stat().st_size
+    damaged = InvalidFile(f"{path} is damaged or not a safetensors file; get it again.")
     with path.open("rb") as file:
         start = file.read(8)
         length = struct.unpack("<Q", start)[0] if len(start) == 8 else _HEADER + 1
         if length > min(_HEADER, size - 8):
-            raise InvalidFile(f"{path} is damaged or not a safetensors file; get it again.")
-        try:
-            header = json.loads(file.read(length))
-            tensors = {key: one for key, one in header.items() if key != "__metadata__"}
-            able = [
-                key
-                for key, one in tensors.items()
-                if len(one["shape"]) == 2 and one["dtype"] in _TYPES
-            ]
-            chosen = _named(path, name, able, list(tensors))
-            kind = tensors[chosen]["dtype"]
-            rows, columns = (int(side) for side in tensors[chosen]["shape"])
-            begin, end = (int(place) for place in tensors[chosen]["data_offsets"])
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            if isinstance(error, InvalidInput):
-                raise
-            raise InvalidFile(
-                f"{path}: the header of this safetensors file is damaged; get it again."
-            ) from error
+            raise damaged
+        content = file.read(length)
+    try:
+        tensors = json.loads(content)
+        able = {
+            key: one
+            for key, one in tensors.items()
+            if key != "__metadata__" and len(one["shape"]) == 2 and one["dtype"] in _TYPES
+        }
+        chosen = _named(path, name, list(able))
+        kind = able[chosen]["dtype"]
+        rows, columns = (int(side) for side in able[chosen]["shape"])
+        begin, end = (int(place) for place in able[chosen]["data_offsets"])
+    except InvalidInput:
+        raise
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise damaged from error
     dtype = np.dtype(_TYPES[kind])
     shape = _checked(path, (rows, columns))
     if min(rows, columns, begin) < 0 or end - begin != rows * columns * dtype.itemsize:
-        raise InvalidFile(f"{path}: the header of this safetensors file is damaged; get it again.")
+        raise damaged
     if 8 + length + end > size:
         raise InvalidFile(f"{path} is cut off before the end of {chosen!r}; get it again.")
     array = np.memmap(path, dtype, "r", offset=8 + length + begin, shape=shape)
@@ -246,50 +236,39 @@ def _widened(block: Array) -> Array:
 def _parquet(path: Path, name: str | None) -> VectorFile:
     with arrow_errors(path) as (arrow, parquet):
         table = parquet.ParquetFile(path, memory_map=True)
-        schema = table.schema_arrow
-        rows = table.metadata.num_rows
-        able = [field.name for field in schema if _is_list_of_numbers(arrow, field.type)]
-        chosen = _named(path, name, able, schema.names)
-        first = next(table.iter_batches(1, columns=[chosen]), None)
-    if first is None:
-        raise InvalidFile(f"{path} holds no vectors: it has no rows.")
-    width = _lists(path, chosen, first.column(0), None, 0).shape[1]
+        types = arrow.types
+        able = {
+            field.name: arrow.large_list(field.type.value_type)
+            for field in table.schema_arrow
+            if types.is_list(field.type)
+            or types.is_large_list(field.type)
+            or types.is_fixed_size_list(field.type)
+        }
+        able = {
+            key: kind
+            for key, kind in able.items()
+            if types.is_floating(kind.value_type) or types.is_integer(kind.value_type)
+        }
+        chosen = _named(path, name, list(able))
 
-    def read(batch_rows: int) -> Iterator[Array]:
-        start = 0
+    def read(rows: int) -> Iterator[Array]:
+        start, width = 0, None
         with arrow_errors(path):
-            for batch in table.iter_batches(max(1, batch_rows), columns=[chosen]):
-                if batch.num_rows:
-                    yield _lists(path, chosen, batch.column(0), width, start)
-                start += batch.num_rows
+            for batch in table.iter_batches(max(1, rows), columns=[chosen]):
+                column = batch.column(0).cast(able[chosen])
+                sizes = np.diff(column.offsets.to_numpy())
+                width = sizes[0] if width is None and sizes.size else width
+                known = column.is_valid().to_numpy(zero_copy_only=False)
+                bad = np.flatnonzero((sizes != width) | ~known)
+                if bad.size:
+                    raise InvalidFile(
+                        f"{path}, row {start + bad[0] + 1}: {chosen!r} must have {width} numbers, "
+                        f"as in the first row, but has {sizes[bad[0]]}; leave the row out."
+                    )
+                if sizes.size:
+                    yield column.flatten().to_numpy(zero_copy_only=False).reshape(-1, width)
+                start += sizes.size
 
-    return VectorFile(str(path), chosen, _checked(path, (rows, width)), read)
-
-
-def _is_list_of_numbers(arrow: Any, kind: Any) -> bool:
-    types = arrow.types
-    is_list = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
-    return bool(is_list) and bool(
-        types.is_floating(kind.value_type) or types.is_integer(kind.value_type)
-    )
-
-
-def _lists(path: Path, name: str, column: Any, width: int | None, start: int) -> Array:
-    """Return a column of lists of equal length as an array."""
-    if column.null_count:
-        row = next(i for i, value in enumerate(column.is_valid().to_pylist()) if not value)
-        raise InvalidFile(f"{path}, row {start + row + 1}: {name!r} is empty; leave the row out.")
-    values = column.flatten().to_numpy(zero_copy_only=False)
-    count = len(column)
-    width = values.size // count if width is None else width
-    sizes = np.array([len(one) for one in column]) if values.size != width * count else None
-    if sizes is None and not str(column.type).startswith("fixed"):
-        offsets = column.offsets.to_numpy()
-        sizes = np.diff(offsets)
-    if sizes is not None and (sizes != width).any():
-        row = int(np.flatnonzero(sizes != width)[0])
-        raise InvalidFile(
-            f"{path}, row {start + row + 1}: {name!r} has {sizes[row]} numbers, and the first row "
-            f"has {width}; all vectors must have the same length."
-        )
-    return np.asarray(values.reshape(count, width))
+    first = next(read(1), np.empty((0, 0)))
+    shape = table.metadata.num_rows, int(first.shape[1])
+    return VectorFile(str(path), chosen, _checked(path, shape), read)
