@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from labelspan.datasets import cards
-from labelspan.datasets.debtags import load_debtags
+from labelspan.datasets import registry
+from labelspan.datasets.registry import load_debtags
 from labelspan.errors import InvalidFile
 
 TOOL = Path(__file__).parent.parent.parent / "tools" / "make_debtags.py"
@@ -36,7 +36,7 @@ def corpus():
 
 
 def test_the_corpus_is_small_and_complete(corpus):
-    path = Path(cards.__file__).with_name("debtags_corpus.jsonl.gz")
+    path = Path(registry.__file__).with_name("debtags_corpus.jsonl.gz")
     assert path.stat().st_size < 2_000_000
     assert 1_000 < len(corpus) == len(set(corpus.ids)) == len(corpus.texts) == len(corpus.metadata)
     assert all(text.strip() for text in corpus.texts)
@@ -74,9 +74,9 @@ def test_parts_share_no_source_and_no_text(corpus, tool):
 
 
 def test_the_card_and_the_file_agree(corpus, monkeypatch):
-    card = cards.card("debtags")
+    card = registry.card("debtags")
     assert (len(corpus), corpus.n_labels) == (card.n, card.k)
-    monkeypatch.setitem(cards._cards(), "debtags", replace(card, sha256="0" * 64))
+    monkeypatch.setitem(registry._cards(), "debtags", replace(card, sha256="0" * 64))
     with pytest.raises(InvalidFile, match="damaged or another version"):
         load_debtags()
 
@@ -166,5 +166,5 @@ def test_a_package_list_becomes_a_corpus(small):
 )
 def test_the_bundled_file_is_what_the_script_makes(tool, tmp_path):
     tool.main([str(FULL), "--out", str(tmp_path / "made.gz")])
-    bundled = Path(cards.__file__).with_name("debtags_corpus.jsonl.gz")
+    bundled = Path(registry.__file__).with_name("debtags_corpus.jsonl.gz")
     assert lines(tmp_path / "made.gz") == lines(bundled)

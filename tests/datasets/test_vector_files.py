@@ -131,10 +131,10 @@ def test_hostile_files(tmp_path):
 def test_parquet_that_is_ragged_or_has_gaps(tmp_path):
     pytest.importorskip("pyarrow", reason="parquet needs the extra labelspan[io]")
     ragged = [[1.0, 2.0]] * 9 + [[1.0]] + [[1.0, 2.0, 3.0]]
-    with pytest.raises(InvalidFile, match="row 10: 'vectors' must have 2 numbers.*but has 1"):
+    with pytest.raises(InvalidFile, match=r"row 10: 'vectors' must have 2 numbers.*but has 1"):
         open_vectors(write_parquet(tmp_path / "r.parquet", ragged)).read()
     gaps = [[1.0, 2.0]] * 9 + [None]
-    with pytest.raises(InvalidFile, match="row 10: 'vectors' must have 2 numbers.*but has 0"):
+    with pytest.raises(InvalidFile, match=r"row 10: 'vectors' must have 2 numbers.*but has 0"):
         open_vectors(write_parquet(tmp_path / "g.parquet", gaps)).read()
     with pytest.raises(InvalidInput, match="these do: none"):
         open_vectors(write_parquet(tmp_path / "t.parquet", ["text", "text"]))

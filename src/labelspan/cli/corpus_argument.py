@@ -143,7 +143,7 @@ def is_bundled(corpus: str) -> bool:
 def bundled(*, labelled: bool = True) -> TaggedTexts:
     """Return the corpus that comes with labelspan."""
     from ..corpus import TaggedTexts  # noqa: PLC0415
-    from ..datasets.debtags import load_debtags  # noqa: PLC0415
+    from ..datasets.registry import load_debtags  # noqa: PLC0415
 
     data = load_debtags()
     note = "debtags, the Debian programs that come with labelspan"

@@ -6,13 +6,11 @@ public source, where scikit-learn or OpenML has the set.
 """
 
 from .arff import read_arff
-from .cards import Card, card, names
-from .dataset import DataSet
-from .debtags import load_debtags
+from .dataset import Card, DataSet
 from .generators import make_tagged_vectors
 from .label_files import RowLabels, read_label_file
 from .npz import read_npz, write_npz
-from .registry import data_home, load
+from .registry import card, data_home, load, load_debtags, names
 from .vector_files import VectorFile, open_vectors
 
 __all__ = [

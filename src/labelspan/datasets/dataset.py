@@ -1,11 +1,11 @@
-"""A data set in memory: features, labels or classes, texts and names."""
+"""What is known of a data set, and a data set in memory."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,86 @@ from scipy import sparse
 
 from ..errors import InvalidInput
 
-__all__ = ["TEST", "TRAIN", "UNKNOWN", "DataSet", "indicator"]
+__all__ = ["TEST", "TRAIN", "UNKNOWN", "Card", "DataSet", "indicator"]
 
 # The entries of ``DataSet.split``.
 TRAIN, TEST, UNKNOWN = 0, 1, 255
+
+
+@dataclass(frozen=True)
+class Card:
+    """Describe a data set before it is loaded.
+
+    Attributes
+    ----------
+    name, title : str
+        The name to load it by, and its subject.
+    n, d, k : int
+        Number of rows, of features (None if there are only texts), and of labels or classes.
+    task : {"labels", "classes"}
+        Whether it is multi-label, or has one class per row.
+    origin, terms, citation : str
+        Who made it, its terms of use, and what to cite.
+    papers : tuple of str
+        Which of yu2005, sun2009 and wang2010 use it or a similar set.
+    where : str
+        How to get it, in a line.
+    file, sha256 : str
+        The file that :func:`load` looks for, and the hash of its content; the hash is None if no
+        file is pinned.
+    public : str or None
+        The public source that is used when there is no file.
+    remarks : str
+        How it differs from what the papers used.
+    about : str
+        A description in a few sentences.
+    feature_names, classes : tuple of str
+        Names of the features, if the file has none, and of the classes in a public source.
+    dense : bool
+        Whether its arrays are dense, however the file stores them.
+
+    See Also
+    --------
+    card : Return the card of a data set.
+
+    Examples
+    --------
+    >>> from labelspan.datasets import card
+    >>> found = card("yeast")
+    >>> found.n, found.d, found.k, found.papers
+    (2417, 103, 14, ('sun2009',))
+    """
+
+    name: str
+    title: str
+    n: int
+    d: int | None
+    k: int
+    task: Literal["labels", "classes"]
+    origin: str
+    terms: str
+    citation: str
+    papers: tuple[str, ...]
+    where: str
+    file: str
+    sha256: str | None
+    public: str | None = None
+    remarks: str = ""
+    about: str = ""
+    feature_names: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+    dense: bool = False
+
+    @property
+    def size(self) -> str:
+        """Rows, features and labels in words."""
+        features = "" if self.d is None else f" x {self.d:,}"
+        return f"{self.n:,}{features}, {self.k} {self.task}"
+
+    @property
+    def unpinned(self) -> str:
+        """File name of a copy that is not byte for byte the pinned one."""
+        return self.file.replace(self.name, f"{self.name}.unpinned", 1)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -150,16 +226,6 @@ class DataSet:
             taken["links"] = taken["links"][:, index]
         return replace(self, **taken, extra=MappingProxyType({}))
 
-    def dense(self) -> DataSet:
-        """Return a copy with dense X and Y; for sets that are small or not sparse.
-
-        Returns
-        -------
-        DataSet
-            Those rows.
-        """
-        return replace(self, X=_dense(self.X), Y=_dense(self.Y))
-
     def _rowwise(self) -> list[tuple[str, Any]]:
         names = ("X", "Y", "y", "texts", "ids", "split", "links", "labels", "metadata")
         return [(name, getattr(self, name)) for name in names]
@@ -173,10 +239,6 @@ def _take(part: Any, index: NDArray[np.intp]) -> Any:
     if part is None:
         return None
     return part[index] if hasattr(part, "shape") else [part[row] for row in index]
-
-
-def _dense(part: Any) -> Any:
-    return part.toarray() if sparse.issparse(part) else part
 
 
 def indicator(

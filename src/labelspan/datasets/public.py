@@ -16,8 +16,7 @@ from scipy import sparse
 from sklearn import datasets as public
 
 from ..errors import InvalidFile, MissingData
-from .cards import Card
-from .dataset import TEST, TRAIN, DataSet
+from .dataset import TEST, TRAIN, Card, DataSet
 
 __all__ = ["BUNDLED", "FETCHERS"]
 

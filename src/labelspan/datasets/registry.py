@@ -1,13 +1,15 @@
-"""Data sets by name: where their files are, and loading them."""
+"""Data sets by name: what is known of them, where their files are, and loading them."""
 
 from __future__ import annotations
 
 import gzip
 import json
 import os
+import tomllib
 import zlib
 from collections import Counter
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +17,80 @@ import numpy as np
 from scipy import sparse
 
 from .._files import cache_folder, read_bytes
-from ..errors import InvalidFile, MissingData
-from .cards import Card, card
-from .dataset import TEST, TRAIN, UNKNOWN, DataSet, indicator
-from .debtags import load_debtags
+from ..errors import InvalidFile, InvalidParameter, MissingData
+from .dataset import TEST, TRAIN, UNKNOWN, Card, DataSet, indicator
 from .npz import read_npz, write_npz
 
-__all__ = ["data_home", "find", "load"]
+__all__ = ["card", "data_home", "find", "load", "load_debtags", "names"]
 
 Home = str | os.PathLike[str] | None
 # In the selection of yu2005: fewest texts of a topic, and fewest texts of a word.
 _LEAST_TEXTS, _LEAST_DOCUMENTS = 14, 5
 _SIDES = {"TRAIN": TRAIN, "TEST": TEST}
+
+
+def names() -> list[str]:
+    """Return the names of all data sets, sorted.
+
+    Returns
+    -------
+    list of str
+        What :func:`load` and :func:`card` accept.
+
+    See Also
+    --------
+    load : Load a data set by name.
+
+    Examples
+    --------
+    >>> from labelspan.datasets import names
+    >>> "yeast" in names()
+    True
+    """
+    return sorted(_cards())
+
+
+def card(name: str) -> Card:
+    """Return what is known of a data set before it is loaded.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`names`.
+
+    Returns
+    -------
+    Card
+        Its size, origin, terms of use, citation and file.
+
+    See Also
+    --------
+    load : Load a data set by name.
+
+    Examples
+    --------
+    >>> from labelspan.datasets import card
+    >>> yeast = card("yeast")
+    >>> yeast.n, yeast.d, yeast.k
+    (2417, 103, 14)
+    """
+    found = _cards().get(name)
+    if found is None:
+        raise InvalidParameter(
+            f"There is no data set {name!r}; the names are {', '.join(names())}."
+        )
+    return found
+
+
+@cache
+def _cards() -> dict[str, Card]:
+    text = Path(__file__).with_name("cards.toml").read_text(encoding="utf-8")
+    return {name: _card(name, fields) for name, fields in tomllib.loads(text).items()}
+
+
+def _card(name: str, fields: dict[str, Any]) -> Card:
+    lists = {key: tuple(value) for key, value in fields.items() if isinstance(value, list)}
+    return Card(**{"name": name, "d": None, "sha256": None, **fields, **lists})
 
 
 def data_home(given: str | os.PathLike[str] | None = None) -> Path:
@@ -102,7 +166,11 @@ def load(name: str, data_home: Home = None, *, download: bool = True) -> DataSet
     if name == "reuters21578":
         return _reuters(found, data_home)
     data = _obtain(found, data_home, download=download)
-    return data.dense() if found.dense else data
+    if found.dense:
+        parts = {"X": data.X, "Y": data.Y}
+        dense = {key: part.toarray() for key, part in parts.items() if sparse.issparse(part)}
+        data = replace(data, **dense)
+    return data
 
 
 def _obtain(card: Card, home: Home, *, download: bool) -> DataSet:
@@ -204,3 +272,59 @@ def _reuters(card: Card, home: Home) -> DataSet:
 def _side(story: dict[str, Any]) -> int:
     """Return the part of the ModApte split, which has only stories that were given topics."""
     return _SIDES.get(story["lewissplit"], UNKNOWN) if story["has_topics"] == "YES" else UNKNOWN
+
+
+def load_debtags() -> DataSet:
+    """Load the corpus of Debian programs that comes with the package.
+
+    A tag names a facet and a value in it: ``use::editing``, ``works-with::audio``,
+    ``interface::commandline``. The corpus was made from Debian's public package lists by
+    ``tools/make_debtags.py``: programs of Debian main with three tags or more, and tags with 25
+    programs or more; of near-duplicates one is kept. Training and test part (79 % and 21 %)
+    are split by source package, and sources with similar texts are in the same part.
+
+    Returns
+    -------
+    DataSet
+        Texts, tags (``labels``, and ``Y`` as an indicator), ids, the split, and ``metadata`` with
+        ``source``, ``section`` and ``summary``.
+
+    See Also
+    --------
+    load : Load any data set by name.
+
+    Notes
+    -----
+    The descriptions were written by the packages' maintainers and are part of the packages, all
+    of them free software under the terms in their copyright files; the tags are by the
+    contributors to Debtags.
+
+    Examples
+    --------
+    >>> from labelspan.datasets import load_debtags
+    >>> corpus = load_debtags()
+    >>> corpus
+    <DataSet debtags: 4,899 rows, 204 labels>
+    >>> corpus.ids[27], corpus.labels[27][:2]
+    ('abook', ['implemented-in::c', 'interface::text-mode'])
+    >>> len(corpus.take(corpus.test))
+    1024
+    """
+    own = card("debtags")
+    data = read_bytes(Path(__file__).with_name(own.file), own.sha256)
+    about, *items = (json.loads(line) for line in gzip.decompress(data).splitlines())
+    labels = [item["tags"] for item in items]
+    return DataSet(
+        name="debtags",
+        Y=indicator(labels, about["tags"])[0],
+        texts=[
+            f"{item['package']}: {item['summary']}\n\n{item['description']}".rstrip()
+            for item in items
+        ],
+        ids=[item["package"] for item in items],
+        label_names=about["tags"],
+        split=np.array([TRAIN if item["split"] == "train" else TEST for item in items]),
+        source=f"{own.file}, bundled",
+        labels=labels,
+        metadata=[{key: item[key] for key in ("source", "section", "summary")} for item in items],
+    )

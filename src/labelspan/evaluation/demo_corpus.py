@@ -10,7 +10,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from .._typing import Array
-from ..datasets.debtags import load_debtags
+from ..datasets.registry import load_debtags
 from ..index import Hit, SemanticIndex
 from .spaces import RAW, SplitVectors, embed, retrieval_measures, tagging_measures, tagging_scores
 from .text_features import learn_features
