@@ -35,7 +35,7 @@ ROOT = Path(__file__).parent.parent
 # Tests of the core that need no extra. Those of the other layers run with all the others.
 CORE = (
     "operators/test_operators.py",
-    "labels/test_label_factor.py",
+    "labels/test_factor.py",
     "labels/test_reading.py",
     "solvers/test_solvers.py",
     "estimators/test_estimators.py",

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from labelspan import CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS
 from labelspan.errors import LabelspanError
-from labelspan.labels.label_factor import hsl_factor
+from labelspan.labels.factor import hsl_factor
 from labelspan.labels.reading import read_labels
 
 from .stress import (

@@ -537,8 +537,9 @@ class LabelledEmbedding(Embedding):
 
     _constraints: ClassVar[Mapping[str, Constraint]] = METHOD_OPTIONS
     _takes: ClassVar[tuple[Kind, ...]] = ("classes", "indicator", "targets")
-    # Whether the factor is the labels themselves.
+    # Whether the factor is the labels themselves, or an orthonormal basis of them.
     _factor_is_labels: ClassVar[bool] = False
+    _factor_is_basis: ClassVar[bool] = False
 
     # Options of methods whose constructor does not have them, with those of Embedding.
     alpha: float | str = "auto"
@@ -593,7 +594,7 @@ class LabelledEmbedding(Embedding):
         self.label_loadings_ = rows.features.place(loadings)
         self.label_means_ = rows.features.place(rows.label_means)
 
-    def _publish_pairs(self, rows: TrainingRows, images: Array) -> None:
+    def _publish_pairs(self, rows: TrainingRows, H: Any, images: Array) -> None:
         """Set what a method has besides, from Y and its regression on the directions."""
 
     def _stream_block(self, labels: Labels) -> Array:

@@ -15,17 +15,14 @@ from sklearn.base import clone
 from .._params import Constraint, OneOf, Real
 from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter, Mismatch
-from ..labels import (
-    Factor,
-    Labels,
-    cca_factor,
-    hsl_factor,
+from ..labels import Factor, Labels, cca_factor, hsl_factor, lda_factor, opls_factor
+from ..labels.factor import (
+    HypergraphLaplacian,
+    block_rank,
     inverse_power,
-    lda_factor,
-    opls_factor,
+    orthonormal_columns,
+    refuse_several,
 )
-from ..labels.factor import block_rank, orthonormal_columns, orthonormal_map
-from ..labels.label_factor import HypergraphLaplacian, refuse_several, whitening
 from ..labels.reading import Kind
 from ..operators import Operator, Product, VStack
 from ..operators.array_backend import host, inner, like, on_host, sum_of_squares
@@ -120,7 +117,7 @@ def _fit_stream(model: Any, stream: Stream) -> None:
     H = model._stream_factor(seen.Y, seen.n * stream.seen(type(model).__name__).b_mean)
     k = stream.names.size
     rows = replace(seen, Y=seen.Y[:, -k:], label_means=seen.label_means[-k:])
-    rank = block_rank(H)
+    rank = _rank(model, H)
     count = _count(model, (rows.n, rows.X.shape[1]), rank)
     alpha, curve = stream_penalty(model, rows.X, rows.Y, rows.n)
     problem = Problem(rows.X, Factor(labels=H), count, L2(alpha))
@@ -137,7 +134,7 @@ def state_factor(model: Any, X: Any, y: Any, *, graph: Any = None, mu: float = 0
     raw, labels = rows.features.operator, rows.labels
     edges = _graph_rows(type(model).__name__, raw, graph, mu)
     H = rows.Y if model._factor_is_labels else model.label_factor(labels)
-    rank = H.shape[1] if labels.many else block_rank(H)
+    rank = H.shape[1] if labels.many else _rank(model, H)
     count = _count(model, rows.X.shape, rank, many=labels.many)
     alpha, curve = choose_penalty(model, rows.X, labels if labels.many else rows.Y, raw)
     penalty = L1(alpha) if model.penalty == "l1" else L2(alpha)
@@ -161,15 +158,22 @@ def _finish(model: Any, stated: FactorFit) -> None:
     weights = solution.weights * like(lengths, solution.weights)
     signs = model._publish(rows, weights, solution.eigenvalues, solution)
     model.alpha_, model.alpha_curve_ = stated.alpha, stated.curve
-    images = _images(solution, rows.X, H, rows.Y)
+    images = _images(model, solution, stated)
     model._publish_labels(rows, np.asarray((signs / lengths)[:, None] * images))
-    model._publish_pairs(rows, signs[:, None] * images)
+    model._publish_pairs(rows, H, signs[:, None] * images)
 
 
-def _images(solution: Solution, X: Operator, H: Any, labels: Any) -> Array:
+def _rank(model: Any, H: Array) -> int:
+    return H.shape[1] * bool(H.any()) if model._factor_is_basis else block_rank(H)
+
+
+def _images(model: Any, solution: Solution, stated: FactorFit) -> Array:
     """Return the regression of labels on the space, from ``W'X'Y``."""
-    images = solution.images if labels is H else None
-    if images is None:
+    X, H, labels = stated.rows.X, stated.H, stated.rows.Y
+    images = solution.images
+    if images is not None and model._factor_is_basis and not isinstance(H, Operator):
+        images = images @ inner(H, labels)  # Y = H H'Y
+    elif images is None or labels is not H:
         W = solution.weights
         if not isinstance(labels, Operator):
             images = inner(W, X.cross(labels))
@@ -446,6 +450,7 @@ class CCA(LabelledEmbedding):
     correlations_: Array
     label_weights_: Array
 
+    _factor_is_basis: ClassVar[bool] = True
     # Targets that nearly repeat each other need all digits of the rows.
     _exact_stream: ClassVar[bool] = True
 
@@ -469,14 +474,13 @@ class CCA(LabelledEmbedding):
         basis = orthonormal_columns(block)
         return basis if basis.shape[1] else np.zeros((block.shape[0], 1))
 
-    def _publish_pairs(self, rows: TrainingRows, images: Array) -> None:
+    def _publish_pairs(self, rows: TrainingRows, H: Any, images: Array) -> None:
         # One number per component, as in scikit-learn's CCA.
         self.n_iter_ = np.full(self.n_components_, self.n_iter_)
         self.correlations_ = np.sqrt(np.clip(self.eigenvalues_, 0.0, None))
         # H H' projects on the columns of Y, so the label side of a pair is the regression of
         # the feature side on the labels, at unit length.
-        Y = rows.Y
-        root = whitening(Y.gram(), 1e-13) if isinstance(Y, Operator) else orthonormal_map(Y)
+        root = _label_map(H, rows.Y)
         scale = np.where(self.correlations_ > 0, self.correlations_, 1.0)
         self.label_weights_ = (root @ (root.T @ images.T) / scale).astype(rows.features.dtype)
 
@@ -601,6 +605,17 @@ class LDA(LabelledEmbedding):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = False
         return tags
+
+
+def _label_map(H: Any, Y: Any) -> Array:
+    """Return T such that the columns of ``Y T`` are orthonormal and span those of Y, as H do."""
+    if isinstance(H, Product):
+        return np.asarray(H.right.toarray())
+    inside = inner(H, Y)  # Y = H inside
+    lengths = np.linalg.norm(inside, axis=0)
+    lengths[lengths == 0] = 1.0
+    basis, triangle = np.linalg.qr((inside / lengths).T)
+    return np.asarray(basis @ np.linalg.inv(triangle).T / lengths[:, None])
 
 
 def _single_labels(labels: Labels) -> Labels:

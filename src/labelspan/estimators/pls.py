@@ -10,7 +10,7 @@ import numpy as np
 
 from .._params import Boolean, Constraint, Either, Integer, Null
 from .._typing import Array
-from ..labels.factor import square_rank
+from ..labels.factor import block_rank
 from ..operators import Operator, Scaled
 from ..operators.array_backend import host
 from ..operators.memory import refuse_too_large
@@ -331,7 +331,7 @@ class PLSDA(LabelledEmbedding):
             f"X'Y with {d} features and {k} labels",
             "use PLSSVD, which does not form it, or keep fewer labels",
         )
-        rank = dimensions_for(k, rows.n) if isinstance(Y, Operator) else square_rank(Y.T @ Y)
+        rank = dimensions_for(k, rows.n) if isinstance(Y, Operator) else block_rank(Y)
         count = _count(self, rows, rank, None if rank else 0)
         found = pls_components(X, Y, count)
         solution = Solution(found.rotations, found.explained, "nipals")

@@ -1,7 +1,6 @@
 """Reading labels, and the label factors by which the methods differ."""
 
-from .factor import Factor, Regression
-from .label_factor import cca_factor, hsl_factor, inverse_power, lda_factor, opls_factor
+from .factor import Factor, Regression, cca_factor, hsl_factor, lda_factor, opls_factor
 from .reading import Labels, read_labels
 from .scatter import Scatter, class_scatter
 
@@ -13,7 +12,6 @@ __all__ = [
     "cca_factor",
     "class_scatter",
     "hsl_factor",
-    "inverse_power",
     "lda_factor",
     "opls_factor",
     "read_labels",

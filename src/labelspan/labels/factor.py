@@ -1,28 +1,46 @@
-"""The label factor, which defines a method for a solver; and the rank of labels."""
+"""The label factor that defines a method for a solver, and those of OPLS, CCA, LDA and HSL.
+
+A method maximises ``S = share * X X' + H H'``. Each factor function takes :class:`Labels` and
+returns H, an n x s block. Columns are centred where the method centres; an unknown entry gets the
+mean of its column, so that it counts neither as yes nor as no. Labels without any row give a column
+of zeros, and rows without any label a row of zeros before centring.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack
 
 from .._typing import Array
-from ..errors import Mismatch
-from ..operators.array_backend import host, inner, width_of
+from ..errors import InvalidLabels, InvalidParameter, Mismatch
+from ..operators import Operator, Product, RowFiles, as_operator
+from ..operators.array_backend import centered_columns, column_sums, host, inner, width_of
+from ..operators.convert import scaled_block
+from .reading import Labels
 
 __all__ = [
     "RANK_TOLERANCE",
     "Factor",
+    "HypergraphLaplacian",
     "Regression",
     "block_rank",
+    "cca_factor",
     "equalizing_weights",
+    "hsl_factor",
+    "inverse_power",
+    "lda_factor",
+    "opls_factor",
     "orthonormal_columns",
-    "orthonormal_map",
     "rank_tolerance",
-    "square_rank",
+    "refuse_several",
+    "whitening",
 ]
+
+HypergraphLaplacian = Literal["clique", "star", "zhou"]
 
 # Directions whose squared length is below this fraction of the longest are rounding.
 RANK_TOLERANCE = 1e-10
@@ -108,90 +126,300 @@ class Factor:
         return self.share == 0 and self.regression is None
 
 
-def block_rank(block: Array) -> int:
-    """Count the independent columns of a thin block, whatever their scales.
+def opls_factor(labels: Labels, *, center: bool = True) -> Any:
+    """Return the factor of OPLS, ``H = Y`` (sun2009, Eq. 4).
 
     Parameters
     ----------
-    block : array of shape (n, s)
+    labels : Labels
+        Labels of n rows, as :func:`read_labels` returns them.
+    center : bool, default=True
+        Whether to centre the columns.
 
     Returns
     -------
-    int
+    H : array of shape (n, s)
+        The label block of a :class:`Factor`; an operator for sparse labels.
+
+    See Also
+    --------
+    cca_factor : Every label counts alike.
+
+    References
+    ----------
+    .. [1] Sun, L., Ji, S., & Ye, J. (2009). A least squares formulation for a class of
+           generalized eigenvalue problems in machine learning. ICML.
+           https://doi.org/10.1145/1553374.1553499
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from labelspan.labels.factor import block_rank
-    >>> block_rank(np.array([[1.0, 2.0], [1.0, 2.0], [0.0, 0.0]]))
-    1
-    >>> block_rank(np.array([[1.0, 1.0 + 1e-7], [1.0, 1.0], [0.0, 0.0]]))
-    2
+    >>> from labelspan.labels import opls_factor, read_labels
+    >>> labels = read_labels([[1, 0], [1, 1], [0, 1]], 3, "mine")
+    >>> opls_factor(labels, center=False).tolist()
+    [[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]
     """
+    return _finish(labels.values, labels, center)
+
+
+def cca_factor(labels: Labels, *, center: bool = True) -> Any:
+    """Return the factor of CCA: an orthonormal basis of the labels (sun2009, Eq. 3).
+
+    ``H H' = Y (Y'Y)^+ Y'``. Null directions, such as the sum of one-hot columns or a
+    duplicate label, are dropped; a plain inverse square root would amplify them.
+
+    Parameters
+    ----------
+    labels : Labels
+        Labels of n rows, as :func:`read_labels` returns them.
+    center : bool, default=True
+        Whether to centre the columns.
+
+    Returns
+    -------
+    H : array of shape (n, s)
+        The label block of a :class:`Factor`; an operator for sparse labels.
+
+    See Also
+    --------
+    opls_factor : Labels count by their size.
+    lda_factor : The case of classes.
+
+    References
+    ----------
+    .. [1] Sun, L., Ji, S., & Ye, J. (2009). A least squares formulation for a class of
+           generalized eigenvalue problems in machine learning. ICML.
+           https://doi.org/10.1145/1553374.1553499
+
+    Examples
+    --------
+    >>> from labelspan.labels import cca_factor, read_labels
+    >>> labels = read_labels([[1, 0], [1, 1], [0, 1]], 3, "mine")
+    >>> H = cca_factor(labels)
+    >>> (H.T @ H).round(6) + 0.0
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    block = _finish(labels.values, labels, center)
+    if isinstance(block, Operator):
+        return Product(block, as_operator(whitening(block.gram())))
+    basis = orthonormal_columns(block)
+    return basis if basis.shape[1] else np.zeros((block.shape[0], 1))
+
+
+def whitening(square: Array) -> Array:
+    """Compute T with ``T' square T = I`` on the range of a label block's ``B'B``.
+
+    Columns are scaled to unit norm first, so that a rare label, or a target in small
+    units, is not taken for rounding.
+    """
+    norms = np.sqrt(square.diagonal())
+    alive = norms > 0
+    if not alive.any():
+        return np.zeros((norms.size, 1))
+    scaled = square[np.ix_(alive, alive)] / np.outer(norms[alive], norms[alive])
+    spectrum, axes = np.linalg.eigh((scaled + scaled.T) / 2)
+    keep = spectrum > RANK_TOLERANCE * spectrum[-1]
+    out = np.zeros((norms.size, int(keep.sum())))
+    out[alive] = (axes[:, keep] / np.sqrt(spectrum[keep])) / norms[alive, None]
+    return out
+
+
+def lda_factor(labels: Labels, *, center: bool = True) -> Any:
+    """Return the factor of LDA: one-hot labels over the square root of each class size.
+
+    Parameters
+    ----------
+    labels : Labels
+        Labels of n rows, as :func:`read_labels` returns them.
+    center : bool, default=True
+        Whether to centre the columns.
+
+    Returns
+    -------
+    H : array of shape (n, s)
+        The label block of a :class:`Factor`; an operator for sparse labels.
+
+    See Also
+    --------
+    cca_factor : The same for multi-label data.
+    class_scatter : The scatters themselves.
+
+    References
+    ----------
+    .. [1] Sun, L., Ji, S., & Ye, J. (2009). A least squares formulation for a class of
+           generalized eigenvalue problems in machine learning. ICML.
+           https://doi.org/10.1145/1553374.1553499
+
+    Examples
+    --------
+    >>> from labelspan.labels import lda_factor, read_labels
+    >>> labels = read_labels([0, 0, 0, 0, 1], 5, "mine")
+    >>> lda_factor(labels, center=False)[[0, 4]]
+    array([[0.5, 0. ],
+           [0. , 1. ]])
+    """
+    columns = inverse_power(_sums(labels.values), 0.5)
+
+    def scaled(block: Any) -> Any:
+        if labels.many:
+            refuse_several(block)
+        return scaled_block(block, columns=columns)
+
+    return _finish(_changed(labels.values, scaled), labels, center)
+
+
+def hsl_factor(
+    labels: Labels,
+    *,
+    laplacian: HypergraphLaplacian = "clique",
+    edge_weight: Sequence[float] | Array | None = None,
+    center: bool = True,
+) -> Any:
+    """Return the factor of HSL, whose hyperedges are the labels (sun2009, Eq. 5).
+
+    ``S = I - L`` with the normalised hypergraph Laplacian L of Zhou, or of the star or clique
+    expansion.
+
+    Parameters
+    ----------
+    labels : Labels
+        Labels of n rows, as :func:`read_labels` returns them.
+    laplacian : {"clique", "star", "zhou"}, default="clique"
+        Laplacian of the hypergraph.
+    edge_weight : sequence of float or None, default=None
+        One positive weight per label; None means 1 for each.
+    center : bool, default=True
+        Whether to centre the columns.
+
+    Returns
+    -------
+    H : array of shape (n, s)
+        The label block of a :class:`Factor`; an operator for sparse labels.
+
+    See Also
+    --------
+    lda_factor : The case of classes, for star and Zhou's Laplacian.
+
+    References
+    ----------
+    .. [1] Sun, L., Ji, S., & Ye, J. (2009). A least squares formulation for a class of
+           generalized eigenvalue problems in machine learning. ICML.
+           https://doi.org/10.1145/1553374.1553499
+
+    Examples
+    --------
+    >>> from labelspan.labels import hsl_factor, read_labels
+    >>> labels = read_labels([[1, 0], [1, 1], [0, 1]], 3, "mine")
+    >>> hsl_factor(labels, laplacian="zhou", center=False).round(2)
+    array([[0.71, 0.  ],
+           [0.5 , 0.5 ],
+           [0.  , 0.71]])
+    """
+    incidence: Any = labels.values
+    weight = _edge_weights(edge_weight, incidence.shape[1])
+    size = _sums(incidence)
+    # What a label adds to the degree of its rows, and what its column is multiplied by.
+    if laplacian == "clique":
+        degree, edges = weight * size, np.sqrt(weight)
+    elif laplacian == "star":
+        degree = weight * inverse_power(size, 1.0)
+        edges = degree * inverse_power(degree * size, 0.5)
+    else:
+        degree, edges = weight, np.sqrt(weight * inverse_power(size, 1.0))
+
+    def scaled(block: Any) -> Any:
+        entries = block if isinstance(block, np.ndarray) else block.data
+        if entries.min(initial=0) < 0:
+            raise InvalidLabels("HSL: y must not be negative, because its entries are memberships.")
+        return scaled_block(block, inverse_power(block @ degree, 0.5), edges)
+
+    return _finish(_changed(incidence, scaled), labels, center)
+
+
+def refuse_several(block: Any) -> None:
+    """Raise an error for rows of LDA with more than one class."""
+    most = int(block.sum(axis=1).max(initial=0))
+    if most > 1:
+        raise InvalidLabels(
+            f"LDA takes one label per row, but y has rows with {most}; "
+            "use CCA, OPLS or HSL for multi-label data."
+        )
+
+
+def _changed(values: Any, change: Callable[[Any], Any]) -> Any:
+    """Apply a change of rows to labels, block by block where they are in files."""
+    return values.changed(change) if isinstance(values, RowFiles) else change(values)
+
+
+def _sums(block: Any) -> Array:
+    """Return the sums of the columns."""
+    if isinstance(block, Operator):
+        return np.asarray(block.shape[0] * block.column_means())
+    if isinstance(block, np.ndarray):
+        return host(column_sums(block))
+    return np.asarray(block.sum(axis=0), dtype=np.float64).ravel()
+
+
+def _finish(block: Any, labels: Labels, center: bool) -> Any:
+    """Centre the columns; unknown entries become zeros, which add nothing."""
+    if labels.many:
+        operator = as_operator(block)
+        return operator.centered()[0] if center else operator
+    unknown = labels.unknown
+    if not center:
+        return block if unknown is None else np.where(unknown, 0.0, block)
+    if block is labels.values:
+        return labels.centred
+    if unknown is None:
+        means = column_sums(block) / max(1, block.shape[0])
+    else:
+        known = np.maximum((~unknown).sum(axis=0), 1)
+        means = np.where(unknown, 0.0, block).sum(axis=0) / known
+    return centered_columns(block, means, unknown)
+
+
+def inverse_power(values: Array, power: float) -> Array:
+    """Return ``values ** -power``, and 0 where a value is 0."""
+    out = np.zeros_like(values, dtype=np.float64)
+    np.power(values, -power, out=out, where=values > 0)
+    return out
+
+
+def _edge_weights(edge_weight: Sequence[float] | Array | None, count: int) -> Array:
+    """Check hyperedge weights; None means ones."""
+    if edge_weight is None:
+        return np.ones(count)
+    try:
+        weight = np.asarray(edge_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        weight = np.empty(0)
+    if weight.shape != (count,) or not (weight > 0).all() or not np.isfinite(weight).all():
+        raise InvalidParameter(
+            f"HSL: edge_weight must hold one positive number for each of the {count} labels, "
+            f"but {edge_weight!r} was given."
+        )
+    return weight
+
+
+# --- ranks ---------------------------------------------------------------------------------
+
+
+def block_rank(block: Array) -> int:
+    """Count the independent columns of a thin block, whatever their scales."""
     found = _independent(block)
-    return _singular(block, found)[0].shape[1] if found.close else found.columns.size
+    return _singular(block, found).shape[1] if found.close else found.columns.size
 
 
 def orthonormal_columns(block: Array) -> Array:
-    """Return an orthonormal basis of the columns of a thin block, whatever their scales.
-
-    Parameters
-    ----------
-    block : array of shape (n, s)
-
-    Returns
-    -------
-    array of shape (n, rank)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from labelspan.labels.factor import orthonormal_columns
-    >>> np.abs(orthonormal_columns(np.array([[3.0, 6.0, 0.0], [4.0, 8.0, 0.0]]))).round(6).ravel()
-    array([0.6, 0.8])
-    """
+    """Return an orthonormal basis of the columns of a thin block, whatever their scales."""
     found = _independent(block)
     if found.close:
-        return _singular(block, found)[0]
+        return _singular(block, found)
     if not found.columns.size:
         return np.zeros((block.shape[0], 0))
     mixing = np.zeros((block.shape[1], found.columns.size))
     mixing[found.columns] = lapack.dtrtri(found.lower, lower=1)[0].T
     return np.asarray(host(block) @ (mixing / found.lengths[:, None]))
-
-
-def orthonormal_map(block: Array) -> Array:
-    """Return T such that the columns of ``block T`` are orthonormal and span those of the block.
-
-    ``T T'`` is the pseudo-inverse of the products of the columns, at unit length.
-
-    Parameters
-    ----------
-    block : array of shape (n, s)
-
-    Returns
-    -------
-    array of shape (s, rank)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from labelspan.labels.factor import orthonormal_map
-    >>> np.abs(orthonormal_map(np.array([[3.0, 0.0], [4.0, 0.0]]))).ravel()
-    array([0.2, 0. ])
-    """
-    found = _independent(block)
-    if found.close:
-        _, singular, axes = _singular(block, found)
-        return np.asarray(axes / singular / found.lengths[:, None])
-    if found.columns.size == block.shape[1]:
-        mixing = np.empty((block.shape[1],) * 2)
-        mixing[found.columns] = lapack.dtrtri(found.lower, lower=1)[0].T
-        return np.asarray(mixing / found.lengths[:, None])
-    square = inner(block, block, dtype=np.float64) / np.outer(found.lengths, found.lengths)
-    values, axes = np.linalg.eigh((square + square.T) / 2)
-    leading = slice(values.size - found.columns.size, None)
-    return np.asarray(axes[:, leading] / np.sqrt(values[leading]) / found.lengths[:, None])
 
 
 class _Independent(NamedTuple):
@@ -235,12 +463,11 @@ def _independent(block: Array) -> _Independent:
     return _Independent(index, lower, np.where(lengths > 0, lengths, 1.0), close)
 
 
-def _singular(block: Array, found: _Independent) -> tuple[Array, Array, Array]:
-    """Decompose the columns at unit length, without null directions."""
+def _singular(block: Array, found: _Independent) -> Array:
+    """Return the left singular vectors of the columns at unit length, without null directions."""
     rows = host(block).astype(np.float64, copy=False) / found.lengths
-    left, singular, axes = np.linalg.svd(rows, full_matrices=False)
-    keep = singular > rank_tolerance(width_of(block), rows.shape) * singular[0]
-    return left[:, keep], singular[keep], axes[keep].T
+    left, singular, _ = np.linalg.svd(rows, full_matrices=False)
+    return left[:, singular > rank_tolerance(width_of(block), rows.shape) * singular[0]]
 
 
 def rank_tolerance(dtype: Any, shape: tuple[int, int]) -> float:
@@ -251,73 +478,19 @@ def rank_tolerance(dtype: Any, shape: tuple[int, int]) -> float:
     8 eps times the root of the smaller side. Sums over rows and columns, in float64, add
     8 eps times the root of both sides. Data in float32 is assumed to have been computed in float32:
     its rank is that at float32 precision.
-
-    Parameters
-    ----------
-    dtype : dtype
-    shape : (int, int)
-
-    Returns
-    -------
-    float
     """
     rows, columns = max(1, shape[0]), max(1, shape[1])
     entries = float(np.finfo(dtype).eps) * np.sqrt(min(rows, columns))
     return float(8 * max(entries, float(np.finfo(np.float64).eps) * np.sqrt(rows * columns)))
 
 
-def square_rank(square: Array) -> int:
-    """Count the independent columns of a block B from ``B'B``.
-
-    Parameters
-    ----------
-    square : array of shape (s, s)
-
-    Returns
-    -------
-    int
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from labelspan.labels.factor import square_rank
-    >>> square_rank(np.diag([1.0, 1e-20, 0.0]))
-    2
-    """
-    norms = np.sqrt(square.diagonal())
-    alive = norms > 0
-    if not alive.all():
-        square, norms = square[np.ix_(alive, alive)], norms[alive]
-    if not norms.size:
-        return 0
-    unit = square / norms / norms[:, None]
-    spectrum = np.linalg.eigvalsh((unit + unit.T) / 2)
-    return int((spectrum > RANK_TOLERANCE * spectrum[-1]).sum())
-
-
 def equalizing_weights(squares: Array) -> Array:
     """Return what labels are multiplied by so that rare ones count more: one over the root of s.
 
-    s is the standard deviation of a label. As they are, labels count by how much they vary, and
-    frequent ones take the space; divided by s, each counts alike, and those of few rows bring
-    noise. On five data sets the root of s is ahead of both, in neighbours and in label scores.
-
-    Parameters
-    ----------
-    squares : array of shape (k,)
-        Mean square of each label, centred where it is used so.
-
-    Returns
-    -------
-    array of shape (k,)
-        1 for a label without variation.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from labelspan.labels.factor import equalizing_weights
-    >>> equalizing_weights(np.array([1.0, 16.0, 0.0])).tolist()
-    [1.0, 0.5, 1.0]
+    s is the standard deviation of a label, the root of ``squares``; a label without variation gets
+    1. As they are, labels count by how much they vary, and frequent ones take the space; divided
+    by s, each counts alike, and those of few rows bring noise. On five data sets the root of s is
+    ahead of both, in neighbours and in label scores.
     """
     varied = squares > 0
     return np.where(varied, np.where(varied, squares, 1.0) ** -0.25, 1.0)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
@@ -246,25 +246,6 @@ def indicator_on_device(y: Any, X: Operator, owner: str) -> Labels | None:
 
     A tensor, or an array where X is on a device: it moves there in the type that it has, and all
     that is computed from it is computed there.
-
-    Parameters
-    ----------
-    y : labels
-    X : Operator
-    owner : str
-        Named in messages.
-
-    Returns
-    -------
-    Labels or None
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from labelspan.labels.reading import indicator_on_device
-    >>> from labelspan.operators import as_operator
-    >>> indicator_on_device(np.eye(2), as_operator(np.eye(2)), "mine") is None  # not on a device
-    True
     """
     if X.device is not None and type(y) is np.ndarray and str(y.dtype) in _TORCH_TYPES:
         y = placed(y, X.device)
@@ -394,45 +375,24 @@ def _from_matrix(array: Array, owner: str, part: bool, targets: bool) -> Labels:
             f"{owner}: y with several columns must hold numbers, but has type {array.dtype}; "
             "scikit-learn's MultiLabelBinarizer makes an indicator from lists of names."
         ) from None
-    seen = _values_in(numbers)
-    if seen.infinite:
-        _refuse_infinite(numbers, owner)
-    if not seen.missing and not seen.unknown:
+    parts = row_parts(numbers.shape[0], numbers.shape[1])
+    if all(map_threads(lambda rows: _zeros_and_ones(numbers[rows]), parts)):
         # The usual case, without copies.
-        return Labels(numbers, None, names, "targets" if targets or seen.other else "indicator")
-    missing = np.isnan(numbers)
-    if targets or seen.other:
+        return Labels(numbers, None, names, "targets" if targets else "indicator")
+    _refuse_infinite(numbers, owner)
+    missing, minus = np.isnan(numbers), numbers == -1
+    if targets or not _zeros_and_ones(numbers[~(missing | minus)]):
         return Labels(np.where(missing, 0.0, numbers), _mask(missing), names, "targets")
-    if seen.unknown and seen.one and not seen.zero and not part:
-        raise _plus_minus_one(owner)
-    unknown = missing | (numbers == -1)
+    if not part and minus.any() and (numbers == 1).any() and not (numbers == 0).any():
+        raise InvalidLabels(
+            f"{owner}: y holds only -1 and 1, but -1 means unknown here; write 0 for 'no'."
+        )
+    unknown = missing | minus
     return Labels(np.where(unknown, 0.0, numbers), _mask(unknown), names, "indicator")
 
 
-class _Values(NamedTuple):
-    """Which entries a matrix of labels has: -1 is unknown, NaN missing."""
-
-    infinite: bool
-    missing: bool
-    unknown: bool
-    zero: bool
-    one: bool
-    other: bool
-
-
-def _values_in(numbers: Array) -> _Values:
-    def look(rows: slice) -> tuple[bool, ...]:
-        part = numbers[rows]
-        zeros, ones = (int(np.count_nonzero(part == value)) for value in (0.0, 1.0))
-        if zeros + ones == part.size:
-            return False, False, False, zeros > 0, ones > 0, False
-        minus = int(np.count_nonzero(part == -1.0))
-        missing, infinite = int(np.isnan(part).sum()), bool(np.isinf(part).any())
-        other = zeros + ones + minus + missing < part.size
-        return infinite, missing > 0, minus > 0, zeros > 0, ones > 0, other
-
-    found = map_threads(look, row_parts(numbers.shape[0], numbers.shape[1]))
-    return _Values(*(any(seen) for seen in zip(*found, strict=True)))
+def _zeros_and_ones(numbers: Array) -> bool:
+    return bool(((numbers == 0) | (numbers == 1)).all())
 
 
 def _warn_if_targets(vector: Array, owner: str) -> None:
@@ -459,12 +419,6 @@ def _lists(owner: str) -> InvalidLabels:
     return InvalidLabels(
         f"{owner}: y holds lists of labels; "
         "scikit-learn's MultiLabelBinarizer converts them to an indicator."
-    )
-
-
-def _plus_minus_one(owner: str) -> InvalidLabels:
-    return InvalidLabels(
-        f"{owner}: y holds only -1 and 1, but -1 means unknown here; write 0 for 'no'."
     )
 
 

@@ -383,10 +383,10 @@ class Centered(Composite):
         return product
 
     def gram(self) -> Array:
-        sums = self.base.column_means() * self.shape[0]
-        cross = np.outer(sums, self.offset)
-        square = self.shape[0] * np.outer(self.offset, self.offset)
-        return np.asarray(self.base.gram() - cross - cross.T + square)
+        out, sums = self.base.gram(), self.base.column_means() * self.shape[0]
+        out -= np.outer(sums, self.offset)
+        out -= np.outer(self.offset, sums - self.shape[0] * self.offset)
+        return out
 
     def cross(self, block: Array) -> Array:
         return subtract_outer(
@@ -394,8 +394,11 @@ class Centered(Composite):
         )
 
     def cogram(self) -> Array:
-        wide = host(self.base.matmat(self._row.T))
-        return self.base.cogram() - wide - wide.T + float(self.offset @ self.offset)
+        out, wide = self.base.cogram(), host(self.base.matmat(self._row.T))
+        wide = wide - float(self.offset @ self.offset) / 2
+        out -= wide
+        out -= wide.T
+        return out
 
     def column_means(self) -> Array:
         return self.base.column_means() - self.offset

@@ -441,9 +441,7 @@ def _primal(gram: Array, cross: Array, alpha: float) -> Ridge | None:
 
 def _dual(X: Operator, targets: Array, alpha: float) -> Ridge | None:
     cogram, wanted = X.cogram(), host(targets)
-    sums = np.abs(cogram.sum(axis=1)).max(initial=0.0)
-    size = float(np.abs(cogram).max(initial=0.0))
-    if alpha == 0 and sums <= _CENTRED * size:
+    if alpha == 0 and np.abs(cogram.sum(axis=1)).max() <= _CENTRED * np.abs(cogram).max():
         # Centred rows add up to nothing: one direction is null, and known.
         cogram = cogram + np.trace(cogram) / cogram.shape[0] ** 2
         wanted = wanted - wanted.mean(axis=0)

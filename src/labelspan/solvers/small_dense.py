@@ -209,14 +209,10 @@ def units_decide(matrix: Array, floor: float = 0.0) -> tuple[bool, bool]:
 
 @dataclass(frozen=True)
 class ScaledCholesky:
-    """``matrix + alpha I = E L L' E`` with a unit diagonal in between.
-
-    ``condition`` is the reciprocal condition number of ``L L'``, estimated.
-    """
+    """``matrix + alpha I = E L L' E`` with a unit diagonal in between."""
 
     lower: Array
     scale: Array
-    condition: float
 
     def solve(self, right: Array) -> Array:
         """Return ``(matrix + alpha I)^-1 right``."""
@@ -253,14 +249,13 @@ def scaled_cholesky(matrix: Array, alpha: float) -> ScaledCholesky | None:
     scaled /= scale[:, None]
     # The diagonal of ``matrix + alpha I`` over its own root twice, as for the other entries.
     np.fill_diagonal(scaled, diagonal / scale / scale)
-    length = float(lapack.dlange("1", scaled))
+    # The penalty bounds the smallest eigenvalue, the trace the largest.
+    bounded = alpha / diagonal.max() / diagonal.size > _WELL_CONDITIONED
+    length = 0.0 if bounded else float(lapack.dlange("1", scaled))
     lower, failed = lapack.dpotrf(scaled, lower=1, overwrite_a=1)
-    if failed:
+    if failed or not (bounded or lapack.dpocon(lower, length, uplo="L")[0] > _WELL_CONDITIONED):
         return None
-    condition = float(lapack.dpocon(lower, length, uplo="L")[0])
-    if not condition > _WELL_CONDITIONED:
-        return None
-    return ScaledCholesky(lower, scale, condition)
+    return ScaledCholesky(lower, scale)
 
 
 def psd_solve(gram: Array, right: Array, alpha: float, tolerance: float) -> Array:
