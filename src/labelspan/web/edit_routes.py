@@ -30,9 +30,8 @@ from ..index import SemanticIndex
 from .editing import ENTRANCE, SECRET_HEADER, Editing
 from .http_errors import Refused
 from .json_body import read_json_body
-from .middleware import read_all
 from .pages import Page
-from .parameters import LONGEST_JSON, LONGEST_NAME, Parameter, read_pairs, read_parameters
+from .parameters import LONGEST_NAME, Parameter, read_pairs, read_parameters
 from .render import as_json, as_page
 from .schema import Characters, Count, Entries
 
@@ -153,8 +152,7 @@ class _Edits:
         async def answer(request: Request) -> Response:
             self._editing.check_writing(request)
             self._editing.check_form(request.headers.get(SECRET_HEADER, ""))
-            body = await read_all(request.receive, longest=LONGEST_JSON)
-            given = read_json_body(kind, request.headers.get("content-type", ""), body)
+            given = await read_json_body(request, kind)
             return as_json(await run_in_threadpool(work, given))
 
         return Route(path, answer, methods=["POST"])

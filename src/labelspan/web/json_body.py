@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from starlette.requests import Request
+
 from .http_errors import Refused
+from .middleware import read_all
+from .parameters import LONGEST_JSON
 from .schema import Schema, json_schema
 
 __all__ = ["read_json_body"]
@@ -20,18 +24,10 @@ _TYPES: dict[str, Any] = {
 }
 
 
-def read_json_body(kind: Any, content_type: str, body: bytes) -> dict[str, Any]:
-    """Return a body that is an object of a type, a TypedDict; anything else is refused.
-
-    Examples
-    --------
-    >>> from typing import TypedDict
-    >>> from labelspan.web.json_body import read_json_body
-    >>> class Question(TypedDict):
-    ...     text: str
-    >>> read_json_body(Question, "application/json", b'{"text": "chess"}')
-    {'text': 'chess'}
-    """
+async def read_json_body(request: Request, kind: Any) -> dict[str, Any]:
+    """Return the body of a request, an object of a type, a TypedDict; anything else is refused."""
+    body = await read_all(request.receive, longest=LONGEST_JSON)
+    content_type = request.headers.get("content-type", "")
     media, _, rest = content_type.lower().replace(" ", "").replace('"', "").partition(";")
     if media != "application/json" or rest not in ("", "charset=utf-8", "charset=utf8"):
         raise Refused(415, "A body must be application/json in UTF-8.")

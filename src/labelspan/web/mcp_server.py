@@ -16,26 +16,15 @@ from ..index import Filter, Hit, Item, SemanticIndex
 
 __all__ = ["mcp_server"]
 
-_LONGEST_TEXT = 20_000
-
 _Count = Annotated[int, Field(ge=1, le=100, description="Maximum number of results.")]
-_Text = Annotated[str, Field(min_length=1, max_length=_LONGEST_TEXT)]
+_Id = Annotated[str, Field(description="Id of an item, as `search` returns it.")]
+_Text = Annotated[str, Field(min_length=1, max_length=20_000)]
 
 
 def mcp_server(index: SemanticIndex, name: str) -> MCPServer[Any]:
-    """Make a server whose tools search, tag and read one index.
+    """Make a server whose tools search, tag and read one saved index, with a name for assistants.
 
-    Parameters
-    ----------
-    index : SemanticIndex
-        A saved index; changes that other programs save are seen by the next call.
-    name : str
-        What the collection is called, for the assistant.
-
-    Returns
-    -------
-    MCPServer
-        Run it with ``server.run("stdio")``.
+    Changes that other programs save are seen by the next call.
     """
     server: MCPServer[Any] = MCPServer(
         "labelspan",
@@ -65,10 +54,7 @@ def mcp_server(index: SemanticIndex, name: str) -> MCPServer[Any]:
         condition = Filter(labels=tuple(labels), without=tuple(without))
         return [_hit(hit) for hit in current().search(query, k, condition)]
 
-    def similar(
-        id: Annotated[str, Field(description="Id of an item, as `search` returns it.")],
-        k: _Count = 10,
-    ) -> list[dict[str, Any]]:
+    def similar(id: _Id, k: _Count = 10) -> list[dict[str, Any]]:
         """Find items with similar texts and labels to a given item."""
         return [_hit(hit) for hit in current().search(items=id, k=k)]
 
@@ -82,9 +68,7 @@ def mcp_server(index: SemanticIndex, name: str) -> MCPServer[Any]:
             for tag in current().tag(text, k)
         ]
 
-    def item(
-        id: Annotated[str, Field(description="Id of an item, as `search` returns it.")],
-    ) -> dict[str, Any]:
+    def item(id: _Id) -> dict[str, Any]:
         """Read one item: its whole text, labels and metadata."""
         found = current().item(id)
         return {
