@@ -114,25 +114,7 @@ def _on_devices() -> Any:
 
 
 def dense_block(values: Any, what: str) -> Array:
-    """Convert labels or another thin block to a dense array.
-
-    Parameters
-    ----------
-    values : array, sparse matrix, tensor or data frame
-    what : str
-        Its name in error messages.
-
-    Returns
-    -------
-    array of one or two dimensions
-
-    Examples
-    --------
-    >>> from scipy import sparse
-    >>> from labelspan.operators.convert import dense_block
-    >>> dense_block(sparse.csr_array([[1, 0]]), "y")
-    array([[1, 0]])
-    """
+    """Convert labels or another thin block to a dense array."""
     if is_tensor(values):
         values = on_host(values.to_dense())
     if sparse.issparse(values):
@@ -149,22 +131,7 @@ def dense_block(values: Any, what: str) -> Array:
 
 
 def column_names(values: Any) -> Array | None:
-    """Return the column names of a data frame, and None for anything else.
-
-    Parameters
-    ----------
-    values : data frame or anything else
-
-    Returns
-    -------
-    array of shape (k,) or None
-
-    Examples
-    --------
-    >>> from labelspan.operators.convert import column_names
-    >>> column_names([[1, 0]]) is None
-    True
-    """
+    """Return the column names of a data frame, and None for anything else."""
     columns = getattr(values, "columns", None)
     return None if columns is None else np.asarray(columns)
 

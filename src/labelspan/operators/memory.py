@@ -40,18 +40,9 @@ def available_memory() -> int | None:
 
 
 def refuse_too_large(owner: str, needed: float, what: str, instead: str) -> None:
-    """Raise :class:`~labelspan.errors.NotEnoughMemory` where there is not enough for ``needed``.
+    """Raise :class:`~labelspan.errors.NotEnoughMemory` if ``needed`` bytes are not available.
 
-    Parameters
-    ----------
-    owner : str
-        Named in the message.
-    needed : float
-        Estimated bytes.
-    what : str
-        What takes them.
-    instead : str
-        What the user can change.
+    The message names the owner, what takes the memory, and what the user can do instead.
     """
     if needed < _SMALL:
         return

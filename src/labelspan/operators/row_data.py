@@ -64,13 +64,6 @@ def translated(rows: Any, *others: Any, far: float = _FAR) -> tuple[Any, ...]:
     squared norm of the mean is more than ``far`` times the squared norms about it, the mean is
     subtracted: from arrays entirely, in a copy; from sparse matrices only in columns with an entry
     in nearly every row, which stay sparse. Otherwise all come back as they are.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from labelspan.operators.row_data import translated
-    >>> translated(np.array([[1e9], [1e9 + 1]]))[0].ravel()
-    array([-0.5,  0.5])
     """
     operator = host_operator(rows)
     means = operator.column_means()
@@ -84,16 +77,7 @@ def translated(rows: Any, *others: Any, far: float = _FAR) -> tuple[Any, ...]:
 
 
 def unit_rows(X: Any) -> Any:
-    """Scale rows to length 1, in the width of their floats; rows of zeros stay zero.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from labelspan.operators.row_data import unit_rows
-    >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]]))
-    array([[0.6, 0.8],
-           [0. , 0. ]])
-    """
+    """Scale rows to length 1, in the width of their floats; rows of zeros stay zero."""
     rows = as_rows(X)
     if not sparse.issparse(rows):
         # Squares of very small and very large numbers do not exist.
@@ -143,16 +127,7 @@ def pair_products(left: Any, i: Array, right: Any, j: Array) -> Array:
 
 
 def pair_squares(left: Any, i: Array, right: Any, j: Array) -> Array:
-    """Compute ``|left[i] - right[j]|^2`` pair by pair, in float64.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from labelspan.operators.row_data import pair_squares
-    >>> X = np.array([[1e9, 0.0], [1e9, 3.0]])
-    >>> pair_squares(X, np.array([0, 1]), X, np.array([1, 1]))
-    array([9., 0.])
-    """
+    """Compute ``|left[i] - right[j]|^2`` pair by pair, in float64."""
     return _by_pairs(left, i, right, j, lambda a, b: (a - b) * (a - b))
 
 

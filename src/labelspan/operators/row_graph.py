@@ -21,14 +21,6 @@ def read_graph(graph: Any, n_rows: int) -> Operator:
 
     Weights on the diagonal say nothing about pairs and are left out. A graph that is not
     symmetric is made so, with a warning.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from labelspan.operators.row_graph import read_graph
-    >>> read_graph(np.array([[5.0, 2.0], [2.0, 0.0]]), 2).toarray()
-    array([[0., 2.],
-           [2., 0.]])
     """
     if isinstance(graph, Operator):
         _refuse_shape(graph.shape, n_rows)
@@ -56,14 +48,6 @@ def incidence(graph: Any, n_rows: int, scale: float = 1.0, dtype: Any = np.float
 
     ``|E v|^2 = scale * sum_ij w_ij (v_i - v_j)^2 / 2 = scale * v'(D - W)v``, so that
     ``L = E'E`` is its Laplacian.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from labelspan.operators.row_graph import incidence
-    >>> E = incidence(np.array([[0.0, 4.0], [4.0, 0.0]]), 2)
-    >>> E.toarray()
-    array([[ 2., -2.]])
     """
     upper = sparse.triu(_matrix(read_graph(graph, n_rows)), k=1).tocoo()
     upper.eliminate_zeros()
