@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from _support.stored import edited
 from _support.support import angle
 from numpy.testing import assert_allclose
 from scipy import sparse
@@ -14,10 +13,9 @@ from sklearn.linear_model import Ridge
 from sklearn.preprocessing import normalize
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from labelspan import Adapter, SemanticIndex, as_operator
+from labelspan import Adapter, as_operator
 from labelspan.datasets import load_debtags, make_tagged_vectors
 from labelspan.errors import (
-    InvalidFile,
     InvalidInput,
     InvalidLabels,
     InvalidParameter,
@@ -293,19 +291,6 @@ def test_unknown_entries_do_not_change_the_regression_of_their_label():
     zeros = Adapter(Y.shape[1], alpha=3.0, balance=1.0, compare=False)
     angles = principal_angles(zeros.fit(X, np.nan_to_num(holes)).components_.T, np.array(slopes).T)
     assert angles.max() > 1e-2
-
-
-def test_a_report_is_what_was_written(tmp_path):
-    X, Y = tagged()
-    lists = [[str(n) for n in np.flatnonzero(row)] for row in Y]
-    index = SemanticIndex(estimator=Adapter(4)).fit([""] * len(X), lists, vectors=X)
-    index.save(tmp_path / "i")
-    with SemanticIndex.load(tmp_path / "i") as again:
-        assert again.space.report_ == index.space.report_
-        assert str(again.space.report_) == str(index.space.report_)
-    edited(tmp_path / "i", lambda content: content["estimator"]["report"].update(used=3))
-    with pytest.raises(InvalidFile, match="report of the adapter is damaged"):
-        SemanticIndex.load(tmp_path / "i").space.report_  # noqa: B018
 
 
 # --- what is refused --------------------------------------------------------------------

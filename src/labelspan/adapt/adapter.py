@@ -15,8 +15,8 @@ from ..estimators._streams import one_at_a_time
 from ..estimators.base import (
     Embedding,
     Features,
+    TrainingRows,
     all_or_nothing,
-    fixed_signs,
     inverse_transform,
     labels_as_fitted,
     refuse_overflow,
@@ -284,11 +284,7 @@ class Adapter(Embedding):
     def _publish_map(self, features: Features, stream: AdapterStream) -> None:
         alpha = None if self.alpha == "auto" else float(self.alpha)
         spectrum = LabelSpectrum.of(
-            stream.whole(),
-            stream.unlabelled,
-            alpha=alpha,
-            rows=stream.rows,
-            labels=stream.row_labels,
+            stream.whole(), stream.unlabelled, alpha, stream.rows, stream.row_labels
         )
         rank = spectrum.squares.size
         if rank == 0:
@@ -306,11 +302,8 @@ class Adapter(Embedding):
         axes = spectrum.solve(balance, count=choice.size)
         size = min(choice.size, axes.values.size)
         weights = spectrum.axes @ axes.weights[:, :size]
-        signs = fixed_signs(weights)
-        self.components_ = features.place((weights * signs).T)
-        self.mean_ = features.place(spectrum.mean)
-        self.eigenvalues_ = axes.values[:size]
-        self.n_components_ = size
+        rows = TrainingRows(features, stream.n_rows, features.operator, spectrum.mean)
+        signs = self._publish(rows, weights, axes.values[:size])
         better = "; the original vectors were better on held-out rows"
         self.solver_, self.n_iter_ = "exact", 1
         self.status_ = "exact" + (better if choice.original_better else "")
@@ -330,7 +323,6 @@ class Adapter(Embedding):
             n_labels=stream.names.size,
             original_better=choice.original_better,
             comparisons=choice.comparisons,
-            balances=choice.balances,
         )
 
     def settled(self) -> Adapter:

@@ -2,22 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, TypeVar
+from typing import Any
 
-import numpy as np
-
-from .._typing import Array
-
-__all__ = [
-    "AdapterReport",
-    "HeldOutComparison",
-    "compare_scores",
-    "mean_score",
-    "paired_gain",
-    "smallest_as_good",
-]
+__all__ = ["QUANTILE", "AdapterReport", "HeldOutComparison"]
 
 # Of a normal distribution: two-sided, 95%.
 QUANTILE = 1.96
@@ -110,8 +98,6 @@ class AdapterReport:
         difference is above 1.96 standard errors.
     comparisons : tuple of HeldOutComparison
         By number of dimensions and kind of labels; empty if nothing could be compared.
-    balances : tuple of (balance, seen, new)
-        Mean nDCG at 10 of each balance that was tried, at the size where it was chosen.
 
     See Also
     --------
@@ -137,7 +123,6 @@ class AdapterReport:
     n_labels: int
     original_better: bool = False
     comparisons: tuple[HeldOutComparison, ...] = ()
-    balances: tuple[tuple[float, float, float], ...] = ()
 
     def comparison(self, size: int | None = None, labels: str = "seen") -> HeldOutComparison:
         """Return one comparison.
@@ -162,28 +147,6 @@ class AdapterReport:
             row.update(low=one.low, high=one.high)
         return out
 
-    @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> AdapterReport:
-        """Create a report from the output of :meth:`to_dict`.
-
-        Parameters
-        ----------
-        content : dict
-            Numbers, strings and lists; None stands for a number that is not known.
-
-        Returns
-        -------
-        AdapterReport
-        """
-        given = {name: content[name] for name in cls.__dataclass_fields__}
-        names = HeldOutComparison.__dataclass_fields__
-        compared = tuple(
-            _typed(HeldOutComparison, {name: row[name] for name in names})
-            for row in given.pop("comparisons")
-        )
-        balances = tuple((_number(a), _number(b), _number(c)) for a, b, c in given.pop("balances"))
-        return _typed(cls, {**given, "comparisons": compared, "balances": balances})
-
     def __str__(self) -> str:
         lines = [
             f"{self.n_rows:,} rows, {self.n_labelled:,} of them with labels; "
@@ -205,76 +168,3 @@ class AdapterReport:
                 f"({one.low:+.3f} to {one.high:+.3f}){mark}"
             )
         return "\n".join(lines)
-
-
-_Made = TypeVar("_Made", AdapterReport, HeldOutComparison)
-
-
-def _typed(kind: type[_Made], values: Mapping[str, Any]) -> _Made:
-    """Make a record; raise TypeError where a value is not of the declared type."""
-    read: dict[str, Any] = {}
-    for name, value in values.items():
-        declared = kind.__dataclass_fields__[name].type
-        if declared == "float":
-            read[name] = _number(value)
-        elif type(value).__name__ != str(declared).partition("[")[0]:
-            raise TypeError(name)
-        else:
-            read[name] = value
-    return kind(**read)
-
-
-def _number(value: Any) -> float:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
-        raise TypeError("a number")
-    return float("nan") if value is None else float(value)
-
-
-def compare_scores(
-    size: int, labels: str, *, original: Array, pca: Array, adapted: Array, by_labels: Array
-) -> HeldOutComparison | None:
-    """Summarise scores of the same queries; None where no query says anything."""
-    known = ~np.isnan(adapted)
-    if not known.any():
-        return None
-    gain, error = paired_gain(adapted, pca)
-    return HeldOutComparison(
-        size,
-        labels,
-        original=float(original[known].mean()),
-        pca=float(pca[known].mean()),
-        adapted=float(adapted[known].mean()),
-        by_labels=float(by_labels[known].mean()),
-        gain=gain,
-        error=error,
-        n_queries=int(known.sum()),
-    )
-
-
-def mean_score(scores: Array) -> float:
-    """Return the mean over queries that say something; NaN where none does."""
-    known = scores[~np.isnan(scores)]
-    return float(known.mean()) if known.size else float("nan")
-
-
-def paired_gain(scores: Array, reference: Array) -> tuple[float, float]:
-    """Return the mean of the differences of paired scores, and its standard error."""
-    differences = (scores - reference)[~np.isnan(scores)]
-    if differences.size < 2:
-        return (float(differences.sum()), float("inf"))
-    return float(differences.mean()), float(differences.std(ddof=1) / np.sqrt(differences.size))
-
-
-def smallest_as_good(sizes: Sequence[int], *scores: dict[int, Array]) -> int:
-    """Return the smallest size that is within a standard error of the best, in all scores."""
-    good = set(sizes)
-    for kind in scores:
-        if np.isnan(kind[sizes[0]]).all():
-            continue
-        means = {size: mean_score(kind[size]) for size in sizes}
-        best = max(sizes, key=means.__getitem__)
-        for size in sizes:
-            gain, error = paired_gain(kind[size], kind[best])
-            if gain < -error:
-                good.discard(size)
-    return min(good) if good else sizes[-1]

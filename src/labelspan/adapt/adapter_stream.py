@@ -14,7 +14,7 @@ from ..labels.reading import Kind
 from ..operators import Operator, as_operator
 from ..solvers import Statistics
 
-__all__ = ["AdapterStream", "MapRows", "split_plan"]
+__all__ = ["FEWEST", "AdapterStream"]
 
 # Held-out rows at most, and rows that their neighbours are looked for among.
 HELD_OUT, ITEMS = 400, 2000
@@ -23,17 +23,6 @@ _FOLDS = 5
 FEWEST = 20
 # Rows that are read and summed at once.
 _BATCH = 16_384
-
-
-@dataclass(frozen=True)
-class MapRows:
-    """One split: statistics of the fitted part, a sample of its rows, and held-out rows."""
-
-    labelled: Statistics
-    items: Array
-    item_labels: Array
-    queries: Array
-    query_labels: Array
 
 
 @dataclass(frozen=True)
@@ -122,21 +111,30 @@ class AdapterStream:
             raise InvalidInput("Adapter needs at least two labelled rows; give more.")
         return self.labelled
 
-    def splits(self) -> list[MapRows]:
-        """Return the splits to compare maps on; none where rows are too few."""
-        folds, size = split_plan(self.n_labelled)
-        out = []
-        for fold in range(folds):
-            part = np.arange(fold * size, (fold + 1) * size)
-            items = np.setdiff1d(np.arange(self.numbers.size), part)
-            queries, query_labels = self.rows[part], self.row_labels[part]
-            wide = query_labels.astype(np.float64)
-            held = Statistics.of(as_operator(queries), wide, products=False)
-            fitted = _without(self.whole(), held)
-            out.append(
-                MapRows(fitted, self.rows[items], self.row_labels[items], queries, query_labels)
-            )
-        return out
+    def splits(self) -> list[Array]:
+        """Return the sampled rows that are queries in each split; none where rows are too few."""
+        if self.n_labelled < FEWEST:
+            return []
+        # Queries are a fifth of the rows in each split, and 400 in all.
+        size = min(self.n_labelled // _FOLDS, HELD_OUT)
+        folds = max(1, min(_FOLDS, round(min(self.n_labelled, HELD_OUT) / size)))
+        return [np.arange(fold * size, (fold + 1) * size) for fold in range(folds)]
+
+    def without(self, part: Array) -> Statistics:
+        """Return the statistics of the labelled rows that are not in a part of the sample."""
+        whole, held = self.whole(), self.row_labels[part].astype(np.float64)
+        less = Statistics.of(as_operator(self.rows[part]), held, products=False)
+        n = whole.n - less.n
+        x_gap, b_gap = less.x_mean - whole.x_mean, less.b_mean - whole.b_mean
+        share = whole.n * less.n / n
+        return Statistics(
+            n,
+            whole.x_mean - (less.n / n) * x_gap,
+            whole.b_mean - (less.n / n) * b_gap,
+            whole.xx - less.xx - np.outer(share * x_gap, x_gap),
+            whole.xb - less.xb - np.outer(share * x_gap, b_gap),
+            whole.bb - less.bb - share * np.square(b_gap),
+        )
 
     def refuse_unless_solved(self, owner: str) -> None:
         """Raise where there is no map."""
@@ -147,31 +145,8 @@ class AdapterStream:
             )
 
 
-def split_plan(rows: int) -> tuple[int, int]:
-    """Return the number of splits and of queries in each: a fifth of the rows, 400 in all."""
-    if rows < FEWEST:
-        return 0, 0
-    size = min(rows // _FOLDS, HELD_OUT)
-    return max(1, min(_FOLDS, round(min(rows, HELD_OUT) / size))), size
-
-
 def _joined(left: Statistics | None, right: Statistics) -> Statistics:
     return right if left is None else left.join(right)
-
-
-def _without(whole: Statistics, part: Statistics) -> Statistics:
-    """Return the statistics of the rows that are not in a part, the inverse of ``join``."""
-    n = whole.n - part.n
-    x_gap, b_gap = part.x_mean - whole.x_mean, part.b_mean - whole.b_mean
-    share = whole.n * part.n / n
-    return Statistics(
-        n,
-        whole.x_mean - (part.n / n) * x_gap,
-        whole.b_mean - (part.n / n) * b_gap,
-        whole.xx - part.xx - np.outer(share * x_gap, x_gap),
-        whole.xb - part.xb - np.outer(share * x_gap, b_gap),
-        whole.bb - part.bb - share * np.square(b_gap),
-    )
 
 
 def _dense(X: Operator, index: Array, dtype: Any) -> Array:

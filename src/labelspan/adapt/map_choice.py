@@ -1,23 +1,23 @@
-"""The choice of balance and size of an adapter, by comparison on held-out rows and labels."""
+"""The choice of balance and size of an adapter, by comparison on held-out rows and labels.
+
+Rows are split into a part that maps are fitted on and queries. Each query finds its nearest rows
+(by cosine) among a sample of the fitted part, and nDCG at 10 says whether they share its labels.
+For *new* labels the map is fitted again without a third of the labels, which then judge it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from .._typing import Array
-from .adapter_report import (
-    QUANTILE,
-    HeldOutComparison,
-    compare_scores,
-    mean_score,
-    paired_gain,
-    smallest_as_good,
-)
-from .adapter_stream import FEWEST, AdapterStream, MapRows
-from .held_out import HeldOutRows, Scores, label_groups, size_grid
-from .nested_map import LabelSpectrum
+from ..graph.neighbors import nearest_neighbors
+from ..metrics.retrieval import LabelGains
+from .adapter_report import QUANTILE, HeldOutComparison
+from .adapter_stream import FEWEST, AdapterStream
+from .nested_map import AxisMap, LabelSpectrum
 
 __all__ = ["MapChoice"]
 
@@ -32,6 +32,14 @@ _BALANCE, _SIZE = 0.2, 64
 # Standard errors that a gain must exceed. Two would pass too often by chance, because it is the
 # gain of the best of several balances: three pass for one set of random labels in a hundred.
 _ERRORS = 3.0
+# Neighbours that are judged.
+_DEPTH = 10
+# Principal axes that are compared in, and that balances are chosen in; the final map uses all.
+_AXES, _NARROW = 512, 160
+_GROUPS = 3
+
+# Scores of each query by number of dimensions; NaN for queries that say nothing.
+Scores = dict[int, Array]
 
 
 class MapChoice:
@@ -52,31 +60,19 @@ class MapChoice:
         informative: bool,
     ) -> None:
         self.comparisons: tuple[HeldOutComparison, ...] = ()
-        self.balances: tuple[tuple[float, float, float], ...] = ()
         self.original_better = False
-        self._model, self._alpha, self._rank = model, alpha, rank
+        self._model, self._rank = model, rank
         self._n_labelled = stream.n_labelled
         self._wanted = wanted
-        self._splits: list[HeldOutRows] = []
+        self._splits: list[_HeldOut] = []
         if model.compare:
-            groups = label_groups(stream.names.size, int(model.random_state))
+            groups = _label_groups(stream.names.size, int(model.random_state))
             self._splits = [
-                self._held_out(rows, stream, groups)
-                for rows in stream.splits()
-                if rows.labelled.n >= 2
+                _HeldOut(stream, part, alpha, groups)
+                for part in stream.splits()
+                if stream.n_labelled - part.size >= 2
             ]
         self.balance, self.size, self.reason = self._chosen(informative)
-
-    def _held_out(self, rows: MapRows, stream: AdapterStream, groups: list[Array]) -> HeldOutRows:
-        spectrum = LabelSpectrum.of(
-            rows.labelled,
-            stream.unlabelled,
-            alpha=self._alpha,
-            rows=rows.items,
-            labels=rows.item_labels,
-        )
-        sides = rows.queries, rows.items, rows.query_labels, rows.item_labels
-        return HeldOutRows(spectrum, *sides, groups)
 
     def _chosen(self, informative: bool) -> tuple[float, int, str]:
         """Return the balance, the number of dimensions, and why."""
@@ -87,7 +83,7 @@ class MapChoice:
             return 0.0, fallback, "Labels say nothing about these vectors; this is PCA."
         if not self._splits or rank == 0:
             return self._untested(fallback)
-        sizes = size_grid(rank, self._wanted)
+        sizes = _size_grid(rank, self._wanted)
         reference = min(self._wanted or _SIZE, sizes[-1])
         sizes = sorted({*sizes, reference})
         original = _joined_scores([split.untouched() for split in self._splits])
@@ -102,7 +98,7 @@ class MapChoice:
             for known in (False, True)
         )
         made = (
-            compare_scores(
+            _compare_scores(
                 size,
                 name,
                 original=original[kind],
@@ -116,11 +112,11 @@ class MapChoice:
         self.comparisons = tuple(one for one in made if one is not None)
         if not self.comparisons:
             return 0.0, fallback, "No two rows share a label; this is PCA."
-        size = self._wanted or smallest_as_good(sizes, *(adapted if balance else pca))
+        size = self._wanted or _smallest_as_good(sizes, *(adapted if balance else pca))
         balance, size, reason = self._verdict(balance, size, explicit=given != "auto")
         # Held-out rows may leave fewer directions than all rows have.
         last = max(one for one in sizes if one <= size)
-        behind, error = paired_gain(original[0], (adapted if balance else pca)[0][last])
+        behind, error = _paired_gain(original[0], (adapted if balance else pca)[0][last])
         self.original_better = behind > QUANTILE * error
         if self.original_better:
             reason += (
@@ -151,9 +147,8 @@ class MapChoice:
             seen, new = _joined_sizes(
                 [split.adapted(balance, [size], narrow=True) for split in self._splits]
             )
-            gain, _ = paired_gain(seen[size], pca[0][size])
-            new_gain, new_error = paired_gain(new[size], pca[1][size])
-            self.balances += ((balance, mean_score(seen[size]), mean_score(new[size])),)
+            gain, _ = _paired_gain(seen[size], pca[0][size])
+            new_gain, new_error = _paired_gain(new[size], pca[1][size])
             bold = max(bold, (gain, balance))
             if not self._model.new_labels:
                 best = bold
@@ -166,7 +161,7 @@ class MapChoice:
         found = [one for one in self.comparisons if one.size <= size and one.labels == "seen"][-1]
         gained = (
             f"nDCG@10 {found.adapted:.3f} in {found.size} dimensions against {found.pca:.3f} for "
-            f"PCA and {found.original:.3f} for all {self._splits[0].queries.shape[1]}"
+            f"PCA and {found.original:.3f} for all {self._splits[0].width}"
         )
         if explicit:
             return balance, size, f"The balance was given: {gained}."
@@ -185,6 +180,138 @@ class MapChoice:
         return balance, size, f"Adapted: {gained}."
 
 
+class _HeldOut:
+    """Queries and items of one split, in the coordinates of a spectrum of the fitted part.
+
+    ``part`` are the queries among the sampled rows of the stream, and ``groups`` masks of labels
+    that are held out in turn.
+    """
+
+    def __init__(
+        self, stream: AdapterStream, part: Array, alpha: float | None, groups: list[Array]
+    ) -> None:
+        items = np.setdiff1d(np.arange(stream.numbers.size), part)
+        fitted = stream.without(part)
+        rows, labels = stream.rows[items], stream.row_labels[items]
+        spectrum = LabelSpectrum.of(fitted, stream.unlabelled, alpha, rows, labels)
+        self._spectrum = spectrum.leading(_AXES)
+        self._wide = stream.rows[part].astype(np.float32), rows.astype(np.float32)
+        self._queries, self._items = (self._spectrum.coordinates(side) for side in self._wide)
+        asked = stream.row_labels[part]
+        self._gains = _gains(asked, labels)
+        self._groups = groups
+        self._group_gains = [_gains(asked[:, group], labels[:, group]) for group in groups]
+        self._centred = labels - spectrum.label_mean.astype(np.float32)
+        self._maps: dict[tuple[float, int, int], AxisMap] = {}
+
+    @property
+    def rank(self) -> int:
+        """The largest number of dimensions that can be compared."""
+        return int(self._spectrum.squares.size)
+
+    @property
+    def width(self) -> int:
+        """The number of dimensions of the original vectors."""
+        return int(self._wide[0].shape[1])
+
+    def untouched(self) -> tuple[Array, Array]:
+        """Return scores of the original vectors, for all labels and for held-out ones."""
+        ((_, found),) = _nearest(*self._wide, [self.width])
+        return self._gains.ndcg(found), self._mean_of_groups(found)
+
+    def pca(self, sizes: Sequence[int]) -> tuple[Scores, Scores]:
+        """Return scores of the leading principal axes, for all labels and for held-out ones."""
+        seen, new = {}, {}
+        for size, found in _nearest(self._queries, self._items, sizes):
+            seen[size], new[size] = self._gains.ndcg(found), self._mean_of_groups(found)
+        return seen, new
+
+    def adapted(
+        self, balance: float, sizes: Sequence[int], *, known: bool = False, narrow: bool = False
+    ) -> tuple[Scores, Scores]:
+        """Return scores of a map, for labels that it was fitted with and for held-out ones.
+
+        ``known`` places items by their labels as well as by their vectors. ``narrow`` leaves out
+        the last principal axes, which saves most of the time.
+        """
+        axes = self.rank if not narrow else min(self.rank, max(_NARROW, 2 * sizes[-1]))
+        seen = {
+            size: self._gains.ndcg(found)
+            for size, found in self._found(balance, -1, sizes, axes, known=known)
+        }
+        parts: dict[int, list[Array]] = {size: [] for size in sizes}
+        for number, gains in enumerate(self._group_gains):
+            for size, found in self._found(balance, number, sizes, axes, known=known):
+                parts[size].append(gains.ndcg(found))
+        return seen, {size: self._mean(part) for size, part in parts.items()}
+
+    def _found(
+        self, balance: float, group: int, sizes: Sequence[int], axes: int, *, known: bool
+    ) -> Iterator[tuple[int, Array]]:
+        found = self._map(balance, group, axes)
+        widest = sizes[-1]
+        weights = found.weights[:, :widest]
+        queries, items = (side[:, :axes] @ weights for side in (self._queries, self._items))
+        if known:
+            items += self._centred @ found.directions[:, :widest]
+        return _nearest(queries, items, sizes)
+
+    def _map(self, balance: float, group: int, axes: int) -> AxisMap:
+        """Return the map without a group of labels (-1: with all of them), kept for later."""
+        key = balance, group, axes
+        if key not in self._maps:
+            columns = None if group < 0 else ~self._groups[group]
+            self._maps[key] = self._spectrum.leading(axes).solve(
+                balance, columns=columns, dtype=np.float32
+            )
+        return self._maps[key]
+
+    def _mean_of_groups(self, found: Array) -> Array:
+        return self._mean([gains.ndcg(found) for gains in self._group_gains])
+
+    def _mean(self, parts: list[Array]) -> Array:
+        """Return means over the groups that say something about a query; NaN if none does."""
+        if not parts:
+            return np.full(len(self._queries), np.nan)
+        table = np.stack(parts)
+        known = ~np.isnan(table)
+        total = np.where(known, table, 0.0).sum(axis=0)
+        counts = known.sum(axis=0)
+        return np.where(counts > 0, total / np.maximum(counts, 1), np.nan)
+
+
+def _size_grid(rank: int, wanted: int | None = None) -> list[int]:
+    """Return the numbers of dimensions to compare: powers of two, and the one that is wanted."""
+    sizes = {size for size in (2**power for power in range(3, 10)) if size <= rank}
+    sizes |= {min(rank, 8)}
+    if wanted is not None:
+        sizes.add(min(wanted, rank))
+    return sorted(sizes)
+
+
+def _label_groups(n_labels: int, seed: int) -> list[Array]:
+    """Split labels at random into groups, each held out once; none where there are too few."""
+    if n_labels < _GROUPS:
+        return []
+    order = np.random.default_rng(seed).permutation(n_labels)
+    member = np.empty(n_labels, dtype=int)
+    member[order] = np.arange(n_labels) % _GROUPS
+    return [member == group for group in range(_GROUPS)]
+
+
+def _nearest(queries: Array, items: Array, sizes: Sequence[int]) -> Iterator[tuple[int, Array]]:
+    """Yield, for each number of leading columns, the items with the largest cosines."""
+    for size in sizes:
+        near, _ = nearest_neighbors(items[:, :size], _DEPTH, queries[:, :size], metric="cosine")
+        yield size, near
+
+
+def _gains(queries: Array, items: Array) -> LabelGains:
+    # A fitted label counts from one half.
+    left, right = ((side >= 0.5).astype(np.float32) for side in (queries, items))
+    return LabelGains.of(left, right, _DEPTH)
+
+
 def _joined_scores(parts: list[tuple[Array, Array]]) -> tuple[Array, Array]:
     return np.concatenate([seen for seen, _ in parts]), np.concatenate([new for _, new in parts])
 
@@ -195,3 +322,53 @@ def _joined_sizes(parts: list[tuple[Scores, Scores]]) -> tuple[Scores, Scores]:
         for kind in (0, 1)
     )
     return seen, new
+
+
+def _compare_scores(
+    size: int, labels: str, *, original: Array, pca: Array, adapted: Array, by_labels: Array
+) -> HeldOutComparison | None:
+    """Summarise scores of the same queries; None where no query says anything."""
+    known = ~np.isnan(adapted)
+    if not known.any():
+        return None
+    gain, error = _paired_gain(adapted, pca)
+    return HeldOutComparison(
+        size,
+        labels,
+        original=float(original[known].mean()),
+        pca=float(pca[known].mean()),
+        adapted=float(adapted[known].mean()),
+        by_labels=float(by_labels[known].mean()),
+        gain=gain,
+        error=error,
+        n_queries=int(known.sum()),
+    )
+
+
+def _mean_score(scores: Array) -> float:
+    """Return the mean over queries that say something; NaN where none does."""
+    known = scores[~np.isnan(scores)]
+    return float(known.mean()) if known.size else float("nan")
+
+
+def _paired_gain(scores: Array, reference: Array) -> tuple[float, float]:
+    """Return the mean of the differences of paired scores, and its standard error."""
+    differences = (scores - reference)[~np.isnan(scores)]
+    if differences.size < 2:
+        return (float(differences.sum()), float("inf"))
+    return float(differences.mean()), float(differences.std(ddof=1) / np.sqrt(differences.size))
+
+
+def _smallest_as_good(sizes: Sequence[int], *scores: dict[int, Array]) -> int:
+    """Return the smallest size that is within a standard error of the best, in all scores."""
+    good = set(sizes)
+    for kind in scores:
+        if np.isnan(kind[sizes[0]]).all():
+            continue
+        means = {size: _mean_score(kind[size]) for size in sizes}
+        best = max(sizes, key=means.__getitem__)
+        for size in sizes:
+            gain, error = _paired_gain(kind[size], kind[best])
+            if gain < -error:
+                good.discard(size)
+    return min(good) if good else sizes[-1]

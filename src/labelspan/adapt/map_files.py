@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 import struct
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -26,14 +27,10 @@ from ..operators.array_backend import host
 if TYPE_CHECKING:
     from .adapter import Adapter
 
-__all__ = ["FORMATS", "export_map", "linear_parts", "to_faiss"]
-
-FORMATS = ("npz", "faiss", "onnx", "sentence-transformers")
-_SUFFIXES = {".npz": "npz", ".faiss": "faiss", ".onnx": "onnx", "": "sentence-transformers"}
-_MAGIC = "labelspan adapter"
+__all__ = ["export_map", "to_faiss"]
 
 
-def linear_parts(adapter: Adapter) -> tuple[Array, Array]:
+def _linear_parts(adapter: Adapter) -> tuple[Array, Array]:
     """Return the weights (m, d) and the bias (m,) of a fitted adapter, in float32."""
     fitted = adapter._fitted()
     weights, mean = host(fitted.components_), host(fitted.mean_)
@@ -80,25 +77,26 @@ def export_map(
     True
     """
     path = Path(path)
-    format = _SUFFIXES.get(path.suffix.lower()) if format is None else format
-    if format not in FORMATS:
-        raise InvalidParameter(
-            f"export_map: format must be one of {', '.join(FORMATS)}, or follow from a suffix, but "
-            f"{str(path)!r} was given."
-        )
     writers = {
         "npz": _write_npz,
         "faiss": _write_faiss,
         "onnx": _write_onnx,
         "sentence-transformers": _write_dense_module,
     }
+    if format is None:
+        format = path.suffix.lower().lstrip(".") or "sentence-transformers"
+    if format not in writers:
+        raise InvalidParameter(
+            f"export_map: format must be one of {', '.join(writers)}, or follow from a suffix, but "
+            f"{str(path)!r} was given."
+        )
     writers[format](adapter, path)
     return path
 
 
 def _write_npz(adapter: Adapter, path: Path) -> None:
     fitted = adapter._fitted()
-    weights, bias = linear_parts(adapter)
+    weights, bias = _linear_parts(adapter)
     arrays = {
         "components": weights,
         "bias": bias,
@@ -107,13 +105,11 @@ def _write_npz(adapter: Adapter, path: Path) -> None:
         "label_means": host(fitted.label_means_).astype(np.float32),
         "label_names": np.asarray([str(name) for name in fitted.classes_], dtype=np.str_),
         "report": np.array(json.dumps(fitted.report_.to_dict())),
-        "about": np.array(f"{_MAGIC}: z = x @ components.T + bias"),
+        "about": np.array("labelspan adapter: z = x @ components.T + bias"),
     }
-
-    def write(file: BinaryIO) -> None:
-        np.savez(file, **arrays)  # type: ignore[arg-type]
-
-    write_whole(path, write)
+    content = BytesIO()
+    np.savez(content, **arrays)  # type: ignore[arg-type]
+    _write(path, content.getvalue())
 
 
 def to_faiss(adapter: Adapter) -> Any:
@@ -139,7 +135,7 @@ def to_faiss(adapter: Adapter) -> Any:
     >>> index = faiss.IndexPreTransform(to_faiss(adapter), faiss.IndexFlatIP(64))  # doctest: +SKIP
     """
     faiss = _package("faiss", "faiss-cpu")
-    weights, bias = linear_parts(adapter)
+    weights, bias = _linear_parts(adapter)
     transform = faiss.LinearTransform(weights.shape[1], weights.shape[0], True)
     faiss.copy_array_to_vector(weights.ravel(), transform.A)
     faiss.copy_array_to_vector(bias, transform.b)
@@ -152,13 +148,12 @@ def _write_faiss(adapter: Adapter, path: Path) -> None:
     faiss = _package("faiss", "faiss-cpu")
     writer = faiss.VectorIOWriter()
     faiss.write_VectorTransform(to_faiss(adapter), writer)
-    data = bytes(faiss.vector_to_array(writer.data))
-    write_whole(path, lambda file: _write(file, data))
+    _write(path, bytes(faiss.vector_to_array(writer.data)))
 
 
 def _write_onnx(adapter: Adapter, path: Path) -> None:
     onnx = _package("onnx", "onnx")
-    weights, bias = linear_parts(adapter)
+    weights, bias = _linear_parts(adapter)
     helper, floats = onnx.helper, onnx.TensorProto.FLOAT
     size, columns = weights.shape
     graph = helper.make_graph(
@@ -178,11 +173,11 @@ def _write_onnx(adapter: Adapter, path: Path) -> None:
     opset = [helper.make_opsetid("", 13)]
     model = helper.make_model(graph, producer_name="labelspan", opset_imports=opset, ir_version=8)
     onnx.checker.check_model(model)
-    write_whole(path, lambda file: _write(file, model.SerializeToString()))
+    _write(path, model.SerializeToString())
 
 
 def _write_dense_module(adapter: Adapter, path: Path) -> None:
-    weights, bias = linear_parts(adapter)
+    weights, bias = _linear_parts(adapter)
     config = {
         "in_features": weights.shape[1],
         "out_features": weights.shape[0],
@@ -190,9 +185,8 @@ def _write_dense_module(adapter: Adapter, path: Path) -> None:
         "activation_function": "torch.nn.modules.linear.Identity",
     }
     tensors = {"linear.weight": weights, "linear.bias": bias}
-    write_whole(path / "model.safetensors", lambda file: _write(file, _safetensors(tensors)))
-    text = json.dumps(config, indent=2).encode()
-    write_whole(path / "config.json", lambda file: _write(file, text))
+    _write(path / "model.safetensors", _safetensors(tensors))
+    _write(path / "config.json", json.dumps(config, indent=2).encode())
 
 
 def _safetensors(tensors: dict[str, Array]) -> bytes:
@@ -208,8 +202,11 @@ def _safetensors(tensors: dict[str, Array]) -> bytes:
     return struct.pack("<Q", len(text)) + text + body
 
 
-def _write(file: BinaryIO, content: bytes) -> None:
-    file.write(content)
+def _write(path: Path, content: bytes) -> None:
+    def write(file: BinaryIO) -> None:
+        file.write(content)
+
+    write_whole(path, write)
 
 
 def _package(name: str, distribution: str) -> Any:

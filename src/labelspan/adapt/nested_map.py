@@ -12,7 +12,7 @@ the first m of them are the answer for m dimensions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import linalg
@@ -21,7 +21,7 @@ from .._typing import Array
 from ..solvers import Statistics
 from ..solvers.alpha import leave_one_out, spectral_cross_validation
 
-__all__ = ["AxisMap", "LabelSpectrum", "choose_ridge"]
+__all__ = ["AxisMap", "LabelSpectrum"]
 
 # Eigenvalues below this fraction of the largest are rounding.
 _FAINT = 1e-12
@@ -33,68 +33,36 @@ _ERROR_ROWS = 500
 
 @dataclass(frozen=True)
 class AxisMap:
-    """Axes in falling order of importance.
+    """Axes in falling order of importance."""
 
-    Attributes
-    ----------
-    weights : array of shape (r, m)
-        From coordinates (see :meth:`LabelSpectrum.coordinates`) to the axes.
-    values : array of shape (m,)
-        Eigenvalues.
-    directions : array of shape (k, m)
-        What known labels, centred, add to the place of a row.
-    """
-
-    weights: Array
-    values: Array
-    directions: Array
+    weights: Array  # (r, m), from coordinates to the axes
+    values: Array  # eigenvalues
+    directions: Array  # (k, m), what known labels, centred, add to the place of a row
 
 
 @dataclass(frozen=True)
 class LabelSpectrum:
-    """Principal axes of all rows, and the labels regressed on them.
-
-    Attributes
-    ----------
-    mean : array of shape (d,)
-    axes : array of shape (d, r)
-        Principal axes, U.
-    squares : array of shape (r,)
-        Squared lengths along them, s.
-    label_mean : array of shape (k,)
-    weights : array of shape (r, k)
-        ``U'B``.
-    alpha : float
-    """
+    """Principal axes of all rows, and the labels regressed on them."""
 
     mean: Array
-    axes: Array
-    squares: Array
+    axes: Array  # U, (d, r)
+    squares: Array  # s, squared lengths along them
     label_mean: Array
-    weights: Array
+    weights: Array  # U'B, (r, k)
     alpha: float
 
     @classmethod
     def of(
         cls,
         labelled: Statistics,
-        unlabelled: Statistics | None = None,
-        *,
-        alpha: float | None = None,
-        rows: Array | None = None,
-        labels: Array | None = None,
+        unlabelled: Statistics | None,
+        alpha: float | None,
+        rows: Array,
+        labels: Array,
     ) -> LabelSpectrum:
         """Decompose statistics; labels are regressed on labelled rows only.
 
-        Parameters
-        ----------
-        labelled : Statistics
-        unlabelled : Statistics or None, default=None
-            Statistics of rows without labels; only their vectors count.
-        alpha : float or None, default=None
-            Ridge penalty; None chooses it.
-        rows, labels : arrays or None
-            Some labelled rows that are part of ``labelled``, for the choice of alpha.
+        Where alpha is None, it is chosen, with the help of some of the labelled rows.
         """
         whole = labelled.features() if unlabelled is None else labelled.features().join(unlabelled)
         squares, axes = _spectrum(whole.xx)
@@ -104,7 +72,7 @@ class LabelSpectrum:
             own, basis = _spectrum(labelled.xx)
         cross = basis.T @ labelled.xb
         if alpha is None:
-            alpha = choose_ridge(labelled, own, basis, cross, rows=rows, labels=labels)
+            alpha = _choose_ridge(labelled, (own, basis), cross, rows, labels)
         weights = cross / (own + alpha)[:, None]
         if basis is not axes:
             weights = axes.T @ (basis @ weights)
@@ -117,14 +85,8 @@ class LabelSpectrum:
 
     def leading(self, count: int) -> LabelSpectrum:
         """Return the part in the space of the first principal axes."""
-        return LabelSpectrum(
-            self.mean,
-            self.axes[:, :count],
-            self.squares[:count],
-            self.label_mean,
-            self.weights[:count],
-            self.alpha,
-        )
+        axes, squares = self.axes[:, :count], self.squares[:count]
+        return replace(self, axes=axes, squares=squares, weights=self.weights[:count])
 
     @property
     def informative(self) -> bool:
@@ -140,19 +102,7 @@ class LabelSpectrum:
         columns: Array | None = None,
         dtype: type = np.float64,
     ) -> AxisMap:
-        """Return the axes for a balance.
-
-        Parameters
-        ----------
-        balance : float
-            Weight of the labels, from 0 (PCA) to 1.
-        count : int or None, default=None
-            Only this number of leading axes; None is all.
-        columns : array of bool or None, default=None
-            The labels that count; None is all.
-        dtype : type, default=float64
-            Precision; float32 takes half the time.
-        """
+        """Return the axes for a balance: at most ``count``, of some columns of labels."""
         n_labels = self.weights.shape[1]
         weights = self.weights if columns is None else self.weights[:, columns]
         roots = np.sqrt(self.squares)
@@ -180,24 +130,19 @@ class LabelSpectrum:
         return AxisMap(found, values, directions)
 
 
-def choose_ridge(
-    labelled: Statistics,
-    squares: Array,
-    axes: Array,
-    cross: Array,
-    *,
-    rows: Array | None = None,
-    labels: Array | None = None,
+def _choose_ridge(
+    labelled: Statistics, spectrum: tuple[Array, Array], cross: Array, rows: Array, labels: Array
 ) -> float:
     """Choose the ridge penalty by (generalised) cross-validation.
 
     Only moments are used if there are many more rows than dimensions, otherwise leave-one-out
     errors on some rows.
     """
+    squares, axes = spectrum
     if squares.size == 0:
         return 0.0
     kept = squares > _FAINT * squares[0]
-    if rows is None or labels is None or labelled.n > _ROWS_PER_AXIS * kept.sum():
+    if labelled.n > _ROWS_PER_AXIS * kept.sum():
         curve = spectral_cross_validation(
             squares[kept], cross[kept], float(labelled.bb.sum()), rows=labelled.n
         )

@@ -130,24 +130,7 @@ def neighbor_graph(
 def affinity_graph(
     owner: str, X: Any, affinity: str, n_neighbors: int, gamma: float | None
 ) -> tuple[Operator, float]:
-    """Make the graph that an estimator asks for, and return it with its gamma.
-
-    Parameters
-    ----------
-    owner : str
-        Name of the estimator, for error messages.
-    X : array or CSR matrix of shape (n, d)
-    affinity : str
-        One of ``AFFINITIES``.
-    n_neighbors : int
-    gamma : float or None
-        As in :func:`neighbor_graph` and :func:`gaussian_graph`.
-
-    Returns
-    -------
-    graph : Operator
-    gamma : float
-    """
+    """Make the graph that an estimator asks for, and return it with its gamma."""
     if affinity == "precomputed":
         raise InvalidInput(
             f"{owner}: affinity='precomputed' needs a graph over the rows of X; "

@@ -56,23 +56,6 @@ def label_correlation(Y: Any) -> Array:
     """Compute the cosine similarity between the columns of Y (wang2010, Eq. 19).
 
     A label without any row has similarity 0 to all labels, including itself.
-
-    Parameters
-    ----------
-    Y : array or sparse matrix of shape (n, k)
-        A 0/1 indicator.
-
-    Returns
-    -------
-    array of shape (k, k)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from labelspan.graph.label_graph import label_correlation
-    >>> label_correlation(np.array([[1, 1], [1, 0], [0, 0]])).round(2)
-    array([[1.  , 0.71],
-           [0.71, 1.  ]])
     """
     values = _indicator(Y)
     norms = np.linalg.norm(values, axis=0)

@@ -90,29 +90,7 @@ class Laplacian(Operator):
 
 
 def metric_form(X: Operator, middle: Operator) -> Array:
-    """Compute ``X' M X`` in float64 for a symmetric operator M over the rows, by blocks.
-
-    Parameters
-    ----------
-    X : Operator
-        Of shape (n, d).
-    middle : Operator
-        M, of shape (n, n).
-
-    Returns
-    -------
-    array of shape (d, d)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from labelspan.graph.laplacian import Laplacian, metric_form
-    >>> from labelspan.operators import as_operator
-    >>> from labelspan.operators.row_graph import read_graph
-    >>> pair = Laplacian(read_graph(np.array([[0.0, 2.0], [2.0, 0.0]]), 2))
-    >>> metric_form(as_operator(np.array([[1.0], [4.0]])), pair)
-    array([[18.]])
-    """
+    """Compute ``X' M X`` in float64 for a symmetric operator M over the rows, by blocks."""
     out = np.empty((X.shape[1],) * 2)
     for part, values in X.column_blocks():
         out[:, part] = X.cross(middle.matmat(values.astype(np.float64)))

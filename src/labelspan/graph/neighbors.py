@@ -48,51 +48,9 @@ _CELL, _NEAR_CELLS, _SAMPLE, _ITERATIONS = 250, 64, 20, 10
 
 
 def nearest_neighbors(
-    rows: Any,
-    k: int,
-    queries: Any = None,
-    *,
-    metric: Metric = "euclidean",
-    exclude: Array | None = None,
-    search: Search = "exact",
-    progress: Progress | None = None,
+    rows: Any, k: int, queries: Any = None, *, metric: Metric = "euclidean", **options: Any
 ) -> tuple[Array, Array]:
-    """Find for each query the ``k`` nearest rows, nearest first.
-
-    Products of blocks select candidates, which are then compared by their exact cosines or
-    distances in float64: the answer does not depend on blocks or threads, and of equally near
-    rows the first come first.
-
-    Parameters
-    ----------
-    rows : array or CSR matrix of shape (n, d)
-        Rows among which neighbours are found.
-    k : int
-        Number of neighbours, reduced to the number of rows that can be found.
-    queries : array or CSR matrix of shape (q, d), or None, default=None
-        None asks for the neighbours of each row among the others.
-    metric : {"euclidean", "cosine"}, default="euclidean"
-        The cosine with a row of zeros is 0.
-    exclude : array of shape (q,) or None, default=None
-        For each query, the number of one row that it must not find, or -1. By default each row
-        where ``queries`` is None, and none otherwise.
-    search : {"exact", "approximate", "auto"}, default="exact"
-        Exact search compares all pairs. Approximate search divides the rows into cells and
-        compares each query with those of the nearest ones, and misses some neighbours. "auto" is
-        exact up to 40,000 x 40,000 pairs.
-    progress : function or None, default=None
-        Called with the number of queries done, and of all.
-
-    Returns
-    -------
-    indices : array of shape (q, k)
-        Row numbers.
-    values : array of shape (q, k)
-        Cosines, or Euclidean distances, in float64.
-
-    See Also
-    --------
-    NeighborSearch : For the same rows and several sets of queries.
+    """Find for each query the ``k`` nearest rows, as :meth:`NeighborSearch.nearest` does.
 
     Examples
     --------
@@ -106,8 +64,7 @@ def nearest_neighbors(
     >>> indices.tolist(), cosines.round(3).tolist()
     ([[0, 1]], [[0.949, 0.949]])
     """
-    found = NeighborSearch(rows, metric=metric)
-    return found.nearest(k, queries, exclude=exclude, search=search, progress=progress)
+    return NeighborSearch(rows, metric=metric).nearest(k, queries, **options)
 
 
 class NeighborSearch:
@@ -121,10 +78,6 @@ class NeighborSearch:
         The cosine with a row of zeros is 0.
     unit : bool, default=False
         For "cosine": the rows have length 1 already, and are not copied.
-
-    See Also
-    --------
-    nearest_neighbors : For one set of queries.
 
     Examples
     --------
@@ -155,12 +108,27 @@ class NeighborSearch:
     ) -> tuple[Array, Array]:
         """Find for each query the ``k`` nearest rows, nearest first.
 
+        Products of blocks select candidates, which are then compared by their exact cosines or
+        distances in float64: the answer does not depend on blocks or threads, and of equally near
+        rows the first come first.
+
         Parameters
         ----------
-        k, queries, exclude, search, progress
-            As in :func:`nearest_neighbors`.
+        k : int
+            Number of neighbours, reduced to the number of rows that can be found.
+        queries : array or CSR matrix of shape (q, d), or None, default=None
+            None asks for the neighbours of each row among the others.
+        exclude : array of shape (q,) or None, default=None
+            For each query, the number of one row that it must not find, or -1. By default each row
+            where ``queries`` is None, and none otherwise.
         mask : array of bool of shape (n,) or None, default=None
             Rows that may be found.
+        search : {"exact", "approximate", "auto"}, default="exact"
+            Exact search compares all pairs. Approximate search divides the rows into cells and
+            compares each query with those of the nearest ones, and misses some neighbours. "auto"
+            is exact up to 40,000 x 40,000 pairs.
+        progress : function or None, default=None
+            Called with the number of queries done, and of all.
 
         Returns
         -------

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._typing import Array
-from ..adapt import Adapter, AdapterReport
+from ..adapt import Adapter
 from ..errors import InvalidFile, LabelspanError, Mismatch
 from ..estimators import CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS, PLSDA, PLSSVD
 
@@ -21,14 +21,13 @@ _ESTIMATORS = {
 }
 # Fitted attributes end with an underscore.
 _LEARNED = re.compile(r"[A-Za-z][A-Za-z0-9_]*_")
-_REPORT = "report_"
 
 
 def pack_estimator(estimator: Any) -> tuple[dict[str, Any], dict[str, Array]]:
     """Describe an estimator by class, parameters and plain attributes, and its arrays by name.
 
     :func:`unpack_estimator` makes an estimator of it that transforms rows in the same way. A
-    graph over the rows of the fit is not kept.
+    graph over the rows of the fit, and the report of an adapter, are not kept.
     """
     kind = type(estimator).__name__
     params = estimator.get_params(deep=False)
@@ -46,10 +45,7 @@ def pack_estimator(estimator: Any) -> tuple[dict[str, Any], dict[str, Array]]:
         for name, value in learned.items()
         if isinstance(value, np.ndarray) and value.dtype.kind in "fi"
     }
-    described = {"class": kind, "params": params, "values": values}
-    if isinstance(learned.get(_REPORT), AdapterReport):
-        described["report"] = _finite(learned[_REPORT].to_dict())
-    return described, arrays
+    return {"class": kind, "params": params, "values": values}, arrays
 
 
 def unpack_estimator(described: Mapping[str, Any], arrays: Mapping[str, Array]) -> Any:
@@ -72,23 +68,7 @@ def unpack_estimator(described: Mapping[str, Any], arrays: Mapping[str, Array]) 
         ) from error
     for name, value in learned.items():
         setattr(estimator, name, value)
-    if kind is Adapter and "report" in described:
-        try:
-            estimator.report_ = AdapterReport.from_dict(described["report"])
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise InvalidFile("manifest.json: the report of the adapter is damaged.") from error
     return estimator
-
-
-def _finite(value: Any) -> Any:
-    """Write tuples as lists and numbers that JSON does not have as None."""
-    if isinstance(value, dict):
-        return {key: _finite(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(entry) for entry in value]
-    if isinstance(value, float):
-        return float(value) if np.isfinite(value) else None
-    return value
 
 
 def _is_plain(value: Any) -> bool:

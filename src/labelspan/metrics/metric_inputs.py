@@ -55,16 +55,13 @@ def read_label_table(values: Any, what: str, owner: str) -> Any:
 
 def read_scores(values: Any, truth: Array, owner: str) -> Array:
     """Return finite, dense numbers in the shape of the labels they belong to."""
-    scores = read_numbers(values, "scores", owner)
-    _require_shape(scores, truth, "scores", owner)
-    return scores
+    return _of_shape(read_numbers(values, "scores", owner), truth, "scores", owner)
 
 
 def read_predictions(values: Any, truth: Array, owner: str) -> Array:
     """Return predicted labels as booleans, in the shape of the true ones."""
-    predictions = read_indicator(values, "predictions", owner)
-    _require_shape(predictions, truth, "predictions", owner)
-    return predictions
+    said = read_indicator(values, "predictions", owner)
+    return _of_shape(said, truth, "predictions", owner)
 
 
 def read_numbers(values: Any, what: str, owner: str) -> Array:
@@ -111,9 +108,10 @@ def _dense(table: Any) -> Array:
     return table if isinstance(table, np.ndarray) else np.asarray(table.toarray())
 
 
-def _require_shape(values: Array, truth: Array, what: str, owner: str) -> None:
+def _of_shape(values: Array, truth: Array, what: str, owner: str) -> Array:
     if values.shape != truth.shape:
         raise Mismatch(
             f"{owner}: {what} must have the shape of Y, {truth.shape}, but has shape "
             f"{values.shape}."
         )
+    return values

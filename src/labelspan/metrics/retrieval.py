@@ -172,18 +172,10 @@ def retrieval_at_k(
 
 @dataclass(frozen=True)
 class LabelGains:
-    """Overlap of the labels of queries and items, and the best DCG that a list can have.
+    """Overlap of the labels of queries and items, and the best DCG that a list can have."""
 
-    Attributes
-    ----------
-    table : array of shape (q, n)
-        The Jaccard index of the labels of each query and item.
-    ideal : array of shape (q,)
-        DCG of the items with the largest entries.
-    """
-
-    table: Array
-    ideal: Array
+    table: Array  # (q, n), the Jaccard index of the labels of each query and item
+    ideal: Array  # (q,), DCG of the items with the largest entries
 
     @classmethod
     def of(cls, queries: Any, items: Any, depth: int, exclude: Array | None = None) -> LabelGains:
