@@ -96,10 +96,7 @@ def test_unknown_words_are_offered_near_spellings(saved):
         ((), "Nothing to search for; give words"),
         ((" ",), "The query is empty"),
     ):
-        result = run("search", *words, "-i", saved)
-        assert result.exit_code == 2
-        assert result.stderr.startswith(message)
-        assert result.stderr.count("\n") == 1
+        assert message in one_sentence(run("search", *words, "-i", saved))
     assert json.loads(run("search", "the", "--json", "-i", saved).stdout)["note"]
 
 
@@ -107,7 +104,7 @@ def test_tags_are_explained(saved):
     answer = json.loads(run("tag", "chess dice", "-i", saved, "--explain", "--json").stdout)
     best = answer["labels"][0]
     assert best["label"] == "game"
-    assert {word for word, _ in best["words"]} == {"chess", "dice"}
+    assert {one["word"] for one in best["words"]} == {"chess", "dice"}
     assert best["votes"][0]["has_label"]
     assert "nearest items: " in run("tag", "chess dice", "-i", saved, "--explain").stdout
 

@@ -105,6 +105,7 @@ def adapt(  # noqa: PLR0917 - typer reads options from parameters
         _check_out(out, save_vectors, force=force)
         from ..datasets.label_files import read_label_file  # noqa: PLC0415
         from ..datasets.vector_files import open_vectors  # noqa: PLC0415
+        from ..errors import InvalidInput  # noqa: PLC0415
 
         opened = open_vectors(vectors, name=name)
         rows = read_label_file(
@@ -114,7 +115,11 @@ def adapt(  # noqa: PLR0917 - typer reads options from parameters
             empty="none" if empty_is_none else "unknown",
             min_count=min_count,
         )
-        _check_rows(vectors, opened, labels, rows)
+        if opened.shape[0] != len(rows):
+            raise InvalidInput(
+                f"{vectors} holds {opened.shape[0]:,} vectors, but {labels} has labels for "
+                f"{len(rows):,} rows; give one row of labels per vector, in the same order."
+            )
         typer.echo(
             f"  {opened.shape[0]:,} vectors of {opened.shape[1]} dimensions, "
             f"{int((~rows.unknown).sum()):,} with labels; {len(rows.names):,} labels",
@@ -129,7 +134,7 @@ def adapt(  # noqa: PLR0917 - typer reads options from parameters
                 report(place, opened.shape[0])
         export_map(adapter.solve(), out)
         if save_vectors is not None:
-            _save(adapter, opened, rows if by_labels else None, save_vectors)
+            _save(adapter, opened, rows, save_vectors, by_labels=by_labels)
         found = adapter.report_
         seconds = round(time.perf_counter() - start, 2)
     if as_json:
@@ -156,7 +161,9 @@ def _batches(opened: VectorFile, rows: RowLabels) -> Iterator[tuple[int, Any, An
         start = stop
 
 
-def _save(adapter: Adapter, opened: VectorFile, rows: RowLabels | None, path: Path) -> None:
+def _save(
+    adapter: Adapter, opened: VectorFile, rows: RowLabels, path: Path, *, by_labels: bool
+) -> None:
     import numpy as np  # noqa: PLC0415
 
     from .._files import write_whole  # noqa: PLC0415
@@ -166,27 +173,11 @@ def _save(adapter: Adapter, opened: VectorFile, rows: RowLabels | None, path: Pa
     def write(file: Any) -> None:
         header = {"descr": "<f4", "fortran_order": False, "shape": shape}
         np.lib.format.write_array_header_1_0(file, header)
-        start = 0
-        for batch in opened.batches():
-            stop = start + batch.shape[0]
-            block = None if rows is None else rows.block(start, stop)
-            if block is not None and block.shape[1] == 1:
-                block = block[:, 0]
-            places = adapter.transform(batch, labels=block)
+        for _, batch, block in _batches(opened, rows):
+            places = adapter.transform(batch, labels=block if by_labels else None)
             file.write(np.ascontiguousarray(places, dtype="<f4").tobytes())
-            start = stop
 
     write_whole(path, write)
-
-
-def _check_rows(vectors: Path, opened: VectorFile, labels: Path, rows: RowLabels) -> None:
-    from ..errors import InvalidInput  # noqa: PLC0415
-
-    if opened.shape[0] != len(rows):
-        raise InvalidInput(
-            f"{vectors} holds {opened.shape[0]:,} vectors, but {labels} has labels for "
-            f"{len(rows):,} rows; give one row of labels per vector, in the same order."
-        )
 
 
 def _check_out(out: Path, save_vectors: Path | None, *, force: bool) -> None:

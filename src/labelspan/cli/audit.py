@@ -15,7 +15,7 @@ from rich.text import Text
 
 from .corpus_argument import AsJson
 from .failures import plain_errors
-from .index_argument import DEFAULT, IndexArgument, SameIndex, chosen_index, open_index
+from .index_argument import DEFAULT, IndexArgument, open_index
 
 if TYPE_CHECKING:
     from ..curation import Finding
@@ -32,7 +32,6 @@ def audit(
     ] = 10,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print a table as csv.")] = False,
     as_json: AsJson = False,
-    same: SameIndex = None,
 ) -> None:
     """Find labels that look wrong or missing, and labels to merge, split or drop.
 
@@ -42,7 +41,6 @@ def audit(
 
       labelspan audit notes.labelspan -n 100 --csv > findings.csv
     """
-    index = chosen_index(index, same)
     with plain_errors():
         from ..curation.audit_results import KINDS  # noqa: PLC0415
         from ..errors import Mismatch  # noqa: PLC0415

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -35,23 +36,12 @@ app = typer.Typer(
     add_completion=True,
     pretty_exceptions_enable=False,
 )
-app.command()(demo)
-app.command()(fit)
-app.command()(search)
-app.command()(tag)
-app.command()(add)
-app.command()(relabel)
-app.command()(remove)
-app.command()(labels)
-app.command()(audit)
-app.command()(review)
-app.command()(evaluate)
-app.command()(adapt)
-app.command("map")(corpus_map)
-app.command()(serve)
-app.command()(mcp)
-app.command()(export)
-app.command()(info)
+_COMMANDS: tuple[Callable[..., None], ...] = (
+    *(demo, fit, search, tag, add, relabel, remove, labels, audit, review, evaluate, adapt),
+    *(corpus_map, serve, mcp, export, info),
+)
+for _command in _COMMANDS:
+    app.command("map" if _command is corpus_map else None)(_command)
 app.add_typer(data, name="data")
 app.command()(reproduce)
 

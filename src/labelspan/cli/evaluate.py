@@ -6,7 +6,7 @@ import json
 import shlex
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -88,19 +88,18 @@ def evaluate(  # noqa: PLR0917 - typer reads options from parameters
         )
 
         judged = [] if queries is None else read_queries(queries)
-        found = read(
-            corpus,
-            text=text,
-            labels=labels,
-            ids=ids,
-            separator=separator,
-            format=format,
-            empty_is_none=empty_is_none,
-            encoding=encoding,
-            vocabulary=vocabulary,
-            min_count=min_count,
-            sample=True,
-        )
+        read_as: dict[str, Any] = {
+            "text": text,
+            "labels": labels,
+            "ids": ids,
+            "separator": separator,
+            "format": format,
+            "empty_is_none": empty_is_none,
+            "encoding": encoding,
+            "vocabulary": vocabulary,
+            "min_count": min_count,
+        }
+        found = read(corpus, **read_as, sample=True)
         from ..evaluation.comparison import evaluate as run  # noqa: PLC0415
         from ..evaluation.comparison_report import recommend, tables  # noqa: PLC0415
         from ..evaluation.tag_quality import evaluate_tagging, tagging_table  # noqa: PLC0415
@@ -118,19 +117,8 @@ def evaluate(  # noqa: PLR0917 - typer reads options from parameters
                 dimensions=dimensions,
                 progress=report,
             )
-        options = {
-            "text": text,
-            "labels": labels,
-            "ids": ids,
-            "separator": separator,
-            "format": format,
-            "empty-is-none": empty_is_none,
-            "encoding": encoding,
-            "vocabulary": None if vocabulary is None else str(vocabulary),
-            "min-count": None if min_count == 1 else str(min_count),
-        }
         advice = recommend(result)
-        words = shlex.join([corpus, *_given(options)])
+        words = shlex.join([corpus, *_given(read_as)])
         command = f"labelspan fit {words} {advice.arguments}"
     facts = result.facts
     if as_json:
@@ -164,15 +152,16 @@ def evaluate(  # noqa: PLR0917 - typer reads options from parameters
         console.print(Text(f"- {line}"))
 
 
-def _given(options: dict[str, str | list[str] | bool | None]) -> list[str]:
+def _given(options: dict[str, Any]) -> list[str]:
     """List the options that were given, as fit takes them."""
     words = []
     for name, value in options.items():
+        option = f"--{name.replace('_', '-')}"
         if value is True:
-            words.append(f"--{name}")
-        elif value not in (None, False):
+            words.append(option)
+        elif value not in (None, False, 1):
             for one in value if isinstance(value, list) else [value]:
-                words += [f"--{name}", str(one)]
+                words += [option, str(one)]
     return words
 
 

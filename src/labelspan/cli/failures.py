@@ -33,12 +33,7 @@ def plain_errors() -> Iterator[None]:
         line: str | None = None,
     ) -> None:
         if issubclass(category, LabelspanWarning):
-            from ..errors import NotConverged  # noqa: PLC0415
-
-            hint = ""
-            if issubclass(category, NotConverged):
-                hint = " (max_iter and tol are parameters of the estimators in Python.)"
-            typer.echo(f"Note: {message}{hint}", err=True)
+            typer.echo(f"Note: {message}", err=True)
         else:
             usual(message, category, filename, lineno, file, line)
 

@@ -1,4 +1,4 @@
-"""What the commands that use a saved index share: its argument, opening it, its labels."""
+"""What the commands that use a saved index share: its argument, and opening it."""
 
 from __future__ import annotations
 
@@ -10,19 +10,9 @@ import typer
 if TYPE_CHECKING:
     from ..index import SemanticIndex
 
-__all__ = [
-    "DEFAULT",
-    "IndexArgument",
-    "IndexOption",
-    "SameIndex",
-    "check_index",
-    "chosen_index",
-    "complete_label",
-    "open_index",
-]
+__all__ = ["DEFAULT", "IndexArgument", "IndexOption", "check_index", "open_index"]
 
 DEFAULT = Path("index.labelspan")
-_MOST_COMPLETED = 100
 
 IndexOption = Annotated[
     Path, typer.Option("--index", "-i", help="Folder of the index made by `labelspan fit`.")
@@ -30,18 +20,6 @@ IndexOption = Annotated[
 IndexArgument = Annotated[
     Path, typer.Argument(metavar="[INDEX]", help="Folder of the index made by `labelspan fit`.")
 ]
-
-# Commands that take the index as an argument take it as the others do as well.
-SameIndex = Annotated[Path | None, typer.Option("--index", "-i", help="The same as INDEX.")]
-
-
-def chosen_index(index: Path, same: Path | None) -> Path:
-    """Return the index that was given as an argument or as an option."""
-    if same is not None and index not in (DEFAULT, same):
-        raise typer.BadParameter(
-            f"INDEX is {str(index)!r} and --index {str(same)!r}; give one of them."
-        )
-    return index if same is None else same
 
 
 def check_index(path: Path) -> None:
@@ -67,18 +45,3 @@ def open_index(path: Path, *, write: bool = False, verify: bool = False) -> Sema
     from ..index import SemanticIndex  # noqa: PLC0415
 
     return SemanticIndex.load(path, write=write, verify=verify)
-
-
-def complete_label(ctx: typer.Context, incomplete: str) -> list[str]:
-    """List the labels of the index with names that start with some characters, for the shell."""
-    from ..errors import LabelspanError  # noqa: PLC0415
-
-    path = Path(ctx.params.get("index") or DEFAULT)
-    try:
-        check_index(path)
-        from ..index import SemanticIndex  # noqa: PLC0415
-
-        with SemanticIndex.load(path) as index:
-            return [one.label for one in index.find_labels(incomplete, _MOST_COMPLETED)]
-    except (LabelspanError, OSError):
-        return []

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from .corpus_argument import AsJson
 from .failures import plain_errors
-from .index_argument import DEFAULT, IndexArgument, SameIndex, chosen_index, open_index
+from .index_argument import DEFAULT, IndexArgument, open_index
 
 __all__ = ["info"]
 
@@ -26,7 +26,6 @@ def info(
         typer.Option("--verify", help="Check that every file and item is what was written."),
     ] = False,
     as_json: AsJson = False,
-    same: SameIndex = None,
 ) -> None:
     """Describe an index: its items, labels, dimensions, method and size.
 
@@ -38,7 +37,6 @@ def info(
 
       labelspan info --verify
     """
-    index = chosen_index(index, same)
     with plain_errors(), open_index(index, verify=verify) as opened:
         from ..index.folder import read_manifest  # noqa: PLC0415
 

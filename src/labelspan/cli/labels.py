@@ -16,9 +16,10 @@ from rich.text import Text
 
 from .corpus_argument import AsJson
 from .failures import plain_errors, standard_lines
-from .index_argument import DEFAULT, IndexArgument, IndexOption, SameIndex, chosen_index, open_index
+from .index_argument import DEFAULT, IndexArgument, IndexOption, open_index
 
 if TYPE_CHECKING:
+    from ..index import LabelNode
     from ..index.store import LabelTable
 
 __all__ = ["labels", "relabel", "remove"]
@@ -33,7 +34,6 @@ def labels(
         bool, typer.Option("--tree", help="Show the tree of the vocabulary instead.")
     ] = False,
     as_json: AsJson = False,
-    same: SameIndex = None,
 ) -> None:
     """Show how well each label is predicted on held-out items.
 
@@ -48,11 +48,11 @@ def labels(
 
       labelspan labels notes.labelspan --json
     """
-    index = chosen_index(index, same)
-    if tree:
-        _show_tree(index, number, as_json=as_json)
-        return
     with plain_errors(), open_index(index) as opened:
+        if tree:
+            nodes = [row for node in opened.label_tree() for row in node.walk()]
+            _show_tree(nodes[:number], as_json=as_json)
+            return
         found = sorted(opened.label_report(), key=lambda row: (-row.support, row.label))[:number]
     if as_json:
         typer.echo(json.dumps([{**asdict(row), "never": row.never} for row in found], indent=2))
@@ -73,9 +73,7 @@ def labels(
     Console().print(table)
 
 
-def _show_tree(index: Path, number: int | None, *, as_json: bool) -> None:
-    with plain_errors(), open_index(index) as opened:
-        rows = [row for node in opened.label_tree() for row in node.walk()][:number]
+def _show_tree(rows: Sequence[tuple[int, LabelNode]], *, as_json: bool) -> None:
     if as_json:
         found = [
             {"depth": depth, "label": one.label, "count": one.count, "total": one.total}
@@ -215,10 +213,10 @@ def remove(
         before = len(opened)
         opened.remove(items)
         after = len(opened)
-    if as_json:
-        answer = {"index": str(index), "removed": before - after, "items": after}
-        typer.echo(json.dumps(answer, indent=2))
-        return
     removed = before - after
-    what = "item" if removed == 1 else "items"
-    typer.echo(f"{removed:,} {what} removed; {index} now has {after:,}.")
+    if as_json:
+        answer = {"index": str(index), "removed": removed, "items": after}
+        typer.echo(json.dumps(answer, indent=2))
+    else:
+        what = "item" if removed == 1 else "items"
+        typer.echo(f"{removed:,} {what} removed; {index} now has {after:,}.")

@@ -11,7 +11,7 @@ import typer
 
 from .._install import install_command
 from .failures import plain_errors
-from .index_argument import DEFAULT, IndexArgument, SameIndex, check_index, chosen_index, open_index
+from .index_argument import DEFAULT, IndexArgument, check_index, open_index
 from .progress import progress_bar
 
 __all__ = ["corpus_map"]
@@ -32,7 +32,6 @@ def corpus_map(
     title: Annotated[
         str | None, typer.Option(help="Title of the map (default: the name of the index).")
     ] = None,
-    same: SameIndex = None,
 ) -> None:
     """Draw a map of all items: similar items are close, labels give colours and region names.
 
@@ -46,7 +45,6 @@ def corpus_map(
 
       labelspan map notes.labelspan --out notes.html --title "My notes"
     """
-    index = chosen_index(index, same)
     files = out or [Path("map.png"), Path("map.html")]
     with plain_errors():
         _check(files)
@@ -77,12 +75,12 @@ def _check(files: list[Path]) -> None:
             )
 
 
-def _writer(found: Any, path: Path, title: str) -> Callable[[BinaryIO], None]:
+def _writer(found: Any, path: Path, title: str) -> Callable[[BinaryIO], object]:
     if path.suffix.lower() == ".html":
         from ..display.corpus_html import corpus_html  # noqa: PLC0415
 
         page = corpus_html(found, title).encode()
-        return lambda file: _put(file, page)
+        return lambda file: file.write(page)
     import matplotlib  # noqa: PLC0415 - an optional dependency
 
     from ..display.corpus_map import CorpusMapDisplay  # noqa: PLC0415
@@ -90,7 +88,3 @@ def _writer(found: Any, path: Path, title: str) -> Callable[[BinaryIO], None]:
     matplotlib.use("Agg")
     figure = CorpusMapDisplay(found).plot(title=title).figure_
     return lambda file: figure.savefig(file, format="png", dpi=150)
-
-
-def _put(file: BinaryIO, content: bytes) -> None:
-    file.write(content)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from .._install import install_command
 from .failures import plain_errors
-from .index_argument import DEFAULT, IndexArgument, SameIndex, check_index, chosen_index, open_index
+from .index_argument import DEFAULT, IndexArgument, check_index, open_index
 
 __all__ = ["mcp"]
 
 
-def mcp(index: IndexArgument = DEFAULT, same: SameIndex = None) -> None:
+def mcp(index: IndexArgument = DEFAULT) -> None:
     """Let an assistant search, read and tag with an index, using the Model Context Protocol.
 
     The assistant starts this command and communicates with it over standard input and output. Only
@@ -19,7 +19,6 @@ def mcp(index: IndexArgument = DEFAULT, same: SameIndex = None) -> None:
 
       {"mcpServers": {"notes": {"command": "labelspan", "args": ["mcp", "notes.labelspan"]}}}
     """
-    index = chosen_index(index, same)
     with plain_errors():
         check_index(index)
         from ..errors import MissingData  # noqa: PLC0415

@@ -15,10 +15,7 @@ from .failures import plain_errors, standard_input
 from .index_argument import (
     DEFAULT,
     IndexArgument,
-    SameIndex,
     check_index,
-    chosen_index,
-    complete_label,
     open_index,
 )
 
@@ -36,9 +33,7 @@ def review(  # noqa: PLR0917 - typer reads options from parameters
     index: IndexArgument = DEFAULT,
     label: Annotated[
         str,
-        typer.Option(
-            "--label", metavar="LABEL", help="Only this label.", autocompletion=complete_label
-        ),
+        typer.Option("--label", metavar="LABEL", help="Only this label."),
     ] = "",
     kind: Annotated[
         str, typer.Option("--kind", metavar="KIND", help="Only labels that look wrong, or missing.")
@@ -66,7 +61,6 @@ def review(  # noqa: PLR0917 - typer reads options from parameters
             metavar="COPY", help="With --apply: write a changed copy of the corpus with this name."
         ),
     ] = None,
-    same: SameIndex = None,
 ) -> None:
     """Decide about labels that look wrong or missing, one by one, the clearest first.
 
@@ -84,7 +78,6 @@ def review(  # noqa: PLR0917 - typer reads options from parameters
 
       labelspan review --apply notes.jsonl --out corrected.jsonl
     """
-    index = chosen_index(index, same)
     with plain_errors():
         from ..errors import InvalidParameter, Mismatch  # noqa: PLC0415
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,7 +15,7 @@ from rich.text import Text
 
 from .corpus_argument import AsJson
 from .failures import plain_errors, standard_lines
-from .index_argument import DEFAULT, IndexOption, complete_label, open_index
+from .index_argument import DEFAULT, IndexOption, open_index
 
 if TYPE_CHECKING:
     from ..index import Explanation, Hit
@@ -50,25 +52,16 @@ def search(  # noqa: PLR0917 - typer reads options from parameters
             "--label",
             metavar="LABEL",
             help="Find items close to this label, whether they have it or not.",
-            autocompletion=complete_label,
         ),
     ] = None,
     having: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="LABEL",
-            help="Only items with this label.",
-            autocompletion=complete_label,
-            rich_help_panel=_FILTERS,
-        ),
+        typer.Option(metavar="LABEL", help="Only items with this label.", rich_help_panel=_FILTERS),
     ] = None,
     without: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="LABEL",
-            help="Only items without this label.",
-            autocompletion=complete_label,
-            rich_help_panel=_FILTERS,
+            metavar="LABEL", help="Only items without this label.", rich_help_panel=_FILTERS
         ),
     ] = None,
     where: Annotated[
@@ -113,6 +106,7 @@ def search(  # noqa: PLR0917 - typer reads options from parameters
     with plain_errors():
         metadata = _metadata(where)
         with open_index(index) as opened:
+            from ..errors import InvalidInput  # noqa: PLC0415
             from ..index import Filter  # noqa: PLC0415
             from ..index.searching import weak  # noqa: PLC0415
 
@@ -122,7 +116,7 @@ def search(  # noqa: PLR0917 - typer reads options from parameters
             queries = _queries(query)
             asked: dict[str, Any] = {"items": tuple(like or ()), "labels": tuple(label or ())}
             if queries == [None] and not like and not label:
-                raise _empty("Nothing to search for; give words, --like or --label.")
+                raise InvalidInput("Nothing to search for; give words, --like or --label.")
             # Together they cost little more than one.
             several = len(queries) > 1
             together = queries if several else queries[0]
@@ -130,16 +124,16 @@ def search(  # noqa: PLR0917 - typer reads options from parameters
                 together, number, wanted, **asked, approximate=not exact, balance=balance
             )
             for text, found in zip(queries, answers if several else [answers], strict=True):
-                reasons = None
-                if explain:
-                    reasons = [
-                        opened.explain(text, hit.id, 5, **asked, balance=balance) for hit in found
-                    ]
+                reasons = [
+                    opened.explain(text, hit.id, 5, **asked, balance=balance) if explain else None
+                    for hit in found
+                ]
                 unknown = opened.unknown_words(text) if text else {}
                 note = " ".join([*_spelling(unknown), *filter(None, [weak(found)])])
                 if as_json:
                     answer = {
-                        **_as_json(text, found, reasons),
+                        "query": text,
+                        "hits": [*map(_as_json, found, reasons)],
                         "search": opened.search_by_,
                         "note": note,
                         "unknown": unknown,
@@ -153,15 +147,12 @@ def _queries(words: list[str] | None) -> list[str | None]:
     """Return the lines of standard input, the words, or [None] if there are none."""
     from ..errors import InvalidInput  # noqa: PLC0415
 
-    if words != ["-"]:
-        text = " ".join(words or ())
-        if words and not text.strip():
-            raise _empty("The query is empty; give words to search for.")
-        return [text or None]
-    lines = standard_lines()
-    found: list[str | None] = [line.strip() for line in lines if line.strip()]
+    found: list[str | None] = [None]
+    if words:
+        lines = standard_lines() if words == ["-"] else [" ".join(words)]
+        found = [line.strip() for line in lines if line.strip()]
     if not found:
-        raise InvalidInput("Standard input is empty; give one query per line.")
+        raise InvalidInput("The query is empty; give words to search for, one query per line.")
     return found
 
 
@@ -188,39 +179,18 @@ def _metadata(where: list[str] | None) -> dict[str, Any]:
     return metadata
 
 
-def _as_json(
-    text: str | None, found: Sequence[Hit], reasons: Sequence[Explanation] | None
-) -> dict[str, Any]:
-    hits: list[dict[str, Any]] = [
-        {
-            "id": hit.id,
-            "score": round(hit.score, 6),
-            "from_words": round(hit.from_words, 6),
-            "from_space": round(hit.from_space, 6),
-            "exact": hit.exact,
-            "weak": hit.weak,
-            "labels": None if hit.labels is None else list(hit.labels),
-            "text": hit.text,
-            "metadata": hit.metadata,
-        }
-        for hit in found
-    ]
-    for hit, reason in zip(hits, reasons or (), strict=False):
-        hit["why"] = {
-            "matches": {w.word: w.share for w in reason.matches},
-            "cosine": reason.cosine,
-            "words": [{"word": w.word, "share": w.share, "shared": w.shared} for w in reason.words],
-            "labels": {share.label: share.probability for share in reason.labels},
-            "axes": {str(share.axis.number): share.share for share in reason.axes},
-        }
-    return {"query": text, "hits": hits}
+def _as_json(hit: Hit, reason: Explanation | None) -> dict[str, Any]:
+    if reason is None:
+        return asdict(hit)
+    why = asdict(reason) | {"axes": {str(one.axis.number): one.share for one in reason.axes}}
+    return {**asdict(hit), "why": why}
 
 
 def _print(
     text: str | None,
     found: Sequence[Hit],
     counts: Mapping[str, int],
-    reasons: Sequence[Explanation] | None,
+    reasons: Sequence[Explanation | None],
     note: str,
 ) -> None:
     console = Console()
@@ -237,9 +207,7 @@ def _print(
 
 
 def hit_table(
-    found: Sequence[Hit],
-    counts: Mapping[str, int],
-    reasons: Sequence[Explanation] | None = None,
+    found: Sequence[Hit], counts: Mapping[str, int], reasons: Sequence[Explanation | None] = ()
 ) -> Table:
     """Make a table of hits: score, id, the start of the text and the labels below it.
 
@@ -250,13 +218,13 @@ def hit_table(
     longest = max(len(hit.id) for hit in found)
     table.add_column(no_wrap=True, width=min(longest, 24), overflow="ellipsis", style="bold")
     table.add_column(ratio=1)
-    for place, hit in enumerate(found):
+    for hit, reason in zip_longest(found, reasons):
         about = [Text(_beginning(hit), no_wrap=True, overflow="ellipsis")]
         if hit.labels:
             rare = sorted(hit.labels, key=lambda label: (counts.get(label, 0), label))
             about.append(Text(", ".join(rare), style="dim", no_wrap=True, overflow="ellipsis"))
-        if reasons is not None:
-            about.append(Text(_why(reasons[place]), style="italic"))
+        if reason is not None:
+            about.append(Text(_why(reason), style="italic"))
         table.add_row(f"{hit.score:.2f}", Text(hit.id), Group(*about))
     return table
 
@@ -284,9 +252,3 @@ def _why(reason: Explanation) -> str:
     parts += [f"labels expected: {', '.join(labels)}"] if labels else []
     star = " (* not in its text)" if any(not word.shared for word in reason.words) else ""
     return "; ".join(parts) + star
-
-
-def _empty(message: str) -> typer.Exit:
-    """Say what is missing; the status is that of a wrong call."""
-    typer.echo(message, err=True)
-    return typer.Exit(2)

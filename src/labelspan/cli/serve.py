@@ -12,7 +12,7 @@ import typer
 
 from .._install import install_command
 from .failures import plain_errors
-from .index_argument import DEFAULT, IndexArgument, SameIndex, check_index, chosen_index
+from .index_argument import DEFAULT, IndexArgument, check_index
 
 if TYPE_CHECKING:
     from ..web import Served
@@ -61,7 +61,6 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
     browser: Annotated[
         bool, typer.Option("--open", help="Open the explorer in a browser.")
     ] = False,
-    same: SameIndex = None,
 ) -> None:
     """Explore an index in a browser: search, items, map, axes, labels and tags, also as JSON.
 
@@ -82,7 +81,6 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
 
       labelspan serve mlsi.labelspan --compare-with lsi.labelspan
     """
-    index = chosen_index(index, same)
 
     def started(address: str, served: Served) -> None:
         with served.lease() as snapshot:

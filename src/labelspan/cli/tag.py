@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,14 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from .corpus_argument import (
-    AsJson,
-    Encoding,
-    Format,
-    IdField,
-    TextFields,
-    read,
-)
+from .corpus_argument import AsJson, Encoding, Format, IdField, TextFields, read
 from .failures import plain_errors, standard_lines
 from .index_argument import DEFAULT, IndexOption, open_index
 
@@ -74,7 +68,21 @@ def tag(  # noqa: PLR0917 - typer reads options from parameters
       labelspan tag "A chess program" --explain
     """
     with plain_errors():
-        names, texts = _texts(words, corpus, text, ids, format, encoding)
+        from ..errors import Mismatch  # noqa: PLC0415
+
+        if corpus is None:
+            names, texts = _lines(words)
+        elif words:
+            raise Mismatch("Give either a text or --corpus, not both.")
+        else:
+            read_as: dict[str, Any] = {
+                "text": text,
+                "ids": ids,
+                "format": format,
+                "encoding": encoding,
+            }
+            items = read(corpus, labels="", **read_as)
+            names, texts = list(items.ids), list(items.texts)
         with open_index(index) as opened:
             found = opened.tag(texts, number)
             kept = [[one for one in tags if every or one.chosen] for tags in found]
@@ -98,55 +106,24 @@ def tag(  # noqa: PLR0917 - typer reads options from parameters
                 _print_reason(name if len(names) > 1 else "", reason)
 
 
-def _texts(  # noqa: PLR0917
-    words: list[str] | None,
-    corpus: str | None,
-    text: list[str] | None,
-    ids: str | None,
-    format: str | None,
-    encoding: str | None,
-) -> tuple[list[str], list[str]]:
-    """Return ids and texts: of a corpus, of lines, or the one on the command line."""
-    from ..errors import InvalidInput, Mismatch  # noqa: PLC0415
+def _lines(words: list[str] | None) -> tuple[list[str], list[str]]:
+    """Return ids and texts: of standard input, or the one on the command line."""
+    from ..errors import InvalidInput  # noqa: PLC0415
 
-    if corpus is not None:
-        if words:
-            raise Mismatch("Give either a text or --corpus, not both.")
-        found = read(
-            corpus,
-            text=text,
-            labels="",
-            ids=ids,
-            format=format,
-            encoding=encoding,
-        )
-        return list(found.ids), list(found.texts)
-    if words == ["-"]:
-        lines = standard_lines()
-        texts = [line for line in lines if line.strip()]
-        if not texts:
-            raise InvalidInput("Standard input is empty; give one text per line.")
-        return [str(number) for number in range(1, len(texts) + 1)], texts
-    if not words:
+    lines = standard_lines() if words == ["-"] else [" ".join(words or ())]
+    texts = [line for line in lines if line.strip()]
+    if not texts:
         raise InvalidInput(
             "There is no text to tag; give one, - for standard input, or --corpus FILE."
         )
-    return ["text"], [" ".join(words)]
+    names = [str(number) for number in range(1, len(texts) + 1)]
+    return names if words == ["-"] else ["text"], texts
 
 
 def _as_json(one: Tag, reason: TagExplanation | None) -> dict[str, Any]:
-    answer = {
-        "label": one.label,
-        "probability": round(one.probability, 6),
-        "threshold": round(one.threshold, 6),
-        "chosen": one.chosen,
-    }
+    answer = {**asdict(one), "chosen": one.chosen}
     if reason is not None:
-        answer["words"] = [[word.word, round(word.share, 6)] for word in reason.words]
-        answer["votes"] = [
-            {"id": vote.id, "similarity": round(vote.similarity, 6), "has_label": vote.has_label}
-            for vote in reason.votes
-        ]
+        answer |= {"words": [*map(asdict, reason.words)], "votes": [*map(asdict, reason.votes)]}
     return answer
 
 
@@ -159,22 +136,19 @@ def _print_reason(name: str, reason: TagExplanation) -> None:
 
 
 def _print(names: Sequence[str], found: Sequence[Sequence[Tag]]) -> None:
-    console = Console()
-    if len(names) == 1:
-        if not found[0]:
-            console.print("No label is above its threshold; --all shows the most probable ones.")
-            return
-        table = Table(box=None, show_header=False, pad_edge=False)
+    table = Table(box=None, show_header=False, pad_edge=False)
+    if len(names) > 1:
+        table.add_column(style="bold", overflow="fold")
+        table.add_column(ratio=1)
+        for name, tags in zip(names, found, strict=True):
+            table.add_row(Text(name), Text(", ".join(one.label for one in tags) or "-"))
+    elif not found[0]:
+        typer.echo("No label is above its threshold; --all shows the most probable ones.")
+        return
+    else:
         table.add_column(justify="right")
         table.add_column()
         for one in found[0]:
             style = "" if one.chosen else "dim"
             table.add_row(f"{one.probability:.0%}", Text(one.label), style=style)
-        console.print(table)
-        return
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(style="bold", overflow="fold")
-    table.add_column(ratio=1)
-    for name, tags in zip(names, found, strict=True):
-        table.add_row(Text(name), Text(", ".join(one.label for one in tags) or "-"))
-    console.print(table)
+    Console().print(table)
