@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from _support.topics import WORDS, corpus, fresh
-from scipy import sparse
 
 from labelspan import MLSI, SemanticIndex
 from labelspan.errors import InvalidParameter
@@ -48,19 +47,6 @@ def test_probabilities_come_from_scores_of_unseen_items():
     ]
     # The space knows the tosses of its own items by heart, and nothing of any other's.
     assert np.mean(own) < 0.75
-
-
-def test_an_indicator_is_the_same_as_lists():
-    texts, labels, ids, _ = corpus()
-    labels[4] = labels[9] = None
-    names = sorted(WORDS)
-    Y = np.array([[-1] * 3 if own is None else [n in own for n in names] for own in labels], float)
-    lists = SemanticIndex(estimator=MLSI(5)).fit(texts, labels, ids)
-    for form in (Y, sparse.csr_array(Y)):
-        reference = SemanticIndex(estimator=MLSI(5)).fit(texts, form, ids, label_names=names)
-        assert reference.search("chess", 9) == lists.search("chess", 9)
-        assert reference.tag("chess") == lists.tag("chess")
-        assert reference.item("item4").labels is None
 
 
 def test_similar_labels_share_items():

@@ -4,7 +4,6 @@ import errno
 import sys
 import unicodedata
 
-import numpy as np
 import pytest
 from _support.forks import forked
 from _support.stored import answers
@@ -77,8 +76,6 @@ def test_a_name_that_is_too_long_is_refused():
         SemanticIndex().fit(texts, labels, [*ids[:7], "x" * 4001])
     with pytest.raises(InvalidInput, match=rf"fit: labels\[7\] {too_long}"):
         SemanticIndex().fit(texts, [*labels[:7], ["y" * 4001]])
-    with pytest.raises(InvalidInput, match=rf"fit: label_names {too_long}"):
-        SemanticIndex().fit(["a", "b"], np.eye(2), label_names=["a", "y" * 4001])
     with pytest.raises(InvalidInput, match=rf"add: ids\[0\] {too_long}"):
         index.add(["chess"], ids=["z" * 4001])
     assert len(index) == 8
@@ -120,10 +117,6 @@ def test_spellings_of_a_label_meet(spelled):
         assert spelled.search("chess", filter={field: [other]}) == spelled.search(
             "chess", filter={field: [name]}
         )
-    indicator = np.array([[1, 0], [0, 1], [1, 1]])
-    names = [name, other]
-    with pytest.raises(InvalidInput, match="must be 2 different names"):
-        SemanticIndex().fit(["a b", "b c", "c d"], indicator, label_names=names)
 
 
 def test_ids_stay_as_given(spelled, tmp_path):

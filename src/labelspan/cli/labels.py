@@ -140,7 +140,7 @@ def relabel(  # noqa: PLR0917 - typer reads options from parameters
             if not new_label:
                 _check_known(opened.store.labels, wanted)
             before = {one.id: one.labels for one in opened.items(list(wanted))}
-            lists = read_label_lists(list(wanted.values()), None, len(wanted), "relabel")
+            lists = read_label_lists(list(wanted.values()), len(wanted), "relabel")
             Review(opened).relabel(dict(zip(wanted, lists, strict=True)))
             after = {one.id: one.labels for one in opened.items(list(wanted))}
     if as_json:

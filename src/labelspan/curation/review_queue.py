@@ -619,7 +619,7 @@ def _record(one: LabelDecision, *, undone: bool) -> tuple[Any, ...]:
 
 
 def _labels(names: str | Sequence[str]) -> tuple[str, ...]:
-    return read_label_lists([as_names(names)], None, 1, "edit")[0] or ()
+    return read_label_lists([as_names(names)], 1, "edit")[0] or ()
 
 
 def _check_apart(some: Iterable[str], others: Iterable[str], owner: str, how: str) -> None:

@@ -28,7 +28,8 @@ import numpy as np
 from .._params import Integer, check_params
 from .._typing import Array
 from ..errors import InvalidInput, InvalidLabels, NotConverged
-from ..index.inputs import indicator, read_label_lists, read_texts
+from ..index.inputs import read_label_lists, read_texts
+from ..index.store import LabelTable
 from .measurements import Record, Results
 from .spaces import (
     METHODS,
@@ -220,7 +221,7 @@ def overall(results: Results) -> float:
 def _prepared(texts: Any, labels: Any, folds: int, most: int, seed: int) -> _PreparedCorpus:
     """Sample the items, and keep the labels that are frequent enough to evaluate."""
     given = read_texts(texts, "evaluate")
-    lists = read_label_lists(labels, None, len(given), "evaluate")
+    lists = read_label_lists(labels, len(given), "evaluate")
     notes = []
     rows = np.arange(len(given))
     if rows.size > most:
@@ -247,8 +248,11 @@ def _prepared(texts: Any, labels: Any, folds: int, most: int, seed: int) -> _Pre
             f"evaluate: at least three labels with {least} items each are needed, two to train on "
             f"and one to hold out, but there are {len(names)}; label more items."
         )
-    kept = [own if own is None else tuple(x for x in own if x in set(names)) for own in lists]
-    Y = indicator(kept, names)
+    table = LabelTable.of(
+        [own if own is None else tuple(x for x in own if x in set(names)) for own in lists], names
+    )
+    Y = table.matrix().toarray()
+    Y[~table.known] = np.nan
     if int((Y >= 0).all(axis=1).sum()) < 4 * folds:
         raise InvalidInput(
             f"evaluate: {folds} folds need {4 * folds} items with labels; label more, or use fewer."

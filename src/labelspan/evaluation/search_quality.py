@@ -148,7 +148,7 @@ def evaluate_search(
     0.2
     """
     given = read_texts(texts, "evaluate")
-    lists = read_label_lists(labels, None, len(given), "evaluate")
+    lists = read_label_lists(labels, len(given), "evaluate")
     names = read_ids(ids, len(given), "evaluate")
     items = [Item(*parts, {}) for parts in zip(names, given, lists, strict=True)]
     analyzer = Analyzer(detect_language(given))

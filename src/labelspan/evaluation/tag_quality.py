@@ -96,7 +96,7 @@ def evaluate_tagging(
         {"most_items": Integer(20), "random_state": Integer(0)},
     )
     given = read_texts(texts, "evaluate")
-    lists = read_label_lists(labels, None, len(given), "evaluate")
+    lists = read_label_lists(labels, len(given), "evaluate")
     rows = np.flatnonzero([bool(own) for own in lists])
     if rows.size < _FEWEST:
         raise InvalidInput(

@@ -2,24 +2,12 @@
 
 from .browsing import Facet, ItemList
 from .label_tree import FoundLabel, LabelNode
-from .results import (
-    Axis,
-    AxisShare,
-    Explanation,
-    Hit,
-    Item,
-    LabelReport,
-    Tag,
-    TagExplanation,
-    Vote,
-    WordShare,
-)
+from .results import Axis, Explanation, Hit, Item, LabelReport, Tag, TagExplanation
 from .searching import Filter
 from .semantic import SemanticIndex
 
 __all__ = [
     "Axis",
-    "AxisShare",
     "Explanation",
     "Facet",
     "Filter",
@@ -32,6 +20,4 @@ __all__ = [
     "SemanticIndex",
     "Tag",
     "TagExplanation",
-    "Vote",
-    "WordShare",
 ]

@@ -657,7 +657,7 @@ def _checked_items(records: Iterable[Any]) -> Iterator[Item]:
     """Yield items of records, such as those of a file."""
     for one in records:
         owner = f"fit, item {one.id!r:.80}"
-        labels = read_label_lists([one.labels], None, 1, owner)[0]
+        labels = read_label_lists([one.labels], 1, owner)[0]
         metadata = read_metadata([one.metadata], 1, owner)[0] if one.metadata else {}
         yield Item(read_ids([one.id], 1, owner)[0], one.text, labels, metadata)
 

@@ -1,19 +1,16 @@
-"""Items from and to data frames of pandas and polars, and results as tables in a notebook."""
+"""Items from and to data frames of pandas and polars."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from html import escape
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any
 
 from ..errors import InvalidParameter, MissingData
-from .results import Hit, Item, Tag
+from .results import Item
 
-__all__ = ["ResultTable", "frame_of", "read_frame"]
-
-T = TypeVar("T", Hit, Tag)
+__all__ = ["frame_of", "read_frame"]
 
 
 def read_frame(
@@ -95,17 +92,3 @@ def frame_of(items: Iterable[Item], library: str) -> Any:
     ]
     names = list(dict.fromkeys(name for row in rows for name in row))
     return module.DataFrame({name: [row.get(name) for row in rows] for name in names})
-
-
-class ResultTable(list[T]):
-    """List of hits or tags, which a notebook shows as a table."""
-
-    def _repr_html_(self) -> str:
-        rows = []
-        for one in self:
-            if isinstance(one, Hit):
-                cells = [f"{one.score:.2f}", one.id, one.title, ", ".join(one.labels or ())]
-            else:
-                cells = [f"{one.probability:.0%}", one.label, "chosen" if one.chosen else ""]
-            rows.append("".join(f"<td>{escape(cell)}</td>" for cell in cells))
-        return f"<table>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"

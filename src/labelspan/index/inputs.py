@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from .._params import Integer
-from .._typing import Array
 from ..errors import InvalidInput, InvalidLabels, InvalidParameter
 
 __all__ = [
@@ -18,12 +16,12 @@ __all__ = [
     "as_names",
     "check_count",
     "did_you_mean",
-    "indicator",
     "label_name",
     "read_ids",
     "read_label_lists",
     "read_metadata",
     "read_texts",
+    "several_texts",
 ]
 
 # Longest id or label, in characters: the explorer has a page for each, and addresses are limited.
@@ -52,17 +50,27 @@ def read_texts(texts: Any, owner: str) -> list[str]:
     return [str(text) for text in found]
 
 
-def read_label_lists(labels: Any, names: Any, count: int, owner: str) -> LabelLists:
-    """Read labels from lists of strings, or from an indicator and the names of its columns.
+def several_texts(query: Any, owner: str) -> tuple[list[str], bool]:
+    """Return one text or several as a list, and whether it is one."""
+    single = isinstance(query, str)
+    texts = read_texts([query] if single else query, owner)
+    if not texts:
+        raise InvalidInput(f"{owner}: the list of texts is empty.")
+    return texts, single
+
+
+def read_label_lists(labels: Any, count: int, owner: str) -> LabelLists:
+    """Read labels from lists of strings.
 
     Names are normalised (NFC), so that both spellings of an accented letter are one label.
     """
     if labels is None:
         return [None] * count
-    if isinstance(labels, str):
-        raise InvalidLabels(f"{owner}: labels must hold a list of strings for each item.")
-    if names is not None or not isinstance(labels, Sequence):
-        return _from_indicator(labels, names, count, owner)
+    if isinstance(labels, str) or not isinstance(labels, Sequence):
+        raise InvalidLabels(
+            f"{owner}: labels must be a list with a list of strings for each item, or None if its "
+            f"labels are unknown, but is of type {type(labels).__name__}."
+        )
     if len(labels) != count:
         raise InvalidLabels(
             f"{owner}: labels must have one entry for each item; there are {count} items and "
@@ -89,44 +97,12 @@ def read_label_lists(labels: Any, names: Any, count: int, owner: str) -> LabelLi
     return found
 
 
-def _from_indicator(values: Any, names: Any, count: int, owner: str) -> LabelLists:
-    from ..labels import read_labels  # noqa: PLC0415 - with scikit-learn, which searches do without
-
-    table = read_labels(values, count, owner, part=True)
-    if names is None:
-        if table.names.dtype.kind not in "OUT":
-            raise InvalidLabels(
-                f"{owner}: labels as an indicator need label_names, one name per column."
-            )
-        names = table.names
-    names = [label_name(str(name)) for name in names]
-    _check_lengths(names, f"{owner}: label_names")
-    if table.kind != "indicator":
-        raise InvalidLabels(
-            f"{owner}: labels with label_names must be an indicator of 0 and 1 with two columns "
-            "or more; otherwise give lists of strings."
-        )
-    if len(names) != table.values.shape[1] or len(set(names)) < len(names):
-        raise InvalidLabels(
-            f"{owner}: label_names must be {table.values.shape[1]} different names, one for each "
-            f"column of labels, but {len(names)} were given."
-        )
-    known = table.labelled
-    if table.unknown is not None and table.unknown[known].any():
-        raise InvalidLabels(
-            f"{owner}: labels has rows with single unknown entries; mark whole rows as unknown."
-        )
-    return [
-        tuple(sorted(names[j] for j in np.flatnonzero(row))) if known[i] else None
-        for i, row in enumerate(table.values)
-    ]
-
-
 def check_count(owner: str, name: str, value: Any) -> None:
     """Raise an error unless a value is a whole number of at least 1."""
-    if not Integer(1).accepts(value):
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or value < 1:
         raise InvalidParameter(
-            f"{owner}: {name} must be {Integer(1).describe()}, but {value!r} was given."
+            f"{owner}: {name} must be a whole number of at least 1, but {value!r} was given."
         )
 
 
@@ -150,18 +126,6 @@ def did_you_mean(name: Any, names: Iterable[str]) -> str:
     """End a sentence about an unknown name, with a question if similar names exist."""
     similar = difflib.get_close_matches(str(name), names, n=3)
     return f"; did you mean {', '.join(map(repr, similar))}?" if similar else "."
-
-
-def indicator(lists: LabelLists, names: Sequence[str]) -> Array:
-    """Build a 0/1 indicator with one column per name; rows of unknown labels are NaN."""
-    column = {name: j for j, name in enumerate(names)}
-    out = np.zeros((len(lists), len(names)), dtype=np.float32)
-    for row, labels in enumerate(lists):
-        if labels is None:
-            out[row] = np.nan
-        else:
-            out[row, [column[label] for label in labels]] = 1.0
-    return out
 
 
 def read_ids(ids: Any, count: int, owner: str) -> list[str]:

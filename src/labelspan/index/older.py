@@ -74,7 +74,7 @@ def _older_items(path: Path) -> Iterator[Item]:
                 yield Item(
                     read_ids([name], 1, "fit")[0],
                     str(text),
-                    read_label_lists([own], None, 1, "fit")[0],
+                    read_label_lists([own], 1, "fit")[0],
                     read_metadata([json.loads(metadata)], 1, "fit")[0],
                 )
     except (sqlite3.Error, ValueError, TypeError, RecursionError) as error:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from html import escape
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 if TYPE_CHECKING:
     from .._axis_ends import Ends, Entry
@@ -16,6 +17,7 @@ __all__ = [
     "Hit",
     "Item",
     "LabelReport",
+    "ResultTable",
     "Tag",
     "TagExplanation",
     "Vote",
@@ -146,6 +148,23 @@ class Tag:
         return self.probability >= self.threshold
 
 
+T = TypeVar("T", Hit, Tag)
+
+
+class ResultTable(list[T]):
+    """List of hits or tags, which a notebook shows as a table."""
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for one in self:
+            if isinstance(one, Hit):
+                cells = [f"{one.score:.2f}", one.id, one.title, ", ".join(one.labels or ())]
+            else:
+                cells = [f"{one.probability:.0%}", one.label, "chosen" if one.chosen else ""]
+            rows.append("".join(f"<td>{escape(cell)}</td>" for cell in cells))
+        return f"<table>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
+
+
 @dataclass(frozen=True)
 class Axis:
     """Dimension of the embedding, described by the words and labels at its two ends.
@@ -179,29 +198,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class AxisShare:
-    """Contribution of a dimension to a score.
-
-    Attributes
-    ----------
-    axis : Axis
-    share : float
-        Part of the cosine that this dimension contributes.
-    end : {"high", "low"}
-        The end at which both query and item are.
-
-    See Also
-    --------
-    Explanation : Holds them.
-
-    Examples
-    --------
-    >>> from labelspan import SemanticIndex
-    >>> texts = ["a chess game", "play chess online", "edit photos", "crop and edit pictures"]
-    >>> index = SemanticIndex().fit(texts, [["game"], ["game"], ["image"], ["image"]])
-    >>> why = index.explain("chess", index.search("chess", 1)[0].id)
-    >>> why.axes[0].end in ("high", "low")
-    True
-    """
+    """Contribution of a dimension to a cosine, and the end at which both query and item are."""
 
     axis: Axis
     share: float
@@ -220,25 +217,7 @@ class AxisShare:
 
 @dataclass(frozen=True)
 class WordShare:
-    """Contribution of a word of the query to a score.
-
-    Attributes
-    ----------
-    word : str
-    share : float
-    shared : bool
-        Whether the item's text contains the word.
-
-    See Also
-    --------
-    Explanation : Holds them.
-
-    Examples
-    --------
-    >>> from labelspan.index import WordShare
-    >>> WordShare("chess", share=0.8, shared=True).word
-    'chess'
-    """
+    """Contribution of a word to a score, and whether the item's text contains the word."""
 
     word: str
     share: float
@@ -255,17 +234,19 @@ class Explanation:
     score : float
         Score of the item, as in a search; ``from_words`` and ``from_space`` add up to it unless
         the id or the title of the item is the query.
-    axes : tuple of AxisShare
-        Largest contributions of dimensions, largest first.
-    words : tuple of WordShare
-        Largest contributions of words of the query to the cosine, largest first.
+    axes : tuple
+        Largest contributions of dimensions to the cosine, largest first: ``axis``, ``share``,
+        ``end`` ("high" or "low", where query and item are), and ``words`` and ``labels`` there.
+    words : tuple
+        Largest contributions of words of the query to the cosine, largest first: ``word``,
+        ``share``, and ``shared``, whether the text of the item contains the word.
     labels : tuple of Tag
         Labels of the item that the tagger has learned, with their probabilities for the query.
     cosine : float
         Cosine similarity of the embeddings; the shares of all axes add up to it.
-    matches : tuple of WordShare
+    matches : tuple
         Words of the query that the text contains, with their contributions to the score, largest
-        first.
+        first, as in ``words``.
     from_words, from_space : float
         Contributions of all words and of the embedding to the score.
     exact : {"id", "title"} or None
@@ -299,26 +280,7 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Vote:
-    """Labelled item near a text, and its vote for a label.
-
-    Attributes
-    ----------
-    id : str
-    similarity : float
-        Cosine of the features, from 0 to 1.
-    has_label : bool
-        Whether the item has the label.
-
-    See Also
-    --------
-    TagExplanation : Holds them.
-
-    Examples
-    --------
-    >>> from labelspan.index import Vote
-    >>> Vote("gimp", similarity=0.4, has_label=True).id
-    'gimp'
-    """
+    """Labelled item near a text by the cosine of their features, and whether it has a label."""
 
     id: str
     similarity: float
@@ -326,17 +288,19 @@ class Vote:
 
 
 @dataclass(frozen=True)
-class TagExplanation:
+class TagExplanation(Tag):
     """Explanation of the probability of a label.
 
     Attributes
     ----------
     label : str
     probability, threshold : float
-    words : tuple of WordShare
-        Positive and negative contributions of the words of the text to the score, largest first.
-    votes : tuple of Vote
-        The nearest labelled items, nearest first.
+    words : tuple
+        Positive and negative contributions of the words of the text to the score, largest first:
+        ``word`` and ``share``.
+    votes : tuple
+        The nearest labelled items, nearest first: ``id``, ``similarity`` (cosine of the features),
+        and ``has_label``.
 
     See Also
     --------
@@ -352,9 +316,6 @@ class TagExplanation:
     'chess'
     """
 
-    label: str
-    probability: float
-    threshold: float
     words: tuple[WordShare, ...]
     votes: tuple[Vote, ...]
 

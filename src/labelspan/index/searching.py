@@ -19,12 +19,11 @@ import numpy as np
 from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter, Mismatch
 from ..text import ParsedQuery, WordScores, parse_query
-from .frames import ResultTable
-from .inputs import as_names, label_name, read_texts
+from .inputs import as_names, label_name, several_texts
 from .model import IndexModel
-from .results import Hit, Item
+from .results import Hit, Item, ResultTable
 from .store import ItemStore
-from .vectors import AnnIndex, LabelPlaces, UnitVectors, kth_largest, nearest, proposed, unit_rows
+from .vectors import AnnIndex, LabelPlaces, kth_largest, nearest, proposed, unit_rows
 
 __all__ = [
     "BALANCE",
@@ -308,10 +307,7 @@ def text_queries(  # noqa: PLR0917
     balance: float,
 ) -> tuple[list[TextQuery], bool]:
     """Read texts as queries, and tell whether it is a single one; words need no vectors."""
-    single = isinstance(query, str)
-    texts = read_texts([query] if single else query, "search")
-    if not texts:
-        raise InvalidInput("search: the list of texts is empty.")
+    texts, single = several_texts(query, "search")
     parsed = [parse_query(text) for text in texts]
     for text, own in zip(texts, parsed, strict=True):
         if own.excludes and not own.text.strip():
@@ -336,29 +332,25 @@ def query_vectors(
         fixed.append(store.vectors.rows(store.rows(items)).mean(axis=0))
     if labels:
         fixed.append(np.mean([_label_direction(store, name) for name in labels], axis=0))
+    if query is None and not fixed:
+        raise InvalidInput("search: give a text, items or labels to search for.")
+    total: Any = sum(unit_rows(np.array(fixed))) if fixed else 0.0
     if query is None:
-        if not fixed:
-            raise InvalidInput("search: give a text, items or labels to search for.")
-        return unit_rows(np.mean(unit_rows(np.array(fixed)), axis=0)[None, :]), True
+        return unit_rows(total[None, :]), True
     texts, single = text_vectors(model, query)
-    total = texts + sum(unit_rows(np.array(fixed))) if fixed else texts
-    return unit_rows(total), single
+    return unit_rows(texts + total), single
 
 
 def text_vectors(model: IndexModel, query: Any) -> tuple[Array, bool]:
     """Map texts, or vectors if the index takes these, to unit vectors in the space."""
-    if not model.reads_texts:
-        rows = np.asarray(query)
-        if rows.dtype.kind not in "fiub" or rows.ndim not in (1, 2):
-            raise Mismatch("This index takes vectors: a query is a vector, or rows of vectors.")
-        single = rows.ndim == 1
-        rows = rows[None, :] if single else rows
-        return model.space.vectors(model.given(rows, len(rows), "search")), single
-    single = isinstance(query, str)
-    texts = read_texts([query] if single else query, "search")
-    if not texts:
-        raise InvalidInput("search: the list of texts is empty.")
-    return model.space.vectors(model.features_of(texts, "search")), single
+    if model.reads_texts:
+        texts, single = several_texts(query, "search")
+        return model.space.vectors(model.features_of(texts, "search")), single
+    rows = np.asarray(query)
+    if rows.dtype.kind not in "fiub" or rows.ndim not in (1, 2):
+        raise Mismatch("This index takes vectors: a query is a vector, or rows of vectors.")
+    several = np.atleast_2d(rows)
+    return model.space.vectors(model.given(several, len(several), "search")), rows.ndim == 1
 
 
 def item_places(
@@ -376,26 +368,27 @@ def item_places(
 
 def similar_labels(store: ItemStore, label: str, k: int) -> list[tuple[str, float]]:
     """Find the labels whose items have the most similar mean vector."""
-    label = label_name(label)
-    names, centres = store.centred_labels()
-    if label not in names:
-        raise store.labels.unknown(label)
+    names, centres, own = _centre(store, label)
     units = unit_rows(centres)
-    scores = np.clip(units @ units[names.index(label)], 0.0, 1.0)
-    order = [j for j in np.argsort(-scores, kind="stable") if names[j] != label]
+    scores = np.clip(units @ units[own], 0.0, 1.0)
+    order = [j for j in np.argsort(-scores, kind="stable") if j != own]
     return [(names[j], float(scores[j])) for j in order[:k] if scores[j] > 0]
+
+
+def _centre(store: ItemStore, label: str) -> tuple[list[str], Array, int]:
+    """Return names and centres of all labels, and the number of one of them."""
+    names, centres = store.centred_labels()
+    if label_name(label) not in names:
+        raise store.labels.unknown(label)
+    return names, centres, names.index(label_name(label))
 
 
 def _label_direction(store: ItemStore, label: str) -> Array:
     """Compute the unit vector that predicts a label best, by least squares on all items."""
     mean, second = store.moments()
-    names, centres = store.centred_labels()
-    label = label_name(label)
-    if label not in names:
-        raise store.labels.unknown(label)
-    own = mean + centres[names.index(label)]
+    _, centres, own = _centre(store, label)
     ridge = max(float(np.trace(second)) / mean.size, np.finfo(float).tiny) / max(1, len(store))
-    direction = np.linalg.solve(second + ridge * np.eye(mean.size), own)
+    direction = np.linalg.solve(second + ridge * np.eye(mean.size), mean + centres[own])
     norm = float(np.linalg.norm(direction))
     return np.asarray(direction / norm if norm > 0 else direction)
 
@@ -407,14 +400,11 @@ def _label_direction(store: ItemStore, label: str) -> Array:
 class _Scored:
     """Scores of a query by words, and the factors of BM25 and of the cosine in the sum."""
 
+    query: TextQuery
     found: WordScores
     balance: float
     words: float
     space: float
-
-    def allowed(self, mask: Array) -> Array:
-        """Mark the rows of a mask with all phrases and without what is excluded."""
-        return mask if self.found.allowed is None else mask & self.found.allowed
 
     @classmethod
     def of(cls, query: TextQuery, store: ItemStore, balance: float) -> _Scored:
@@ -425,10 +415,12 @@ class _Scored:
         space = 0.0
         if balance > 0 and query.vector.any():
             space = balance / _deviation(query.vector, store.moments())
-        largest = words * found.most + space
-        if largest <= 0:
-            return cls(found, balance, 0.0, 0.0)
-        return cls(found, balance, words / largest, space / largest)
+        largest = words * found.most + space or 1.0
+        return cls(query, found, balance, words / largest, space / largest)
+
+    def allowed(self, mask: Array) -> Array:
+        """Mark the rows of a mask with all phrases and without what is excluded."""
+        return mask if self.found.allowed is None else mask & self.found.allowed
 
 
 def _rank_texts(
@@ -452,32 +444,12 @@ def _rank_texts(
         cosines = vectors.products(stacked) if near is None and balance > 0 else None
         for n, query in enumerate(part):
             scored = _Scored.of(query, store, balance)
-            rows = None
-            if near is not None:
-                rows = _with_best_words(near[n], scored, mask, k)
-                approximate = approximate or rows is not None
-            own = None if cosines is None else cosines[n]
-            answers.append(_rank_text(query, scored, store, k=k, mask=mask, cosines=own, rows=rows))
+            rows = None if near is None else _with_best_words(near[n], scored, mask, k)
+            approximate = approximate or rows is not None
+            if rows is None:
+                rows = _candidates(scored, store, mask, k, None if cosines is None else cosines[n])
+            answers.append(_ranked(scored, rows, store, mask, k))
     return answers, approximate
-
-
-def _rank_text(
-    query: TextQuery,
-    scored: _Scored,
-    store: ItemStore,
-    *,
-    k: int,
-    mask: Array,
-    cosines: Array | None = None,
-    rows: Array | None = None,
-) -> Ranking:
-    """Rank marked items for a query, or some rows; products with all vectors may be given."""
-    if rows is None:
-        if cosines is None and scored.space > 0:
-            cosines = store.vectors.products(query.vector[None])[0]
-        allowed = scored.allowed(mask)
-        rows = _candidates(scored, cosines, allowed=allowed, k=k, slack=store.vectors.slack)
-    return _ranked(query, rows, store.vectors, scored, _exact(query.text, store, mask), k=k)
 
 
 def match_all(
@@ -497,11 +469,11 @@ def match_all(
         rows = rows[scored.found.coverage[rows] >= _WEAK_COVERAGE]
     else:
         rows = rows[vectors.cosines(text.vector, rows) >= _WEAK_COSINE]
-    exact = _exact(text.text, store, mask)
-    strong = _ranked(text, rows, vectors, scored, exact, k=len(mask))
+    strong = _ranked(scored, rows, store, mask, len(mask))
     others = mask.copy()
     others[strong.rows] = False
-    return strong, _rank_text(text, scored, store, k=close, mask=others)
+    near = _candidates(scored, store, others, close)
+    return strong, _ranked(scored, near, store, others, close)
 
 
 def text_match(
@@ -510,9 +482,9 @@ def text_match(
     """Compute the score of one item as a search gives it, and what each word adds to it."""
     assert store.words is not None
     scored = _Scored.of(query, store, balance)
-    exact = _exact(query.text, store, store.vectors.alive)
-    own = {one: how for one, how in exact.items() if one == row}
-    found = _ranked(query, np.array([row]), store.vectors, scored, own, k=1)
+    only = np.zeros_like(store.vectors.alive)
+    only[row] = True
+    found = _ranked(scored, np.array([row]), store, only, 1)
     shares = {
         word: scored.words * share
         for word, share in store.words.explain(query.parsed, row).items()
@@ -533,20 +505,20 @@ def _deviation(query: Array, moments: tuple[Array, Array]) -> float:
 
 
 def _candidates(
-    scored: _Scored, cosines: Array | None, *, allowed: Array, k: int, slack: float
+    scored: _Scored, store: ItemStore, mask: Array, k: int, cosines: Array | None = None
 ) -> Array:
-    """Return the rows that may be among the k best, in order; cosines are rounded."""
+    """Return the marked rows that may be among the k best, in order; cosines are rounded."""
     total = scored.words * scored.found.scores
-    if cosines is not None and scored.space > 0:
-        # Half of the slack bounds the rounding of a cosine.
+    if scored.space > 0:
+        if cosines is None:
+            cosines = store.vectors.products(scored.query.vector[None])[0]
         total = total + scored.space * np.maximum(cosines, 0.0)
-    if not allowed.all():
-        total[~allowed] = 0.0
-    least = scored.space * slack
+    total[~scored.allowed(mask)] = 0.0
+    # Half of the slack bounds the rounding of a cosine.
+    slack = scored.space * store.vectors.slack
+    least = slack / 2
     if len(total) > k:
-        least = max(least / 2, kth_largest(total, k) - least)
-    else:
-        least /= 2
+        least = max(least, kth_largest(total, k) - slack)
     return np.flatnonzero((total >= least) & (total > 0))
 
 
@@ -573,18 +545,13 @@ def _exact(text: str, store: ItemStore, mask: Array) -> dict[int, Literal["id", 
     return found
 
 
-def _ranked(
-    query: TextQuery,
-    rows: Array,
-    vectors: UnitVectors,
-    scored: _Scored,
-    exact: dict[int, Literal["id", "title"]],
-    *,
-    k: int,
-) -> Ranking:
-    """Rank rows by scores in float64; exact names first."""
+def _ranked(scored: _Scored, rows: Array, store: ItemStore, mask: Array, k: int) -> Ranking:
+    """Rank rows, and those of exact names, by scores in float64; exact names first."""
+    exact = _exact(scored.query.text, store, mask)
     rows = np.union1d(rows, np.array(list(exact), dtype=np.intp)).astype(np.intp)
-    cosines = vectors.cosines(query.vector, rows) if scored.space else np.zeros(len(rows))
+    cosines = np.zeros(len(rows))
+    if scored.space:
+        cosines = store.vectors.cosines(scored.query.vector, rows)
     from_words = scored.words * scored.found.scores[rows]
     from_space = scored.space * cosines
     scores = from_words + from_space

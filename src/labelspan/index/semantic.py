@@ -17,13 +17,22 @@ from ..errors import InvalidFile, InvalidInput, Mismatch
 from .browsing import ItemList, browse
 from .explain import explain, read_axes
 from .folder import Files, IndexFolder
-from .frames import ResultTable, frame_of, read_frame
+from .frames import frame_of, read_frame
 from .inputs import as_names, check_count, read_ids, read_label_lists, read_metadata, read_texts
 from .label_tree import FoundLabel, LabelNode, find_labels, label_tree
 from .metadata_fields import FieldKind
 from .model import IndexModel, read_model, write_model
 from .older import read_decisions
-from .results import Axis, Explanation, Hit, Item, LabelReport, Tag, TagExplanation
+from .results import (
+    Axis,
+    Explanation,
+    Hit,
+    Item,
+    LabelReport,
+    ResultTable,
+    Tag,
+    TagExplanation,
+)
 from .searching import BALANCE, Filter, check_balance, search, similar_labels, unknown_words
 from .store import ItemStore
 from .tagging import current_tagger, explain_tag, label_report, tag
@@ -66,27 +75,11 @@ class SemanticIndex:
 
     Attributes
     ----------
-    ids : list of str
-        Ids of all items, in the order in which they were added.
-    labels : dict
-        Number of items with each label, sorted by name.
-    n_dimensions : int
-        Number of dimensions of the space.
     corpus_fields : dict
         Fields of the corpus with ``text``, ``labels`` and ``ids``, by which ``labelspan add`` reads
         more items; empty for an index that was fitted in Python.
-    can_tag : bool
-        Whether :meth:`tag` can predict labels: the index was fitted with some.
-    language_ : str or None
-        Language in which words are compared; None if the index takes vectors.
     search_by_ : str
         "exact" or "approximate": how the last search was answered.
-    space : estimator
-        The fitted estimator.
-    path : Path or None
-        The folder from which the index was loaded.
-    writable : bool
-        Whether items can be added and removed.
 
     See Also
     --------
@@ -156,7 +149,6 @@ class SemanticIndex:
         metadata: Any = None,
         vectors: Any = None,
         encoder: Callable[[list[str]], Any] | None = None,
-        label_names: Any = None,
         progress: Callable[[int, int, str], Any] | None = None,
         client: Any = None,
         device: Any = None,
@@ -167,9 +159,8 @@ class SemanticIndex:
         ----------
         texts : list of str
             Empty texts are allowed. In an index of vectors they are only shown.
-        labels : list of lists of str, indicator, or None, default=None
-            None for an item with unknown labels, an empty list for one without labels; or a 0/1
-            array or sparse matrix with ``label_names``, in which a row of -1 is unknown.
+        labels : list of lists of str, or None, default=None
+            None for an item with unknown labels, an empty list for one without labels.
         ids : list of str or None, default=None
             Unique strings of at most 4,000 characters; None numbers the items from "0".
         metadata : list of dict or None, default=None
@@ -182,8 +173,6 @@ class SemanticIndex:
             sentence-transformers model. The embedding is then learned from the model's vectors
             instead of words, by default by :class:`~labelspan.Adapter`; search still compares words
             as well. The function is not saved: pass it to :meth:`load` again.
-        label_names : list of str or None, default=None
-            Names of the columns of an indicator.
         progress : function or None, default=None
             Called with the number of steps done, their total, and what is being done; with
             ``client`` also after every pass of the workers over the rows.
@@ -208,7 +197,7 @@ class SemanticIndex:
         if self.static is not None and not (vectors is None and encoder is None):
             taken = "vectors" if encoder is None else "encoder"
             raise Mismatch(f"fit: static= is used next to words; omit it, or {taken}=.")
-        items = self._items("fit", texts, labels, ids, metadata, label_names)
+        items = self._items("fit", texts, labels, ids, metadata)
         estimator = self.estimator
         if estimator is None and not self._default:
             estimator = self.space
@@ -221,12 +210,10 @@ class SemanticIndex:
         self._hold(found.model, ItemStore(found.database, found.vectors, found.words))
         return self
 
-    def _items(  # noqa: PLR0917
-        self, owner: str, texts: Any, labels: Any, ids: Any, metadata: Any, label_names: Any
-    ) -> list[Item]:
+    def _items(self, owner: str, texts: Any, labels: Any, ids: Any, metadata: Any) -> list[Item]:
         """Check and join the parts of items."""
         given = read_texts(texts, owner)
-        lists = read_label_lists(labels, label_names, len(given), owner)
+        lists = read_label_lists(labels, len(given), owner)
         if ids is None:
             number = len(given)
             ids = self.store.fresh_ids(number) if owner == "add" else map(str, range(number))
@@ -313,7 +300,6 @@ class SemanticIndex:
         *,
         metadata: Any = None,
         vectors: Any = None,
-        label_names: Any = None,
         replace: bool = False,
     ) -> Self:
         """Add items without refitting the embedding.
@@ -324,7 +310,7 @@ class SemanticIndex:
 
         Parameters
         ----------
-        texts, labels, ids, metadata, vectors, label_names : list, array or None
+        texts, labels, ids, metadata, vectors : list, array or None
             As in :meth:`fit`; without ids, unused numbers become the ids.
         replace : bool, default=False
             Whether the items may replace those with the same ids.
@@ -335,7 +321,7 @@ class SemanticIndex:
             The index with the items.
         """
         model, store = self._changing("add")
-        items = self._items("add", texts, labels, ids, metadata, label_names)
+        items = self._items("add", texts, labels, ids, metadata)
         if items:
             found = model.vectors([item.text for item in items], vectors, "add")
             store.add(items, found, replace=replace)
@@ -388,7 +374,7 @@ class SemanticIndex:
         _, store = self._changing("relabel")
         names = as_names(ids)
         given = [labels] if isinstance(ids, str) else labels
-        lists = read_label_lists(given, None, len(names), "relabel")
+        lists = read_label_lists(given, len(names), "relabel")
         if len(set(names)) < len(names):
             raise InvalidInput("relabel: an id occurs twice; give each once.")
         if names:
@@ -780,15 +766,7 @@ class SemanticIndex:
     def tag(self, query: str | None = ..., k: int = ..., *, items: str = ...) -> list[Tag]: ...
 
     @overload
-    def tag(self, query: None = ..., k: int = ..., *, items: list[str]) -> list[list[Tag]]: ...
-
-    @overload
-    def tag(
-        self, query: list[str], k: int = ..., *, items: str | Sequence[str] = ...
-    ) -> list[list[Tag]]: ...
-
-    @overload
-    def tag(self, query: Any, k: int = ..., *, items: str | Sequence[str] = ...) -> Any: ...
+    def tag(self, query: Any = ..., k: int = ..., *, items: str | Sequence[str] = ...) -> Any: ...
 
     def tag(self, query: Any = None, k: int = 10, *, items: str | Sequence[str] = ()) -> Any:
         """Predict labels for one text, for several, or for items.
@@ -1013,8 +991,13 @@ class SemanticIndex:
         'a game of dice'
         """
         model, store = self._fitted()
-        if path is None and self._folder is None:
+        own = self._folder
+        if path is None and own is None:
             raise InvalidInput("save: this index has no folder yet; give one.")
+        if own is not None and path is not None and Path(path).resolve() != own.path.resolve():
+            own = None
+        if own is not None and not own.writable:
+            raise self._read_only("save")
         tagger = self.tagger
         if tagger is not None:
             model = IndexModel(model.features, model.space, tagger)
@@ -1023,31 +1006,22 @@ class SemanticIndex:
             "language": self.language,
             "fields": self.corpus_fields,
         }
+        folder = own or IndexFolder(Path(path or ""), write=True, new=True)
 
-        def write(folder: IndexFolder) -> None:
+        def fill(made: Path, key: str) -> dict[str, Any]:
+            made.mkdir()
+            files = Files(made)
             # Decisions stay when an index is replaced.
-            before = [] if store.decisions() else read_decisions(folder.path)
+            store.write(files, key, [] if store.decisions() else read_decisions(folder.path))
+            return write_model(files, model, store.words, settings)
 
-            def fill(made: Path, key: str) -> dict[str, Any]:
-                made.mkdir()
-                files = Files(made)
-                store.write(files, key, before)
-                return write_model(files, model, store.words, settings)
-
-            folder.write(fill)
-
-        own = self._folder
-        if own is not None and (path is None or Path(path).resolve() == own.path.resolve()):
-            if not own.writable:
-                raise self._read_only("save")
-            write(own)
-            self._read(verify=False)
-            return self
-        folder = IndexFolder(Path(path or ""), write=True, new=True)
         try:
-            write(folder)
+            folder.write(fill)
         finally:
-            folder.close()
+            if own is None:
+                folder.close()
+        if own is not None:
+            self._read(verify=False)
         return self
 
     @classmethod
@@ -1190,7 +1164,9 @@ class SemanticIndex:
 
     def _fitted(self) -> tuple[IndexModel, ItemStore]:
         if self._model is None or self._store is None:
-            raise _not_fitted()
+            from sklearn.exceptions import NotFittedError  # noqa: PLC0415 - only where it is raised
+
+            raise NotFittedError("This SemanticIndex is empty; call fit, or SemanticIndex.load.")
         return self._model, self._store
 
     def _changing(self, what: str) -> tuple[IndexModel, ItemStore]:
@@ -1205,11 +1181,3 @@ class SemanticIndex:
             f"{what}: the index in {str(self._folder.path)!r} was loaded for reading; load it with "
             "write=True."
         )
-
-
-def _not_fitted() -> Exception:
-    from sklearn.exceptions import NotFittedError  # noqa: PLC0415 - only where it is raised
-
-    message = "This SemanticIndex is empty; call fit, or SemanticIndex.load."
-    error: Exception = NotFittedError(message)
-    return error

@@ -10,10 +10,9 @@ from scipy import sparse
 
 from .._typing import Array
 from ..errors import InvalidInput, Mismatch
-from .frames import ResultTable
-from .inputs import as_names, label_name, read_texts
+from .inputs import as_names, label_name, several_texts
 from .model import IndexModel
-from .results import LabelReport, Tag, TagExplanation, Vote, WordShare
+from .results import LabelReport, ResultTable, Tag, TagExplanation, Vote, WordShare
 from .searching import text_vectors
 from .store import ItemStore
 
@@ -71,10 +70,7 @@ def tagged_features(
         return tag_features(model, tagger, store, rows), isinstance(items, str)
     if not model.reads_texts:
         return text_vectors(model, query)
-    single = isinstance(query, str)
-    texts = read_texts([query] if single else query, "tag")
-    if not texts:
-        raise InvalidInput("tag: the list of texts is empty.")
+    texts, single = several_texts(query, "tag")
     return _text_features(model, tagger, texts), single
 
 

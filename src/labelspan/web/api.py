@@ -21,8 +21,9 @@ from starlette.routing import Route
 
 from ..curation import Review
 from ..errors import InvalidFile, MissingData
-from ..index import Item, SemanticIndex, Tag, Vote, WordShare
+from ..index import Item, SemanticIndex, Tag
 from ..index.inputs import label_name
+from ..index.results import Vote, WordShare
 from .answer_parts import rounded
 from .edit_routes import DecisionData, Labels, Name, Who, decision_data, known_items
 from .http_errors import Refused

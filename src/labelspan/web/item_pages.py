@@ -9,8 +9,9 @@ import numpy as np
 
 from .._axis_ends import Entry
 from .._typing import Array
-from ..index import Hit, Tag, WordShare
+from ..index import Hit, Tag
 from ..index.passages import SharedWords, passage
+from ..index.results import WordShare
 from ..text import parse_query
 from .answer_parts import Asked, HitData, find_item, find_label, hits_data, rounded
 from .http_errors import Refused

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypedDict
 from ..curation import Finding, LabelDecision
 from ..curation.audit_results import KINDS
 from ..curation.review_queue import Progress, finding_key
-from ..index import WordShare
+from ..index.results import WordShare
 from .answer_parts import Asked, PageData, find_item, page_of, rounded
 from .http_errors import Refused
 from .schema import Count, Unit
