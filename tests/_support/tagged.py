@@ -4,8 +4,12 @@ import csv
 import gzip
 import io
 import json
+import tarfile
+import zipfile
 
 import numpy as np
+
+from labelspan.corpus import CorpusReader, read_corpus
 
 WORDS = {
     "game": ["chess", "board", "player", "level", "score", "puzzle", "dice", "card"],
@@ -59,3 +63,44 @@ def formats(folder):
     (folder / "a.tsv").write_text("\ufeff" + as_table(items, "\t", ","))
     (folder / "c.csv").write_text(as_table(items, separator="', '").replace("', '", "; "))
     return ["a.jsonl", "a.jsonl.gz", "a.json", "a.csv", "b.csv", "a.tsv", "c.csv"]
+
+
+def read(source, heads=(1 << 23, 1500), **options):
+    """Read a corpus in memory, and compare it with the same items read one by one."""
+    found = read_corpus(source, **options)
+    for head in heads:
+        stream = CorpusReader(source, head=head, **options)
+        items = list(stream)
+        assert [item.text for item in items] == list(found.texts)
+        assert [item.labels for item in items] == list(found.labels)
+        assert [item.id for item in items] == list(found.ids)
+        assert [item.metadata for item in items] == list(found.metadata)
+        for skip in (1, len(items) // 2, len(items) - 1):
+            assert list(stream.items(skip)) == items[skip:]
+    return found
+
+
+def write_all(folder, files):
+    """Write files by their paths in a folder."""
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return folder
+
+
+def packed(target, files, mode, top="all/"):
+    """Pack files in a folder into an archive, "zip" or a mode of tarfile."""
+    where = {"fileobj": target} if isinstance(target, io.BytesIO) else {"name": target}
+    if mode == "zip":
+        with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, content in files.items():
+                archive.writestr(top + name, content)
+        return target
+    with tarfile.open(**where, mode=mode) as archive:
+        for name, content in files.items():
+            data = content.encode() if isinstance(content, str) else content
+            info = tarfile.TarInfo(top + name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    return target

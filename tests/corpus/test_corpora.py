@@ -1,19 +1,49 @@
-"""Reading corpora of one's own: formats, fields, labels, and what cannot be read."""
+"""Corpora as people have them: formats, encodings, fields, labels, and what cannot be read.
 
+What is read in memory is compared with the same items read one by one.
+"""
+
+import bz2
+import codecs
+import gzip
 import io
 import json
+import lzma
 
 import pytest
-from _support.tagged import as_lines, formats, rows
+from _support.tagged import as_lines, as_table, formats, packed, read, rows, write_all
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from labelspan.corpus import read_corpus
-from labelspan.errors import InvalidFile, InvalidInput, InvalidParameter, MissingData
+from labelspan.corpus import CorpusReader, read_corpus
+from labelspan.errors import (
+    InvalidFile,
+    InvalidInput,
+    InvalidParameter,
+    LabelspanError,
+    MissingData,
+)
+
+
+def streamed(content, **options):
+    return read_corpus(
+        io.BytesIO(content.encode() if isinstance(content, str) else content), **options
+    )
+
+
+def as_file(tmp_path, name, content):
+    (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    return tmp_path / name
+
+
+TABLE = "id,title,tags\nx1,Schön und gut,a; b\nx2,Zweites Stück,b\n"
+TEXTS = ["Schön und gut", "Zweites Stück"]
 
 
 def test_every_format_gives_the_same_corpus(tmp_path):
     expected = rows()
     for name in formats(tmp_path):
-        found = read_corpus(tmp_path / name)
+        found = read(tmp_path / name)
         assert list(found.ids) == [item["id"] for item in expected], name
         assert found.texts[3] == f"Item 3\n\n{expected[3]['body']}"
         assert found.labels == [item["tags"] for item in expected], name
@@ -22,29 +52,241 @@ def test_every_format_gives_the_same_corpus(tmp_path):
         assert found.notes[1] == "text from 'title' and 'body' (guessed)"
 
 
-def test_a_folder_of_texts(tmp_path):
-    for number, item in enumerate(rows(8)):
-        path = tmp_path.joinpath("letters", *item["tags"], f"{number}.txt")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(item["body"])
-    (tmp_path / "letters" / "top.md").write_text("no folder, no label")
-    (tmp_path / "letters" / "README").write_text("about the letters")
-    (tmp_path / "letters" / "picture.png").write_bytes(b"\x89PNG")
-    (tmp_path / "letters" / ".hidden").write_text("x")
-    found = read_corpus(tmp_path / "letters")
-    assert len(found) == 9
-    by_id = dict(zip(found.ids, found.labels, strict=True))
-    assert by_id["/".join([*rows(8)[2]["tags"], "2.txt"])] == rows(8)[2]["tags"]
-    assert by_id["top.md"] is None
-    assert "2 other file(s) left out" in found.notes
-    (tmp_path / "letters" / "bad.txt").write_bytes(b"caf\xe9 noir")
-    with pytest.raises(InvalidFile, match=r"bad\.txt, line 1: this is not UTF-8.*--encoding"):
-        read_corpus(tmp_path / "letters")
+@pytest.mark.parametrize("empty", ["unknown", "none"])
+def test_options_of_reading(tmp_path, empty):
+    items = rows()
+    items[30]["tags"] = []
+    path, names = tmp_path / "a.jsonl", tmp_path / "names"
+    path.write_text(as_lines(items))
+    names.write_text("game\tPlay\nimage\tPicture\n")
+    read(path, text=["body"], labels="tags", ids="id", empty=empty, vocabulary=names)
+    assert set(read(path, labels="", empty=empty).labels) == {None}
+    assert read(path, ids="").ids[:3] == ["0", "1", "2"]
+    stream = CorpusReader(path, head=2000)
+    assert stream.head.notes[-1] == "guessed from the beginning of the file"
+
+
+def test_parquet(tmp_path):
+    arrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    from pyarrow import parquet
+
+    path = tmp_path / "a.parquet"
+    parquet.write_table(arrow.Table.from_pylist(rows()), path)
+    assert read(path).labels == [item["tags"] for item in rows()]
+    for content in (path.read_bytes()[:-30], b"text"):
+        with pytest.raises(InvalidFile, match="damaged or not a parquet file"):
+            CorpusReader(as_file(tmp_path, "b.parquet", content))
+
+
+# --- encodings and packing ---
+
+
+@pytest.mark.parametrize(
+    ("content", "used"),
+    [
+        (TABLE.encode(), "utf-8"),
+        (codecs.BOM_UTF8 + TABLE.encode(), "utf-8"),
+        (TABLE.encode("utf-16"), "utf-16"),
+        (codecs.BOM_UTF16_BE + TABLE.encode("utf-16-be"), "utf-16"),
+        (TABLE.encode("utf-32"), "utf-32"),
+        (TABLE.replace("\n", "\r\n").encode(), "utf-8"),
+        (TABLE.replace("\n", "\r").encode(), "utf-8"),
+    ],
+)
+def test_byte_order_marks_and_line_ends(tmp_path, content, used):
+    found = read(as_file(tmp_path, "a.csv", content))
+    assert (found.texts, found.labels) == (TEXTS, [["a", "b"], ["b"]])
+    assert (list(found.ids), found.reading.encoding) == (["x1", "x2"], used)
+    assert (" in utf-16" in found.notes[0]) == (used == "utf-16")
+
+
+@pytest.mark.parametrize(
+    ("content", "hint"),
+    [
+        (TABLE.encode("latin-1"), "cp1252"),
+        (TABLE.encode("latin-1") + b"x3,\x81,a\n", "latin-1"),
+        (TABLE.encode("utf-16-le"), "utf-16-le"),
+        (TABLE.encode("utf-16-be"), "utf-16-be"),
+    ],
+)
+def test_other_encodings_are_named_and_the_option_helps(tmp_path, content, hint):
+    path = as_file(tmp_path, "a.csv", content)
+    message = rf"give encoding='{hint}' \(--encoding {hint}\)"
+    with pytest.raises(InvalidFile, match=message) as error:
+        read_corpus(path)
+    assert "\n" not in str(error.value)
+    assert read(path, encoding=hint).texts[:2] == TEXTS
+
+
+def test_an_encoding_that_is_wrong_or_unknown():
+    with pytest.raises(InvalidFile, match=r"line 2: this is not ascii.*give another encoding"):
+        streamed(TABLE, encoding="ascii")
+    for name in ("klingon", "base64", "\0"):
+        with pytest.raises(InvalidParameter, match="encoding must be one that Python knows"):
+            streamed(TABLE, encoding=name)
+    assert streamed(codecs.BOM_UTF8 + TABLE.encode(), encoding="utf-8").ids == ["x1", "x2"]
+
+
+@pytest.mark.parametrize(
+    ("name", "encoding", "mark"),
+    [
+        ("a.jsonl", "utf-16", False),
+        ("a.csv", "utf-16-le", True),
+        ("a.csv", "utf-32", False),
+        ("a.jsonl", "utf-32-be", False),
+    ],
+)
+def test_wide_encodings(tmp_path, name, encoding, mark):
+    items = rows()
+    for item in items:
+        # Characters with the bytes of line ends and of quotation marks.
+        item["body"] += '\u0a0a \u010a \u2222 \u0a22\n"quoted", and \U0001f600'
+    text = as_lines(items) if name == "a.jsonl" else as_table(items)
+    (tmp_path / name).write_bytes((("\ufeff" if mark else "") + text).encode(encoding))
+    read(tmp_path / name, encoding=encoding)
+    if mark or encoding in ("utf-16", "utf-32"):
+        read(tmp_path / name)
+    # A half of a surrogate pair, in the beginning and after it.
+    content = text.encode("utf-16-le")
+    for place in (1000, 5000):
+        path = as_file(tmp_path, name, content[:place] + b"\x00\xdc" + content[place:])
+        with pytest.raises(InvalidFile, match="not utf-16-le"):
+            list(CorpusReader(path, head=3000, encoding="utf-16-le"))
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+def test_packed_files_are_opened(tmp_path, pack):
+    suffix = {gzip.compress: ".gz", bz2.compress: ".bz2", lzma.compress: ".xz"}[pack]
+    found = read(as_file(tmp_path, f"a.csv{suffix}", pack(TABLE.encode())))
+    assert (found.texts, found.reading.format) == (TEXTS, "csv")
+    assert found.reading.guessed == {"text": "name", "labels": "name", "ids": "name"}
+    with pytest.raises(InvalidFile, match=r"is damaged: .*; get it again"):
+        read_corpus(as_file(tmp_path, "b.gz", pack(TABLE.encode())[:-9]))
+
+
+# --- tables ---
+
+
+def test_stray_headers_ragged_lines_and_empty_lines(tmp_path):
+    lines = [f"x{n},Item number {n},game" for n in range(200)]
+    head = "id,title,tags"
+    content = "\n".join(
+        [head, *lines, "y1,One cell less", "", head, "y2,Two,a,b,c", "y3,Three,a,,", head]
+    )
+    found = read(as_file(tmp_path, "a.csv", content))
+    assert list(found.ids) == [*(f"x{n}" for n in range(200)), "y1", "y3"]
+    assert found.labels[-2:] == [None, ["a"]]
+    assert "2 line(s) (204, 207) repeat(s) the header; left out" in found.notes
+    assert "1 line(s) (205) with more cells than columns; left out" in found.notes
+    assert "1 line(s) (202) with fewer cells than columns; the others are empty" in found.notes
+
+
+def test_quoting_is_seen_in_tsv(tmp_path):
+    quoted = 'title\ttags\n"A ""quoted"" title"\tx\n"Two\nlines"\ty\nplain\tx\n'
+    found = read(as_file(tmp_path, "q.tsv", quoted))
+    assert found.texts == ['A "quoted" title', "Two\nlines", "plain"]
+    plain = 'title\ttags\n"Half a quotation\tx\nThe " other half"\ty\n"Whole" and more\tx\n'
+    found = read(as_file(tmp_path, "p.tsv", plain))
+    assert found.texts == ['"Half a quotation', 'The " other half"', '"Whole" and more']
+    assert "quotation marks are part of the text (guessed)" in found.notes
+
+
+def test_cells_with_line_breaks_at_the_cut(tmp_path):
+    items = rows()
+    for item in items:
+        item["body"] = f'{item["body"]}\n"quoted", and\nmore'
+    path = as_file(tmp_path, "a.csv", as_table(items))
+    for head in range(2500, 2700, 50):
+        read(path, heads=(head,))
+
+
+def test_the_library_form_of_texts_and_uris(tmp_path):
+    lines = [
+        '"Half" a text, and more\t<http://x/1> <http://x/2>',
+        "Another\t<http://x/1>",
+        "None\t",
+    ]
+    content = gzip.compress("\n".join([*lines, *lines[:2] * 9]).encode())
+    path = as_file(tmp_path, "a.tsv.gz", content)
+    found = read(path)
+    assert found.reading.format == "uris"
+    assert found.texts[:2] == ['"Half" a text, and more', "Another"]
+    assert found.labels[:3] == [["http://x/1", "http://x/2"], ["http://x/1"], None]
+    assert any("--vocabulary FILE" in note for note in found.notes)
+    names = as_file(tmp_path, "names.tsv", "<http://x/1>\tbooks\nhttp://x/3\tmaps\n")
+    found = read(path, vocabulary=names)
+    assert found.labels[0] == ["books", "http://x/2"]
+    assert "1 label(s) are not in the vocabulary: 'http://x/2'" in found.notes
+    # Also packed, and the other way round.
+    turned = as_file(tmp_path, "names.gz", gzip.compress(b"books\thttp://x/1\n"))
+    assert read(path, vocabulary=turned).labels[1] == ["books"]
+    with pytest.raises(InvalidInput, match="is a folder; give a file of names"):
+        read_corpus(path, vocabulary=tmp_path)
+    bad = as_file(tmp_path, "bad.tsv", "<http://x/1> books\n")
+    with pytest.raises(InvalidFile, match="line 1: a vocabulary needs a URI or code, a tab"):
+        read_corpus(path, vocabulary=bad)
+
+
+# --- fields ---
+
+
+def test_fields_may_be_missing_and_nested():
+    lines = [
+        {"title": "One", "labels": [{"name": "bug", "color": "red"}, {"name": "ui"}]},
+        {"title": "Two", "body": "More", "labels": [], "user": {"login": "me", "id": 3}},
+        {"body": "Only a body", "labels": [{"name": "bug"}]},
+    ]
+    content = "\n".join(map(json.dumps, lines))
+    found = streamed(content)
+    assert found.texts == ["One", "Two\n\nMore", "Only a body"]
+    assert found.labels == [["bug", "ui"], None, ["bug"]]
+    assert found.reading.labels == ("labels.name",)
+    assert found.metadata[1]["user.login"] == "me"
+    assert streamed(content, labels="labels").labels == found.labels
+    assert streamed(content, labels="labels.color").labels[0] == ["red"]
+    with pytest.raises(InvalidParameter, match=r"no field 'user'; .*there are .*'user.login'"):
+        streamed(content, text="user")
+    with pytest.raises(InvalidParameter, match=r"'titel'; did you mean 'title'\? there are"):
+        streamed(content, text="titel")
+
+
+def test_json_around_the_list_of_items():
+    items = [{"text": "a", "tags": ["x"]}, {"text": "b"}]
+    assert streamed(json.dumps({"total": 2, "items": items}), format="json").texts == ["a", "b"]
+    assert streamed(json.dumps(items[0], indent=1), format="json").labels == [["x"]]
+    # Under the name of JSON lines, too.
+    for indent in (1, None):
+        assert streamed(json.dumps(items, indent=indent)).labels == [["x"], None]
+
+
+def test_fields_are_recognised_by_their_content():
+    kinds = ["red wine", "white wine", "beer"]
+    made = [
+        {
+            "nummer": f"K{n:03}",
+            "wann": f"March {n % 28 + 1}, 2020",
+            "land": ["Finland", "France"][n % 2],
+            "art": ", ".join(kinds[: n % 3 + 1]),
+            "wortlaut": f"A sentence that says something about the number {n}, and ends.",
+            "seite": f"http://example.org/{n}/with/a/very/long/path/that/is/not/a/text",
+        }
+        for n in range(60)
+    ]
+    found = streamed(as_lines(made))
+    assert found.reading.text == ("wortlaut",)
+    assert found.reading.labels == ("art",)
+    assert found.reading.ids == "nummer"
+    assert found.reading.other_labels == ("land",)
+    assert set(found.reading.metadata) == {"wann", "land", "seite"}
+    assert found.labels[2] == kinds
+    assert "labels from 'art' (guessed by content); others may be 'land'" in found.notes
+
+
+# --- labels ---
 
 
 def labels_of(values, **options):
-    lines = "".join(json.dumps({"text": "x", "labels": value}) + "\n" for value in values)
-    return read_corpus(io.BytesIO(lines.encode()), **options)
+    return streamed(as_lines([{"text": "x", "labels": value} for value in values]), **options)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +298,12 @@ def labels_of(values, **options):
         (["a, b", None], [["a", "b"], None], "separated by ','"),
         (["spam", "ham"], [["spam"], ["ham"]], "each item has one label"),
         (["['a', 'b']", "[]", ""], [["a", "b"], None, None], "lists written as text"),
-        (['["a"]', "['b']"], [["a"], ["b"]], "lists written as text"),
+        (['["a, c"]', "['b']"], [["a, c"], ["b"]], "lists written as text"),
+        (["['a' 'b']", "('a', 'b')"], [["a", "b"], ["a", "b"]], "lists written as text"),
+        (["{'b', 'a'}", "[a, b c]"], [["a", "b"], ["a", "b c"]], "lists written as text"),
+        (["['broken, b]"], [["broken", "b"]], "lists written as text"),
+        (["<c#><asp.net>"], [["c#", "asp.net"]], "words in angle brackets"),
+        (["<http://x/1> <x:2>"], [["http://x/1", "x:2"]], "words in angle brackets"),
         ([3, 4, None], [["3"], ["4"], None], "labels are lists"),
         ([[1, "b", "b", " "], None], [["1", "b"], None], "labels are lists"),
     ],
@@ -64,8 +311,8 @@ def labels_of(values, **options):
 def test_labels_as_lists_and_strings(values, lists, how):
     found = labels_of(values)
     assert found.labels == lists
-    assert how in found.notes[-1]
-    assert f"{sum(map(bool, lists))} of {len(values)} items have labels" in found.notes[-1]
+    note = next(note for note in found.notes if how in note)
+    assert f"{sum(map(bool, lists))} of {len(values)} items have labels" in note
 
 
 def test_options_say_how_labels_are_read():
@@ -73,6 +320,59 @@ def test_options_say_how_labels_are_read():
     assert labels_of(["a/b"], separator="/").labels == [["a", "b"]]
     assert labels_of([[], ["a"], None], empty="none").labels == [[], ["a"], []]
     assert labels_of([["a"]], labels="").labels == [None]
+    lists = [["a", "b"], ["a", "c"], ["a", "b"], ["d"], []]
+    found = labels_of(lists, min_count=2)
+    assert found.labels == [["a", "b"], ["a"], ["a", "b"], None, None]
+    assert "2 rare label(s) left out" in found.notes
+    assert labels_of(lists, min_count=2, empty="none").labels[3:] == [[], []]
+
+
+# --- folders and archives ---
+
+DOCUMENTS = {
+    "train/1.txt": "First text",
+    "train/1.tsv": "<http://x/1>\tbooks\n<http://x/2>\tmaps\n",
+    "train/2.txt": "Second text",
+    "test/3.txt": "Third text",
+    "test/3.tsv": "<http://x/2>\tmaps\n",
+    "README.pdf": "x",
+    ".hidden.txt": "x",
+}
+
+
+@pytest.mark.parametrize("form", ["folder", "w", "w:xz", "zip", "stream"])
+def test_texts_with_files_of_labels(tmp_path, form):
+    path = tmp_path / "docs"
+    if form == "folder":
+        found = read(write_all(path, DOCUMENTS))
+    else:
+        packed(path, DOCUMENTS, "w:gz" if form == "stream" else form)
+        found = streamed(path.read_bytes()) if form == "stream" else read(path)
+    labels = dict(zip(found.ids, found.labels, strict=True))
+    assert labels == {"1": ["books", "maps"], "2": None, "3": ["maps"]}
+    assert [table["folder"] for table in found.metadata] == ["test", "train", "train"]
+    assert "labels from files with the name of the text; ids from the files' names" in found.notes
+    assert "1 text(s) have no file of labels" in found.notes
+    assert "1 other file(s) left out" in found.notes
+
+
+def test_a_folder_of_texts_in_folders(tmp_path):
+    names = {"/".join([*item["tags"], f"{n}.txt"]): item for n, item in enumerate(rows(8))}
+    files = {name: item["body"] for name, item in names.items()}
+    more = {"top.md": "no folder", "README": "about", "picture.png": "PNG", ".hidden": "x"}
+    folder = write_all(tmp_path / "letters", {**files, **more})
+    found = read(folder)
+    assert dict(zip(found.ids, found.labels, strict=True)) == {
+        **{name: item["tags"] for name, item in names.items()},
+        "top.md": None,
+    }
+    assert "2 other file(s) left out" in found.notes
+    (folder / "bad.txt").write_bytes(b"caf\xe9 noir")
+    with pytest.raises(InvalidFile, match=r"bad\.txt, line 1: this is not UTF-8.*--encoding"):
+        read_corpus(folder)
+
+
+# --- what cannot be read ---
 
 
 @pytest.mark.parametrize(
@@ -87,34 +387,54 @@ def test_options_say_how_labels_are_read():
         ('{"text": "x"}\n{"text"', {}, InvalidFile, "line 2: this is not JSON"),
         ('{"text": "x", "tags": {"a": 1}}', {"labels": "tags"}, InvalidParameter, "'tags.a'"),
         ('{"text": "x", "tags": [[1]]}', {}, InvalidFile, "line 1: 'tags' must be a list of"),
-        ('{"text": "x", "tags": "[a"}\n', {"labels": "tags"}, None, ""),
         ("text,tags\na,b,c\n", {}, InvalidFile, "line 2: more cells than the 2 columns"),
         ("text,text\na,b\n", {"format": "csv"}, InvalidFile, "two columns have the same name"),
         ('[{"text": "x"}, 3]', {}, InvalidFile, "item 2: an object is needed"),
         ('[{"text": "x"}', {}, InvalidFile, "is not JSON"),
+        ("3", {"format": "json"}, InvalidFile, "a list of objects is needed, but is 3"),
         ("x", {"format": "xml"}, InvalidParameter, "format must be one of jsonl, json"),
         ("x", {"empty": "maybe"}, InvalidParameter, "empty must be 'unknown' or 'none'"),
+        ("x", {"min_count": 0}, InvalidParameter, "min_count must be at least 1, but is 0"),
         ('{"id": 1, "text": "x"}\n{"id": "", "text": "x"}', {"ids": "id"}, InvalidFile, "is empty"),
+        (b"PK\x03\x04 and more", {}, InvalidFile, "is damaged: File is not a zip file; get it"),
+        (b"%PDF-1.7", {}, InvalidFile, "a PDF document; convert it to text"),
+        (bytes(range(1, 32)) * 9, {}, InvalidInput, "is not a text file; labelspan reads jsonl"),
     ],
 )
 def test_corpora_that_cannot_be_read(content, options, error, message):
-    stream = io.BytesIO(content.encode())
-    if error is None:
-        assert read_corpus(stream, **options).labels == [["[a"]]
-        return
     with pytest.raises(error, match=message):
-        read_corpus(stream, **options)
+        streamed(content, **options)
 
 
-def test_missing_files_and_folders(tmp_path):
+def test_files_and_folders_that_cannot_be_read(tmp_path):
     for format in (None, "csv", "folder"):
         with pytest.raises(MissingData, match="There is no file"):
             read_corpus(tmp_path / "x.csv", format=format)
     with pytest.raises(InvalidInput, match="is a folder, and cannot be read as csv"):
         read_corpus(tmp_path, format="csv")
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(InvalidInput, match="holds no items"):
-        read_corpus(tmp_path / "empty")
+    for files, options, message in [
+        ({}, {}, "holds no items"),
+        ({"x.png": ""}, {}, r"no text files .*, but x\.png; labelspan reads"),
+        ({"b.csv": TABLE}, {"format": "folder"}, r"no text files .*, but b\.csv; leave --format"),
+        ({"a.csv": TABLE, "b.jsonl": ""}, {}, r"tables of several formats, as a\.csv and b\.jsonl"),
+        ({"text/1.txt": "x", "labels/2.txt": "y"}, {}, "'labels' seems to hold labels, but none"),
+    ]:
+        folder = tmp_path / f"{len(list(tmp_path.iterdir()))}"
+        folder.mkdir()
+        with pytest.raises(InvalidInput, match=message):
+            read_corpus(write_all(folder, files), **options)
+    with pytest.raises(InvalidInput, match="is a file, not a folder"):
+        read_corpus(as_file(tmp_path, "a.csv", TABLE), format="folder")
+    for mode in ("w", "zip"):
+        assert read(packed(tmp_path / "one", {"corpus.csv": TABLE}, mode)).texts == TEXTS
+        content = bytearray(packed(tmp_path / "all", DOCUMENTS, mode).read_bytes())
+        broken = content.index(b"train/1.txt") + 12
+        content[broken] ^= 0xFF
+        with pytest.raises(InvalidFile, match=r"is damaged: .*; get it again"):
+            streamed(bytes(content[:1000] if mode == "w" else content))
+    sheet = packed(tmp_path / "sheet", {"[Content_Types].xml": ""}, "zip", top="")
+    with pytest.raises(InvalidFile, match="is a spreadsheet or a document; save it as csv"):
+        read_corpus(sheet)
 
 
 def test_duplicate_ids_are_reported_with_their_lines(tmp_path):
@@ -125,3 +445,40 @@ def test_duplicate_ids_are_reported_with_their_lines(tmp_path):
     # A guess does not insist.
     found = read_corpus(tmp_path / "a.jsonl")
     assert (found.ids, found.numbered) == (["0", "1", "2"], True)
+
+
+SEEDS = [
+    TABLE.encode(),
+    TABLE.encode("utf-16"),
+    b'{"text": "a", "tags": ["x", {"y": 1}]}\n{"text": null}',
+    b'[{"text": "a"}, {"text": ["b"]}]',
+    b"text\t<http://x/1>\nmore\t<http://x/2>\n",
+    gzip.compress(TABLE.encode(), mtime=0),
+    packed(io.BytesIO(), DOCUMENTS, "w").getvalue()[:4096],
+    b'a,b\n"c,d\n',
+    b"",
+]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    seed=st.one_of(st.sampled_from(SEEDS), st.binary(max_size=200)),
+    edits=st.lists(st.tuples(st.integers(0, 4095), st.binary(max_size=3)), max_size=6),
+    format=st.sampled_from([None, None, "jsonl", "json", "csv", "tsv", "uris", "lines"]),
+    encoding=st.sampled_from([None, None, None, "latin-1", "utf-16", "utf-7", "idna", "punycode"]),
+)
+def test_malformed_bytes_are_read_or_raise_an_error(seed, edits, format, encoding):
+    content = bytearray(seed)
+    for place, patch in edits:
+        content[place % (len(content) + 1) : place % (len(content) + 1) + 1] = patch
+    try:
+        found = streamed(bytes(content), format=format, encoding=encoding)
+    except LabelspanError as error:
+        said = str(error)
+        assert "\n" not in said
+        assert said.endswith(".")
+        assert len(said) < 1000
+        return
+    assert len(found.texts) == len(found.labels) == len(found.metadata) == len(set(found.ids))
+    for text in found.texts:
+        text.encode()

@@ -7,7 +7,7 @@ import sqlite3
 import tracemalloc
 
 import pytest
-from _support.tagged import rows
+from _support.tagged import read, rows, write_all
 
 from labelspan.corpus import CorpusReader, edit_corpus, read_corpus
 from labelspan.errors import InvalidFile, InvalidInput, LabelspanError
@@ -15,14 +15,6 @@ from labelspan.errors import InvalidFile, InvalidInput, LabelspanError
 ITEMS = rows(60)
 TAGS = [item["tags"] for item in ITEMS]
 TEXTS = [item["body"] for item in ITEMS]
-
-
-def write(folder, files):
-    for name, content in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content)
-    return folder
 
 
 def by_id(found):
@@ -45,7 +37,7 @@ def test_all_labels_behind_tabs_are_labels(tmp_path, name, form):
     }[form]
     lines = [f"{text}\t{own}" for text, own in zip(TEXTS, joined, strict=True)]
     (tmp_path / name).write_text("\n".join(lines))
-    found = read_corpus(tmp_path / name)
+    found = read(tmp_path / name)
     assert found.texts == TEXTS
     assert found.labels == (TAGS if form == "labels" else uris)
     assert found.reading.format == "uris"
@@ -96,7 +88,7 @@ def column(*values):
 )
 def test_a_class_that_is_a_number(tmp_path, name, values):
     columns = {name: values, "Title": column("One", "Two", "Three", "Four"), "Description": TEXTS}
-    found = read_corpus(table(tmp_path, columns))
+    found = read(table(tmp_path, columns))
     assert found.reading.labels == (name,)
     assert found.reading.text == ("Title", "Description")
 
@@ -116,7 +108,7 @@ def test_a_class_that_is_a_number(tmp_path, name, values):
 )
 def test_names_decide_before_statistics(tmp_path, columns, labels, others):
     cells = {name: column("red; green", "green; blue", "blue") for name in columns}
-    found = read_corpus(table(tmp_path, {"id": range(60), "text": TEXTS, **cells}))
+    found = read(table(tmp_path, {"id": range(60), "text": TEXTS, **cells}))
     assert found.reading.labels == labels
     assert found.reading.other_labels == others
     assert found.labels[0] == ["red", "green"]
@@ -133,7 +125,7 @@ def test_columns_without_names_are_not_metadata(tmp_path):
         [text, "; ".join(own), "1999", *["x"] * 328] for text, own in zip(TEXTS, TAGS, strict=True)
     ]
     (tmp_path / "a.csv").write_text("\n".join(",".join(line) for line in lines))
-    found = read_corpus(tmp_path / "a.csv")
+    found = read(tmp_path / "a.csv")
     assert found.reading.metadata == ("year",)
     assert "328 column(s) without a name left out" in found.notes
 
@@ -141,7 +133,7 @@ def test_columns_without_names_are_not_metadata(tmp_path):
 def test_a_title_is_part_of_the_text(tmp_path):
     titles = [f"Title {n}" for n in range(60)]
     for name in ("title", "Headline", "post_title", "name"):
-        found = read_corpus(
+        found = read(
             table(
                 tmp_path, {"id": range(60), name: titles, "text": TEXTS, "tags": column("a", "b")}
             )
@@ -164,7 +156,7 @@ ZOTERO = {
 
 def test_an_export_of_zotero_and_back(tmp_path):
     path = table(tmp_path, ZOTERO)
-    found = read_corpus(path)
+    found = read(path)
     assert found.reading.text == ("Title", "Abstract Note")
     assert found.reading.ids == "Key"
     assert found.labels[0] == [*TAGS[0], "Humans", "Adult"]
@@ -198,7 +190,7 @@ def test_texts_and_labels_in_files(tmp_path, text, labels):
         how = {"n": f"n{n}", "half": "ab"[n % 2]}
         files[text.format(**how)] = item["body"]
         files[labels.format(**how)] = mark.join(item["tags"]) + "\n"
-    found = read_corpus(write(tmp_path / "all", files))
+    found = read(write_all(tmp_path / "all", files))
     assert len(found) == 60
     assert {name.split("/")[-1]: own for name, own in by_id(found).items()} == {
         f"n{n}": own for n, own in enumerate(TAGS)
@@ -226,7 +218,7 @@ def test_a_folder_of_json_records(tmp_path, part):
         f"{n}.json": json.dumps(issue(n) if part else issue(n)["issue"], indent=1)
         for n in range(60)
     }
-    found = read_corpus(write(tmp_path / "all", {**files, "README.md": "About."}))
+    found = read(write_all(tmp_path / "all", {**files, "README.md": "About."}))
     prefix = "issue." if part else ""
     assert found.reading.labels == (f"{prefix}labels.name",)
     assert found.reading.text == (f"{prefix}title", f"{prefix}body")
@@ -258,13 +250,13 @@ def notes(folder, style):
         }[style]
         files[f"{n % 2}/note{n}.md"] = NOTE.format(n=n + 1, tags=tags, body=item["body"])
     files["0/plain.md"] = "No fields here."
-    return write(folder, files)
+    return write_all(folder, files)
 
 
 @pytest.mark.parametrize("style", ["inline", "quoted", "block", "flush", "commas"])
 def test_markdown_with_fields_and_back(tmp_path, style):
     folder = notes(tmp_path / "notes", style)
-    found = read_corpus(folder)
+    found = read(folder)
     assert found.reading.format == "markdown"
     assert found.reading.text == ("title", "text")
     labels = by_id(found)
@@ -286,7 +278,9 @@ def test_markdown_with_fields_and_back(tmp_path, style):
 
 
 def test_fields_that_are_not_read_are_named(tmp_path):
-    write(tmp_path, {f"{n}.md": f"---\ntags: [a]\nmore: {{x: {n}}}\n---\ntext\n" for n in range(3)})
+    write_all(
+        tmp_path, {f"{n}.md": f"---\ntags: [a]\nmore: {{x: {n}}}\n---\ntext\n" for n in range(3)}
+    )
     with pytest.raises(
         InvalidFile, match=r"0\.md, line 3: 'more: {x: 0}' is not in the part of YAML"
     ):
@@ -306,7 +300,7 @@ def test_questions_of_stackexchange(tmp_path):
         )
         lines.append(f'  <row Id="{1000 + n}" PostTypeId="2" ParentId="{n}" Body="an answer" />')
     (tmp_path / "Posts.xml").write_text("\n".join([*lines, "</posts>"]))
-    found = read_corpus(tmp_path / "Posts.xml")
+    found = read(tmp_path / "Posts.xml")
     assert found.labels == TAGS
     assert found.texts[1] == f"Question 1\n\n{TEXTS[1]} & more"
     assert (found.reading.ids, list(found.ids)[:2]) == ("Id", ["0", "1"])
@@ -364,7 +358,7 @@ def library(path):
 
 def test_a_library_of_calibre_and_back(tmp_path):
     path = library(tmp_path / "metadata.db")
-    found = read_corpus(path)
+    found = read(path)
     assert [sorted(own) for own in found.labels] == TAGS
     assert found.texts[0] == f"Book 1\n\n{TEXTS[0]}"
     assert found.texts[3] == "Book 4"

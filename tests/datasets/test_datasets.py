@@ -3,6 +3,8 @@
 import os
 import re
 import sys
+from dataclasses import replace
+from http.client import IncompleteRead
 from pathlib import Path
 from urllib.error import URLError
 
@@ -10,6 +12,7 @@ import numpy as np
 import pytest
 import sklearn.datasets
 from scipy import sparse
+from sklearn.utils import Bunch
 
 from labelspan import datasets
 from labelspan.datasets import DataSet
@@ -21,6 +24,8 @@ needs_data = pytest.mark.skipif(
     not (FOLDER / "rcv1.npz").is_file(),
     reason="set LABELSPAN_DATA to the folder that holds rcv1.npz, yeast.npz and the others",
 )
+SOURCES = {"balance": 11, "emotions": 40589, "housing": 531, "soybean": 42, "usps": 41082}
+SOURCES["yeast"] = 40597
 CARDS = [datasets.card(name) for name in datasets.names()]
 
 
@@ -183,3 +188,103 @@ def test_parts_must_fit():
         DataSet("a", np.eye(3), texts=["x"])
     with pytest.raises(InvalidInput, match=r"label_names must have one entry per column \(3\)"):
         DataSet("a", Y=np.eye(3), label_names=["x"])
+
+
+# --- public sources, none of which is asked here ------------------------------------------
+
+
+def answer(card, seed=0):
+    """Return random numbers in the form of an answer of OpenML."""
+    rng = np.random.default_rng(seed)
+    n = 683 if card.name == "soybean" else card.n
+    names = [f"a{column}" for column in range(card.d)]
+    X, categories = rng.random((n, card.d)), {}
+    if card.task == "labels":
+        target = np.where(rng.random((n, card.k)) < 0.5, "TRUE", "FALSE").astype(object)
+    else:
+        classes = {"balance": ["L", "B", "R"], "usps": [str(c + 1) for c in range(10)]}
+        known = classes.get(card.name, [f"ill-{c}" for c in range(15)])
+        target = np.array(known, dtype=object)[np.arange(n) % len(known)]
+    if card.name == "housing":
+        target = rng.permutation(n) / 10
+        categories["a8"] = ["1", "2", "24", "3"]
+        X[:, 8] = np.arange(n) % 4
+    if card.name == "soybean":
+        X = rng.integers(3, size=X.shape).astype(float)
+        categories = {name: ["lt-norm", "norm", "gt-norm"] for name in names}
+        X[card.n :, 5] = np.nan
+    if card.name == "usps":
+        X = 2 * X - 1
+    return Bunch(
+        data=X,
+        target=target,
+        feature_names=names,
+        target_names=[f"c.{label}" for label in range(card.k)],
+        categories=categories,
+    )
+
+
+def test_public_copies_are_kept_and_marked(tmp_path, monkeypatch):
+    asked, copies = [], {}
+
+    def fetch(**options):
+        asked.append(options)
+        name = next(name for name, number in SOURCES.items() if number == options["data_id"])
+        return answer(datasets.card(name))
+
+    monkeypatch.setattr(sklearn.datasets, "fetch_openml", fetch)
+    for name, number in SOURCES.items():
+        card, home = datasets.card(name), tmp_path / name
+        first = copies[name] = datasets.load(name, home)
+        assert asked[-1]["as_frame"] is asked[-1]["cache"] is False
+        assert card.public == f"OpenML {number}"
+        assert first.source == f"{card.public}; not pinned"
+        assert [path.name for path in home.iterdir()] == [card.unpinned]
+        again = datasets.load(name, home, download=False)
+        assert again.source == first.source
+        for part in ("X", "y", "Y"):
+            np.testing.assert_array_equal(getattr(first, part), getattr(again, part))
+        assert first.label_names is None or tuple(first.label_names) == again.label_names
+    assert len(asked) == len(SOURCES)
+    # A feature with listed numbers has those numbers, not their places.
+    assert set(copies["housing"].X[:, 8]) == {1.0, 2.0, 24.0, 3.0}
+    assert np.bincount(copies["housing"].y).tolist() == [169, 168, 169]
+    assert set(np.unique(copies["soybean"].X)) == {0.0, 1.0, 2.0}
+    assert copies["balance"].y[:4].tolist() == [0, 1, 2, 0]
+    assert copies["usps"].y[:11].tolist() == [*range(10), 0]
+    assert copies["usps"].X.min() >= 0
+    assert copies["yeast"].Y.dtype == np.uint8
+    assert 0.4 < copies["yeast"].Y.mean() < 0.6
+    assert copies["emotions"].label_names[0] == "c-0"
+
+
+@pytest.mark.parametrize(
+    "error", [URLError("down"), IncompleteRead(b""), ValueError("md5 differs\nof the file")]
+)
+def test_a_source_that_fails_raises_an_error(error, tmp_path, monkeypatch):
+    def fetch(**_):
+        raise error
+
+    monkeypatch.setattr(sklearn.datasets, "fetch_openml", fetch)
+    monkeypatch.setattr(sklearn.datasets, "fetch_rcv1", fetch)
+    for name in ("yeast", "rcv1_full"):
+        with pytest.raises(
+            MissingData, match=r"gave no data .*; try again later, or put"
+        ) as caught:
+            datasets.load(name, tmp_path)
+        assert "\n" not in str(caught.value)
+        assert type(error).__name__ in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_public_copy_of_another_size_is_refused(tmp_path, monkeypatch):
+    small = answer(replace(datasets.card("yeast"), n=13))
+    monkeypatch.setattr(sklearn.datasets, "fetch_openml", lambda **_: small)
+    with pytest.raises(InvalidFile, match="OpenML 40597 has 13 rows, 103 features and 14 labels"):
+        datasets.load("yeast", tmp_path)
+    strange = answer(datasets.card("balance"))
+    strange.target[3] = "X"
+    monkeypatch.setattr(sklearn.datasets, "fetch_openml", lambda **_: strange)
+    with pytest.raises(InvalidFile, match="a class 'X' that is not known"):
+        datasets.load("balance", tmp_path)
+    assert list(tmp_path.iterdir()) == []

@@ -420,6 +420,8 @@ def _undecodable(
         named = "latin-1" if any(one in bad for one in b"\x81\x8d\x8f\x90\x9d") else "cp1252"
         remedy = f"if it is Latin-1 or Windows text, give encoding={named!r} (--encoding {named})"
     what = "UTF-8" if codec.startswith("utf-8") else codec
+    # Some codecs quote what they cannot decode, also ends of lines.
+    reason = " ".join(reason.split())
     return InvalidFile(f"{member.name}, line {line}: this is not {what} ({reason}); {remedy}.")
 
 
