@@ -14,7 +14,6 @@ from labelspan.index.tagging import tags_without_item
 
 testclient = pytest.importorskip("starlette.testclient", reason="install labelspan[test]")
 
-from labelspan.display.corpus_html import map_files  # noqa: E402
 from labelspan.web import Served, make_app  # noqa: E402
 from labelspan.web.pages import PAGES  # noqa: E402
 from labelspan.web.points import POINTS  # noqa: E402
@@ -345,7 +344,7 @@ def test_focus_can_be_seen_and_both_themes_have_every_colour():
     package = Path(__file__).parents[2] / "src" / "labelspan"
     style = (package / "web/static/style.css").read_text()
     assert ":focus-visible { outline: 3px" in style
-    style += "".join(path.read_text() for path in map_files() if path.suffix == ".css")
+    style += "".join(path.read_text() for path in (package / "display/static").glob("*.css"))
     used = set(re.findall(r"var\(--([a-z0-9-]+)\)", style))
     defined = dict(re.findall(r"--([a-z0-9-]+): light-dark\(([^)]+)\)", style))
     assert used <= defined.keys()

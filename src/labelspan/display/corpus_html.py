@@ -12,25 +12,11 @@ from ..errors import InvalidInput
 from .corpus_map import CorpusMap
 from .map_data import encode_map
 
-__all__ = ["corpus_html", "map_files"]
+__all__ = ["corpus_html"]
 
 _FOLDER = Path(__file__).with_name("static")
-# Files that the explorer serves, and those that only a page of its own needs.
-_SHARED = (
-    "colours.css",
-    "corpus-map.css",
-    "facets.css",
-    "facets.js",
-    "scatter.js",
-    "corpus-map.js",
-)
 _STYLES = ("colours.css", "facets.css", "corpus-map.css", "page.css")
 _SCRIPTS = ("facets.js", "scatter.js", "corpus-map.js", "page.js")
-
-
-def map_files() -> list[Path]:
-    """Return the style sheets and scripts that draw a map, for a server."""
-    return [_FOLDER / name for name in _SHARED]
 
 
 def corpus_html(corpus_map: CorpusMap, title: str) -> str:

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
+from .._params import Integer
 from .._typing import Array
-from ..errors import InvalidInput, Mismatch
+from ..errors import InvalidInput, InvalidLabels, InvalidParameter, Mismatch
+from ..estimators.base import fixed_signs
+from ..labels import Labels, read_labels
+from ..metrics.metric_inputs import read_numbers
 from ..operators.convert import column_names
-from .groups import OTHER, UNLABELLED, Groups, group_rows
-from .plane import Components, plane, read_points
+from ..solvers.small_dense import leading
 from .style import (
     COLOURS,
     GREY,
     MARKERS,
     PALE,
     check_fitted,
+    check_names,
     legend_point,
     make_axes,
     short_ticks,
@@ -28,6 +34,14 @@ __all__ = ["EmbeddingDisplay"]
 
 # Above this many points they are drawn as pixels, to keep vector files small.
 _RASTER = 1_000
+# Codes of rows that have none of the labels, and of rows whose labels are not known.
+_OTHER, _UNLABELLED = -1, -2
+
+Components = Sequence[int] | Literal["pca"] | None
+
+# Largest ratio of variances of a white embedding, in which no standard deviation is more than
+# twice another: there principal axes are arbitrary, and the order of the components means more.
+_WHITE = 4.0
 
 
 class EmbeddingDisplay:
@@ -123,7 +137,7 @@ class EmbeddingDisplay:
                 f"{owner}: this {type(estimator).__name__} has no transform, so it has no "
                 "embedding; give an estimator that does, or points to the class."
             )
-        points, axis_names = plane(owner, np.asarray(estimator.transform(X)), components)
+        points, axis_names = _plane(owner, np.asarray(estimator.transform(X)), components)
         if names is None and len(getattr(y, "shape", ())) == 2 and column_names(y) is None:
             known = getattr(estimator, "classes_", ())
             names = known if len(known) == y.shape[1] else None
@@ -159,13 +173,13 @@ class EmbeddingDisplay:
             The display itself.
         """
         owner = type(self).__name__
-        points = read_points(owner, self.points)
+        points = _read_points(owner, self.points)
         count = points.shape[0]
         groups = None
         if self.y is None and labels is not None:
             raise Mismatch(f"{owner}: labels={labels!r} needs y, and none was given.")
         if self.y is not None:
-            groups = group_rows(owner, self.y, count, self.names, labels)
+            groups = _group_rows(owner, self.y, count, self.names, labels)
         size = float(np.clip(400 / np.sqrt(count), 1.8, 36)) if size is None else size
         alpha = float(np.clip(1.3 - 0.2 * np.log10(count), 0.35, 0.9)) if alpha is None else alpha
         style = {"s": size, "alpha": alpha, "rasterized": count > _RASTER}
@@ -183,10 +197,10 @@ class EmbeddingDisplay:
         return self
 
 
-def _draw_rest(ax: Any, points: Array, groups: Groups, style: dict[str, Any]) -> list[Any]:
+def _draw_rest(ax: Any, points: Array, groups: _Groups, style: dict[str, Any]) -> list[Any]:
     """Draw rows without a colour, under the others."""
     handles = []
-    for code, grey, text in ((UNLABELLED, PALE, "unlabelled"), (OTHER, GREY, groups.rest)):
+    for code, grey, text in ((_UNLABELLED, PALE, "unlabelled"), (_OTHER, GREY, groups.rest)):
         rows = groups.codes == code
         if rows.any():
             ax.scatter(*points[rows].T, color=grey, linewidths=0, zorder=1, **style)
@@ -194,7 +208,7 @@ def _draw_rest(ax: Any, points: Array, groups: Groups, style: dict[str, Any]) ->
     return handles[::-1]
 
 
-def _draw_groups(ax: Any, points: Array, groups: Groups, style: dict[str, Any]) -> list[Any]:
+def _draw_groups(ax: Any, points: Array, groups: _Groups, style: dict[str, Any]) -> list[Any]:
     """Draw rows with a colour, in random order; one collection per marker."""
     order = np.random.default_rng(0).permutation(len(points))
     codes = groups.codes[order]
@@ -209,3 +223,134 @@ def _draw_groups(ax: Any, points: Array, groups: Groups, style: dict[str, Any]) 
         legend_point(shorten(name), COLOURS[code % len(COLOURS)], MARKERS[code // len(COLOURS)])
         for code, name in enumerate(groups.names)
     ]
+
+
+# --- two dimensions --------------------------------------------------------------------------
+
+
+class _Plane(NamedTuple):
+    """Points in two dimensions, and the names of their axes."""
+
+    points: Array
+    axes: tuple[str, str]
+
+
+def _read_points(owner: str, points: Any) -> Array:
+    """Check points to draw, and return them as an array with two columns."""
+    array = read_numbers(points, "points", owner)
+    if array.shape[1] != 2:
+        raise InvalidInput(f"{owner}: points must have two columns, but has shape {array.shape}.")
+    return array
+
+
+def _plane(owner: str, table: Array, components: Components) -> _Plane:
+    """Return two dimensions of a table with one row per point and one column per component.
+
+    None takes both components if there are two, and otherwise the principal axes, or the first
+    two components if the embedding is white.
+    """
+    count = table.shape[1]
+    if count < 2:
+        raise InvalidInput(
+            f"{owner}: the space has one component, and a picture of it needs two; "
+            "learn a space with more."
+        )
+    if components is None and count > 2:
+        values, _ = leading(_scatter(table), count)
+        components = "pca" if values[0] > _WHITE * values[-1] else (0, 1)
+    elif components is None:
+        components = (0, 1)
+    if isinstance(components, str) and components == "pca":
+        return _principal(table)
+    first, second = _pair(owner, components, count)
+    names = (f"component {first}", f"component {second}")
+    return _Plane(table[:, [first, second]], names)
+
+
+def _shares(what: str, values: Array, total: float) -> tuple[str, str]:
+    first, second = (f"{value / (total or 1.0):.0%} of the variance" for value in values[:2])
+    return f"{what} 1 ({first})", f"{what} 2 ({second})"
+
+
+def _pair(owner: str, components: Any, count: int) -> tuple[int, int]:
+    pair = tuple(components) if np.ndim(components) == 1 else ()
+    inside = [Integer(0).accepts(number) and number < count for number in pair]
+    if len(pair) != 2 or not all(inside) or pair[0] == pair[1]:
+        raise InvalidParameter(
+            f"{owner}: components must be two different numbers from 0 to {count - 1}, "
+            f"'pca' or None, but {components!r} was given."
+        )
+    return int(pair[0]), int(pair[1])
+
+
+def _scatter(table: Array) -> Array:
+    centred = table - table.mean(axis=0, dtype=np.float64)
+    return np.asarray(centred.T @ centred)
+
+
+def _principal(table: Array) -> _Plane:
+    values, vectors = leading(_scatter(table), table.shape[1])
+    axes = vectors[:, :2] * fixed_signs(vectors[:, :2])
+    points = (table - table.mean(axis=0, dtype=np.float64)) @ axes
+    return _Plane(points, _shares("principal axis", values, float(values.sum())))
+
+
+# --- rows by their labels ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """Rows grouped by the first of their labels that has a colour.
+
+    ``codes`` are positions in ``names``, or ``_OTHER`` or ``_UNLABELLED``; ``rest`` describes the
+    other rows for the legend.
+    """
+
+    codes: Array
+    names: Array
+    rest: str
+
+
+def _group_rows(owner: str, y: Any, n_rows: int, names: Any, labels: Any) -> _Groups:
+    """Read ``y``, and group the rows by the requested labels."""
+    found = read_labels(y, n_rows, owner, part=True)
+    if found.kind == "targets":
+        raise InvalidLabels(
+            f"{owner} takes classes or a 0/1 indicator, but y holds continuous targets; "
+            "leave y out, or cut them into classes."
+        )
+    known = found.names if names is None else check_names(owner, "names", names, found.names.size)
+    shown = _frequent(found) if labels is None else _asked(owner, known, labels)
+    carried = found.values[:, shown] > 0
+    codes = np.full(n_rows, _OTHER)
+    for place in reversed(range(shown.size)):
+        codes[carried[:, place]] = place
+    if found.unknown is not None:
+        codes[found.unknown[:, shown].all(axis=1)] = _UNLABELLED
+    rest = "no label" if shown.size == known.size else "none of these"
+    rest = "other classes" if found.kind == "classes" else rest
+    return _Groups(codes, known[shown], rest)
+
+
+def _frequent(found: Labels) -> Array:
+    """Return the columns of the most frequent labels, as many as there are colours."""
+    counts = found.values.sum(axis=0)[: found.names.size]
+    most = np.sort(np.argsort(-counts, kind="stable")[: len(COLOURS)])
+    # The rarest first, or it would be hidden by labels it occurs with.
+    return most if found.kind == "classes" else most[np.argsort(counts[most], kind="stable")]
+
+
+def _asked(owner: str, known: Array, labels: Any) -> Array:
+    wanted = [labels] if np.ndim(labels) == 0 else list(dict.fromkeys(labels))
+    place = {str(name): column for column, name in enumerate(known)}
+    for label in wanted:
+        if str(label) not in place:
+            raise InvalidParameter(
+                f"{owner}: labels has {label!r}, which is not one of the {known.size} labels in y."
+            )
+    if not 1 <= len(wanted) <= len(COLOURS) * len(MARKERS):
+        raise InvalidParameter(
+            f"{owner}: labels must have from 1 to {len(COLOURS) * len(MARKERS)} entries, "
+            f"but has {len(wanted)}."
+        )
+    return np.array([place[str(label)] for label in wanted])

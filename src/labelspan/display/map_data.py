@@ -30,15 +30,7 @@ _FIRST_DAY = date(1970, 1, 1).toordinal()
 
 
 def whole_positions(points: Array) -> Array:
-    """Return positions from -1 to 1 as whole numbers.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from labelspan.display.map_data import whole_positions
-    >>> whole_positions(np.array([[-1.0, 0.5]])).tolist()
-    [[-32767, 16384]]
-    """
+    """Return positions from -1 to 1 as whole numbers."""
     return np.asarray(np.rint(SCALE * np.asarray(points)), dtype=np.int16).reshape(-1, 2)
 
 
@@ -51,25 +43,6 @@ def encode_map(found: CorpusMap) -> bytes:
     ``groups`` (the number of the main label of each item, or -1), ``label_ends`` and
     ``label_rows`` (the items of each label), and one for each of ``fields``, the metadata:
     numbers, days since 1970, or the number of a value, with NaN or -1 for none.
-
-    Parameters
-    ----------
-    found : CorpusMap
-        The map.
-
-    Returns
-    -------
-    bytes
-        For ``static/corpus-map.js``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from labelspan.display import CorpusMap
-    >>> from labelspan.display.map_data import encode_map
-    >>> data = encode_map(CorpusMap(np.zeros((1, 2)), ["a"], ["A game"], [["play"]]))
-    >>> data[:4], b'"titles":["A game"]' in data
-    (b'LSM1', True)
     """
     members: dict[str, list[int]] = {}
     for row, labels in enumerate(found.labels):

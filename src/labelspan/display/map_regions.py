@@ -11,9 +11,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from .._params import Integer, check_params
 from .._typing import Array
-from ..errors import InvalidParameter
 
 __all__ = ["MapRegions", "Region", "name_regions", "word_lists"]
 
@@ -87,24 +85,7 @@ class MapRegions:
 
 
 def word_lists(texts: Iterable[str], common: Collection[str] = ()) -> list[list[str]]:
-    """Return the different words at the beginning of each text, in lower case.
-
-    Parameters
-    ----------
-    texts : iterable of str
-    common : collection of str, default=()
-        Words to leave out, in lower case: articles, pronouns and the like.
-
-    Returns
-    -------
-    list of lists of str
-
-    Examples
-    --------
-    >>> from labelspan.display.map_regions import word_lists
-    >>> word_lists(["A chess game: play chess in 2 minutes"], {"play"})
-    [['chess', 'game', 'minutes']]
-    """
+    """Return the different words at the beginning of each text, in lower case."""
     left_out = set(common)
     found = []
     for text in texts:
@@ -127,47 +108,8 @@ def name_regions(
     is the share of the items around it that have the name, and q that of all items, or, from the
     second level on, of the items of the larger place in which it lies; ratios of more than 8
     count as 8. Connected cells of the same name are a region.
-
-    Parameters
-    ----------
-    positions : array of shape (n, 2)
-        The result of :func:`labelspan.display.layout.layout`.
-    label_lists : sequence of n sequences of str
-        The labels of each item; None where they are not known.
-    words : sequence of n sequences of str or None, default=None
-        The words of each item, as :func:`word_lists` returns them; None names by labels only.
-    levels : int, default=1
-        Number of levels; four are enough for 100,000 items.
-
-    Returns
-    -------
-    MapRegions
-        The regions, and that of each item.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from labelspan.display.map_regions import name_regions
-    >>> rng = np.random.default_rng(0)
-    >>> places = np.concatenate([rng.normal(-0.5, 0.05, (30, 2)), rng.normal(0.5, 0.05, (40, 2))])
-    >>> found = name_regions(places, [["game"]] * 30 + [["sound"]] * 40)
-    >>> [(region.name, region.x > 0) for region in found.regions]
-    [('sound', True), ('game', False)]
-    >>> found.labels[found.own[0]]
-    'game'
     """
-    check_params("name_regions", {"levels": levels}, {"levels": Integer(1)})
     places = np.asarray(positions, dtype=np.float64)
-    if places.ndim != 2 or places.shape[1] != 2 or len(places) != len(label_lists):
-        raise InvalidParameter(
-            "name_regions: positions must have two columns and a row for each of the "
-            f"{len(label_lists)} label lists, but has shape {places.shape}."
-        )
-    if words is not None and len(words) != len(places):
-        raise InvalidParameter(
-            f"name_regions: words must have a list for each of the {len(places)} items, but "
-            f"{len(words)} were given."
-        )
     if not len(places):
         return MapRegions()
     names = [_Names("label", label_lists, len(places))]

@@ -36,26 +36,7 @@ Progress = Callable[[int, int], None]
 
 
 class Mesh:
-    """Sums over all points of the kernel of t-SNE, and of its gradient, at every point.
-
-    Parameters
-    ----------
-    side : float
-        Width and height of the square in which the points lie.
-    apart : float
-        Distance of the nodes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from labelspan.display.mesh_tsne import Mesh
-    >>> points = np.array([[0.0, 0.0], [3.0, 0.0]], dtype=np.float32)
-    >>> sums, forces = Mesh(4.0, 0.25)(points)
-    >>> (sums - 1).round(2)  # without the point itself: 1 / (1 + 9)
-    array([0.1, 0.1], dtype=float32)
-    >>> forces[:, 0].round(2)  # 3 / (1 + 9) ** 2
-    array([-0.03,  0.03], dtype=float32)
-    """
+    """Sums over all points of the kernel of t-SNE, and of its gradient, at every point."""
 
     def __init__(self, side: float, apart: float) -> None:
         self._apart = apart
@@ -73,19 +54,7 @@ class Mesh:
         self._kernels = self._kernels.astype(np.complex64)
 
     def __call__(self, points: Array) -> tuple[Array, Array]:
-        """Return for each point the sum of the kernel, itself included, and of the gradients.
-
-        Parameters
-        ----------
-        points : array of shape (n, 2)
-
-        Returns
-        -------
-        sums : array of shape (n,)
-            Of 1 / (1 + d^2), d the distance to each point.
-        forces : array of shape (n, 2)
-            Of the difference to each point, divided by (1 + d^2)^2.
-        """
+        """Return for each point the sum of the kernel, itself included, and of the gradients."""
         size = self._size
         at = (points - points.min(axis=0)) / np.float32(self._apart) + np.float32(_MARGIN)
         node = np.rint(at).astype(np.int32)
@@ -132,34 +101,7 @@ def descend(
     rounds: tuple[int, int] = ROUNDS,
     progress: Progress | None = None,
 ) -> Array:
-    """Move points from ``start`` until neighbours are near each other.
-
-    Parameters
-    ----------
-    near : array of shape (n, k)
-        The numbers of the neighbours of each point.
-    start : array of shape (n, 2)
-        Near the origin, with a standard deviation far below 1.
-    rounds : tuple of two ints
-        Rounds with stronger attraction, and without.
-    progress : function or None, default=None
-        Called with the number of rounds done, and of all.
-
-    Returns
-    -------
-    array of shape (n, 2)
-        In float32.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from labelspan.display.mesh_tsne import descend
-    >>> start = np.array([[1, 0], [1, 1], [-1, 0], [-1, -1]]) * 1e-4
-    >>> points = descend(np.array([[1], [0], [3], [2]]), start)
-    >>> close, far = np.linalg.norm(points[[1, 2]] - points[0], axis=1)
-    >>> bool(close < 0.5 * far)
-    True
-    """
+    """Move points from ``start`` until neighbours are near each other."""
     count = len(start)
     points = start.astype(np.float32)
     speed, gains = np.zeros_like(points), np.ones_like(points)

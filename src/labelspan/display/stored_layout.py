@@ -36,30 +36,6 @@ def stored_layout(
 
     Items added since are placed among the others; when they are as many as these, all are laid
     out again. What is computed is written to the folder, if that is possible.
-
-    Parameters
-    ----------
-    index : SemanticIndex
-        Fitted.
-    ids : sequence of str
-        All ids of the index.
-    progress : function or None, default=None
-        Called with the number of steps done, and of all.
-
-    Returns
-    -------
-    array of shape (n, 2)
-        In float32, from -1 to 1.
-
-    Examples
-    --------
-    >>> from labelspan import MLSI, SemanticIndex
-    >>> from labelspan.display.stored_layout import stored_layout
-    >>> texts = ["a chess game", "play chess online", "edit photos", "crop and edit pictures"]
-    >>> labels = [["game"], ["game"], ["image"], ["image"]]
-    >>> index = SemanticIndex(estimator=MLSI(2)).fit(texts, labels)
-    >>> stored_layout(index, index.ids).shape
-    (4, 2)
     """
     vectors = index.vectors(ids)
     if index.path is None:
