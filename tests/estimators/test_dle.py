@@ -190,14 +190,6 @@ def test_alpha_auto_adds_the_mean_eigenvalue_to_both_sides(projection):
     assert angle(again.components_.T, found.components_.T) < 1e-6
 
 
-def test_rows_without_labels_count_through_the_graph():
-    X, y = np.random.default_rng(3).standard_normal((60, 5)), classes(60, 3)
-    hidden = np.where(np.arange(60) < 30, y, -1)
-    with_them = DLE().fit(X, hidden)
-    without = DLE().fit(X[:30], y[:30])
-    assert not np.allclose(with_them.eigenvalues_, without.eigenvalues_)
-
-
 # --- refusals -------------------------------------------------------------------------
 
 

@@ -122,30 +122,41 @@ def test_one_row_is_refused_by_an_error_of_ours(model):
 # --- DLE ------------------------------------------------------------------------------
 
 
-def test_dle_refuses_classes_with_one_mean():
-    """Both labels are on the same rows: what was between them was rounding, and a component."""
-    X = np.array([[2.0], [3.0], [-4.0], [3.0], [0.0]])
-    Y = np.array([[1, 1], [1, 1], [1, 1], [0, 0], [1, 1]])
-    with pytest.raises(InvalidInput, match="all classes have the same mean"):
-        DLE(n_neighbors=3).fit(X, Y)
+FAR, NEAR = [4.0, 1, -4, -2, 1, 2, 0], [0.0, 3, -1, -3, -1, 0, 0]
+PARTLY = np.full((7, 12), -1.0)
+PARTLY[2] = np.isin(np.arange(12), [1, 2, 3, 6])
+PARTLY[6] = np.isin(np.arange(12), [3, 6, 8, 11])
 
 
-def test_dle_refuses_a_graph_that_joins_only_equal_rows():
-    """Groups of equal rows so far apart that X'LX is less than its own rounding."""
-    X = np.array([[3.0, -4.0], [3.0, -4.0], [-3.0, -2.0], [3.0, -4.0], [3.0, -4.0]])
-    with pytest.raises(InvalidInput, match="the graph connects no two rows that differ"):
-        DLE(alpha=0.5, affinity="rbf").fit(X, np.array([0, 1, 1, 0, 0]))
-
-
-def test_dle_refuses_labelled_rows_that_are_all_equal():
-    """Away from the mean of all rows, even the scatter of equal ones is rounding."""
-    far = [4.0, 1, -4, -2, 1, 2, 0]
-    near = [0.0, 3, -1, -3, -1, 0, 0]
-    X = np.array([far, far, near, near, [-4.0, 0, 1, -1, 1, 2, 4], near, near])
-    Y = np.full((7, 12), -1.0)
-    Y[2], Y[6] = np.isin(np.arange(12), [1, 2, 3, 6]), np.isin(np.arange(12), [3, 6, 8, 11])
-    with pytest.raises(InvalidInput, match="no class has two labelled rows that differ"):
-        DLE(n_neighbors=3).fit(sparse.csr_array(X), Y)
+@pytest.mark.parametrize(
+    ("model", "X", "y", "message"),
+    [
+        # Both labels are on the same rows: what was between them was rounding, and a component.
+        (
+            DLE(n_neighbors=3),
+            np.array([[2.0], [3.0], [-4.0], [3.0], [0.0]]),
+            np.array([[1, 1], [1, 1], [1, 1], [0, 0], [1, 1]]),
+            "all classes have the same mean",
+        ),
+        # Groups of equal rows so far apart that X'LX is less than its own rounding.
+        (
+            DLE(alpha=0.5, affinity="rbf"),
+            np.array([[3.0, -4.0], [3.0, -4.0], [-3.0, -2.0], [3.0, -4.0], [3.0, -4.0]]),
+            np.array([0, 1, 1, 0, 0]),
+            "the graph connects no two rows that differ",
+        ),
+        # Away from the mean of all rows, even the scatter of equal labelled rows is rounding.
+        (
+            DLE(n_neighbors=3),
+            sparse.csr_array([FAR, FAR, NEAR, NEAR, [-4.0, 0, 1, -1, 1, 2, 4], NEAR, NEAR]),
+            PARTLY,
+            "no class has two labelled rows that differ",
+        ),
+    ],
+)
+def test_dle_refuses_what_is_only_rounding(model, X, y, message):
+    with pytest.raises(InvalidInput, match=message):
+        model.fit(X, y)
 
 
 @pytest.mark.parametrize("store", STORES)

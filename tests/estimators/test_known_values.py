@@ -1,20 +1,6 @@
 """Figures that others have published, found again through our estimators.
 
-Each comes with where it stands. scikit-learn's tests are those of version 1.8.0; only
-figures are taken from them. What has no counterpart here:
-
-- test_pls.py: weights of PLSRegression and PLSCanonical beyond the first component, and all
-  their loadings, for both deflate X by its scores and none of our methods does. The first
-  component is the leading pair of X'Y, which OPLS has where the penalty outweighs X'X.
-- test_discriminant_analysis.py: probabilities, priors, shrinkage and QDA, which belong to
-  classifiers; ``covariance_`` is our scatter within classes.
-- test_kernel_pca.py: ``remove_zero_eig=False`` and the approximate way back from a kernel;
-  an indefinite kernel is taken by its positive part here and refused there.
-- test_truncated_svd.py and test_pca.py: ``explained_variance_ratio_``, whitening, the
-  likelihood of PCA and its choice of a dimension.
-- cca-zoo (tests/test_recovery.py, tests/test_limits.py): planted signals, correlations of
-  constructed views and limits of its penalties, with no figure that depends on data. What is
-  the same problem is held against the library itself in test_estimators.py.
+Each comes with where it stands; scikit-learn's tests are those of version 1.8.0.
 """
 
 import numpy as np

@@ -198,6 +198,26 @@ def test_float32_is_near_float64(name):
     check()
 
 
+@pytest.mark.parametrize("name", FAMILY)
+def test_a_second_run_gives_the_same_bits(name):
+    member = FAMILY[name]
+
+    @FEW
+    @given(cases(kinds=member.kinds, least=2))
+    def check(case):
+        one, two = (fit(member(), case.given, case.y) for _ in range(2))
+        assert (one is None) == (two is None)
+        if one is None:
+            return
+        fit(two, case.given, case.y)  # nor does an earlier fit leave anything behind
+        for key, value in vars(one).items():
+            if isinstance(value, np.ndarray):
+                np.testing.assert_array_equal(vars(two)[key], value)
+        np.testing.assert_array_equal(one.transform(case.given), two.transform(case.given))
+
+    check()
+
+
 def test_all_estimators_are_tested():
     """Every estimator and every solver has its place among those that are tried."""
     kinds = {type(member()).__name__ for member in FAMILY.values()}

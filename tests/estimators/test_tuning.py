@@ -1,6 +1,5 @@
 """Tuning: shared work must give the scores that separate fits would give."""
 
-import matplotlib as mpl
 import numpy as np
 import pytest
 from _support.support import classes, features, indicator
@@ -12,8 +11,6 @@ from labelspan import CCA, HSL, LDA, LSI, MLSI, OPLS, tune
 from labelspan.errors import InvalidParameter, Mismatch
 from labelspan.metrics import average_precision, retrieval_at_k
 from labelspan.solvers import shared_basis
-
-mpl.use("Agg")
 
 GRIDS = [
     (MLSI(), {"n_components": [2, 5], "alpha": [0.1, 3.0], "beta": [0.0, 0.4, 1.0]}),
@@ -30,6 +27,36 @@ def labels_for(model, rows):
     return classes(rows, 0) if isinstance(model, LDA) else indicator(rows, 0)
 
 
+def check_scores(model, result, X, y, scoring="label scores"):
+    """The scores of all candidates are those of separate fits, on what is known."""
+    Y = np.eye(4)[y] if y.ndim == 1 else y
+    labelled = np.flatnonzero(~np.isnan(Y).all(axis=1))
+    for candidate in result.candidates:
+        parts = KFold(3, shuffle=True, random_state=0).split(labelled)
+        for fold, (_, place) in enumerate(parts):
+            test = labelled[place]
+            train = np.setdiff1d(np.arange(len(X)), test)
+            params = dict(candidate.params)
+            if params.get("beta") == 1.0:
+                params["n_components"] = min(params["n_components"], 4)
+            single = clone(model).set_params(**params).fit(X[train], y[train])
+            if scoring == "neighbours":
+                train = np.intersect1d(train, labelled)
+                places = single.transform(X[test]), single.transform(X[train])
+                expected = retrieval_at_k(
+                    places[0], Y[test] == 1, places[1], Y[train] == 1, 10
+                ).ndcg
+            else:
+                scores = single.label_scores(X[test])
+                each = [
+                    average_precision(Y[test][own, [j]][:, None], scores[own, [j]][:, None]).value
+                    for j, own in enumerate(~np.isnan(Y[test].T))
+                    if (Y[test][own, j] == 1).any()
+                ]
+                expected = np.mean(each)
+            assert candidate.scores[fold] == pytest.approx(expected, abs=1e-6)
+
+
 @pytest.mark.parametrize(
     ("model", "grid", "shape", "kind"),
     [
@@ -40,21 +67,10 @@ def labels_for(model, rows):
 )
 def test_scores_are_those_of_separate_fits(model, grid, shape, kind):
     X = features(shape, 3)
-    rows = X.shape[0]
-    y = labels_for(model, rows)
-    truth = np.eye(4)[y] if y.ndim == 1 else y
+    y = labels_for(model, X.shape[0])
     result = tune(model, sparse.csr_array(X) if kind == "sparse" else X, y, cv=3, **grid)
     assert len(result.candidates) == np.prod([len(values) for values in grid.values()])
-    for candidate in result.candidates:
-        for fold, (train, test) in enumerate(
-            KFold(3, shuffle=True, random_state=0).split(np.arange(rows))
-        ):
-            params = dict(candidate.params)
-            if params.get("beta") == 1.0:
-                params["n_components"] = min(params["n_components"], 4)
-            single = clone(model).set_params(**params).fit(X[train], y[train])
-            expected = average_precision(truth[test], single.label_scores(X[test])).value
-            assert candidate.scores[fold] == pytest.approx(expected, abs=1e-6)
+    check_scores(model, result, X, y)
     best = max(result.candidates, key=lambda candidate: candidate.mean)
     assert result.best_params == best.params
     assert result.best_score == best.mean
@@ -95,37 +111,12 @@ def test_unknown_labels_are_learned_from_and_scored_as_separate_fits_would(
     else:
         # Not a row whose labels are all known.
         Y[np.arange(60), rng.integers(Y.shape[1], size=60)] = np.nan
-    labelled = np.flatnonzero(~np.isnan(Y).all(axis=1))
     grid = {"alpha": [0.1, 30.0, "auto"]} | (
         {"beta": [0.0, 0.6]} if isinstance(model, MLSI) else {}
     )
     result = tune(model, X, Y, cv=3, scoring=scoring, refit=False, **grid)
     assert len({candidate.mean for candidate in result.candidates}) > 1
-    for candidate in result.candidates:
-        parts = KFold(3, shuffle=True, random_state=0).split(labelled)
-        for fold, (_, place) in enumerate(parts):
-            test = labelled[place]
-            train = np.setdiff1d(np.arange(60), test)
-            single = clone(model).set_params(**candidate.params).fit(X[train], Y[train])
-            if scoring == "neighbours":
-                train = np.intersect1d(train, labelled)
-                places = single.transform(X[test]), single.transform(X[train])
-                expected = retrieval_at_k(
-                    places[0], Y[test] == 1, places[1], Y[train] == 1, 10
-                ).ndcg
-            else:
-                scores = single.label_scores(X[test])
-                known = ~np.isnan(Y[test])
-                expected = np.mean(
-                    [
-                        average_precision(
-                            Y[test][own, [j]][:, None], scores[own, [j]][:, None]
-                        ).value
-                        for j, own in enumerate(known.T)
-                        if (Y[test][own, j] == 1).any()
-                    ]
-                )
-            assert candidate.scores[fold] == pytest.approx(expected, abs=1e-6)
+    check_scores(model, result, X, Y, scoring)
 
 
 def test_refusals():

@@ -47,18 +47,3 @@ def test_scores_with_all_components_are_those_of_the_known_rows(unknown, center,
     # They are the regression itself, on the rows where a label is known.
     scores = model.label_scores(X)
     np.testing.assert_allclose(scores, regression(0.5, unknown, center), atol=1e-5)
-
-
-@pytest.mark.parametrize(("center", "beta"), [(True, 0.5), (False, 1.0)])
-def test_streams_with_unlabelled_rows_equal_fit(center, beta):
-    partly = np.where(ROWS, np.nan, Y)
-    order = RNG.permutation(150)
-    whole = MLSI(4, alpha=0.5, center=center, beta=beta).fit(X, partly)
-    one, two = (MLSI(4, alpha=0.5, center=center, beta=beta) for _ in range(2))
-    for part in np.array_split(order[:90], 3):
-        one.partial_fit(X[part], partly[part])
-    two.partial_fit(X[order[90:]], partly[order[90:]])
-    one.merge(two)
-    np.testing.assert_allclose(one.eigenvalues_, whole.eigenvalues_, rtol=1e-8)
-    np.testing.assert_allclose(one.transform(X), whole.transform(X), atol=1e-8)
-    np.testing.assert_allclose(one.label_scores(X), whole.label_scores(X), atol=1e-8)
