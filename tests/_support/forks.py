@@ -10,7 +10,7 @@ _TIMEOUT = 600
 # What the scripts use; what an index or a command imports late is among it.
 _IMPORTED = [
     "labelspan.cli.commands",
-    "labelspan.evaluation.comparison_report",
+    "labelspan.evaluation.comparison",
     "labelspan.curation",
     "labelspan.index.estimator_files",
     "labelspan.index.fitting",

@@ -6,8 +6,7 @@ from sklearn.linear_model import Ridge
 
 from labelspan.errors import InvalidInput, InvalidLabels, InvalidParameter
 from labelspan.evaluation import comparison as protocol
-from labelspan.evaluation.comparison import SETTINGS, Evaluation, Facts, evaluate
-from labelspan.evaluation.comparison_report import recommend, tables
+from labelspan.evaluation.comparison import SETTINGS, Evaluation, evaluate, recommend, tables
 from labelspan.evaluation.measurements import Results
 from labelspan.evaluation.spaces import (
     ESTIMATORS,
@@ -106,7 +105,8 @@ def test_every_method_is_evaluated_in_both_settings_and_all_folds(found):
     for record in found.results.records:
         for name in ("macro F1", "micro F1", "nDCG", "Jaccard"):
             assert 0 <= record[name] <= 1
-    assert found.facts == Facts(180, 180, 0, 6, 2, 2, 6, ())
+    assert [*found.facts.values()] == [180, 180, 0, 6, 2, 2, 6]
+    assert found.notes == ()
     assert set(found.results.only(method=RIDGE).values("dimensions")) == {4}
     assert (found.results.only(method=RAW).values("seconds") == 0).all()
 
@@ -128,13 +128,13 @@ def test_no_space_sees_what_it_is_evaluated_on(monkeypatch):
     lists = [own if n % 4 else None for n, own in enumerate(lists)]
     seen = []
 
-    def spy(method, train, Y, test, dimensions, **params):
+    def spy(method, train, Y, test, dimensions):
         seen.append((method, train.shape[0], Y.copy(), test.shape[0]))
-        return embed(method, train, Y, test, dimensions, **params)
+        return embed(method, train, Y, test, dimensions)
 
     monkeypatch.setattr(protocol, "embed", spy)
     result = evaluate(texts, lists, folds=3, dimensions=4)
-    assert (result.facts.labelled, result.facts.unlabelled) == (90, 30)
+    assert (result.facts["labelled"], result.facts["unlabelled"]) == (90, 30)
     assert [method for method, *_ in seen] == [*METHODS] * 3
     for _, rows, Y, left_out in seen:
         # All items but those left out; of six labels, two are held out.
@@ -177,17 +177,18 @@ def made(scores):
         for fold, value in enumerate(values)
         for setting in SETTINGS
     ]
-    return Evaluation(Facts(9, 9, 0, 3, 1, 3, 7, ()), Results(records))
+    return Evaluation(Results(records), {})
 
 
 BASE = {RAW: (0.1, 0.2, 0.3), "LSI": (0.1, 0.1, 0.1), RIDGE: (0.5, 0.5, 0.5)}
 
 
 def test_the_best_space_is_recommended():
-    advice = recommend(made({**BASE, "MLSI": (0.3, 0.3, 0.3), "CCA": (0.4, 0.2, 0.9)}))
-    assert (advice.method, advice.arguments) == ("CCA", "--method cca --dimensions 7")
-    assert "CCA scores 0.500, compared with raw features 0.200, LSI 0.100" in advice.reasons[0]
-    assert "+0.000 for labels seen and +0.000 for labels held out" in advice.reasons[-1]
+    scores = {**BASE, "MLSI": (0.3, 0.3, 0.3), "CCA": (0.4, 0.2, 0.9)}
+    options, reasons = recommend(made(scores))
+    assert options == {"method": "cca", "dimensions": 7}
+    assert "CCA scores 0.500, compared with raw features 0.200, LSI 0.100" in reasons[0]
+    assert "+0.000 for labels seen and +0.000 for labels held out" in reasons[-1]
 
 
 def test_tables_hold_what_was_measured(found):

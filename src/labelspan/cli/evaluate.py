@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -101,7 +100,7 @@ def evaluate(  # noqa: PLR0917 - typer reads options from parameters
         }
         found = read(corpus, **read_as, sample=True)
         from ..evaluation.comparison import evaluate as run  # noqa: PLC0415
-        from ..evaluation.comparison_report import recommend, tables  # noqa: PLC0415
+        from ..evaluation.comparison import recommend, tables  # noqa: PLC0415
         from ..evaluation.tag_quality import evaluate_tagging, tagging_table  # noqa: PLC0415
 
         with progress_bar("comparing") as report:
@@ -117,18 +116,15 @@ def evaluate(  # noqa: PLR0917 - typer reads options from parameters
                 dimensions=dimensions,
                 progress=report,
             )
-        advice = recommend(result)
+        advice, reasons = recommend(result)
+        chosen = [f"--{name} {value}" for name, value in advice.items()]
         words = shlex.join([corpus, *_given(read_as)])
-        command = f"labelspan fit {words} {advice.arguments}"
+        command = f"labelspan fit {words} {' '.join(chosen)}"
     facts = result.facts
     if as_json:
         content = {
-            "facts": asdict(facts),
-            "recommended": {
-                "command": command,
-                "options": dict(advice.options),
-                "reasons": list(advice.reasons),
-            },
+            "facts": {**facts, "notes": result.notes},
+            "recommended": {"command": command, "options": advice, "reasons": reasons},
             "records": list(result.results.records),
             "search": list(searched.results.records),
             "tagging": list(tagged.results.records),
@@ -137,18 +133,19 @@ def evaluate(  # noqa: PLR0917 - typer reads options from parameters
         return
     console = Console()
     console.print(
-        f"{facts.items:,} items, {facts.labelled:,} of them with labels; {facts.labels:,} "
-        f"labels, {facts.held_out:,} of them held out in each of {facts.folds} folds.",
+        f"{facts['items']:,} items, {facts['labelled']:,} of them with labels; "
+        f"{facts['labels']:,} labels, {facts['held_out']:,} of them held out in each of "
+        f"{facts['folds']} folds.",
         highlight=False,
     )
-    for line in (*facts.notes, *tagged.notes, *searched.notes):
+    for line in (*result.notes, *tagged.notes, *searched.notes):
         console.print(Text(line))
     for table in (*tables(result), tagging_table(tagged), *search_tables(searched)):
         console.print(_as_rich(table))
     console.print("[bold]Recommended[/bold]")
     # Not by the console, which would break a long line.
     typer.echo(f"  {command}")
-    for line in advice.reasons:
+    for line in reasons:
         console.print(Text(f"- {line}"))
 
 

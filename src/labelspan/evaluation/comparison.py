@@ -18,6 +18,7 @@ from __future__ import annotations
 import itertools
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,10 +31,14 @@ from .._typing import Array
 from ..errors import InvalidInput, InvalidLabels, NotConverged
 from ..index.inputs import read_label_lists, read_texts
 from ..index.store import LabelTable
-from .measurements import Record, Results
+from .measurements import Record, ReportTable, Results
 from .spaces import (
+    ESTIMATORS,
+    MEASURES,
     METHODS,
+    NEIGHBOURS,
     RAW,
+    RIDGE,
     SplitVectors,
     embed,
     retrieval_measures,
@@ -42,62 +47,32 @@ from .spaces import (
 )
 from .text_features import learn_features
 
-__all__ = ["SETTINGS", "Evaluation", "Facts", "evaluate", "overall"]
+__all__ = ["SETTINGS", "Evaluation", "evaluate", "recommend", "tables"]
 
 SETTINGS = ("seen", "held out")
+# Of a larger corpus a random sample of this size is used.
+_MOST_ITEMS = 6000
 # Folds of the test items, for tagging with held-out labels.
 _PARTS = 5
 # Share of the labels that are held out.
 _HELD_OUT = 0.3
-
-
-@dataclass(frozen=True)
-class Facts:
-    """The corpus as it was used."""
-
-    items: int
-    labelled: int
-    unlabelled: int
-    labels: int
-    held_out: int
-    folds: int
-    dimensions: int
-    notes: tuple[str, ...]
+_TITLES = {
+    "seen": "Labels seen in training (setting I)",
+    "held out": "Labels held out (setting II)",
+}
+_NOTES = {
+    "seen": "The methods were fitted on these labels, on other items.",
+    "held out": "No method was fitted on these labels: how well it works for new labels.",
+}
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The results of a comparison: a record for every fold, method and setting."""
+    """A record for every fold, method and setting; sizes of what was compared; and notes."""
 
-    facts: Facts
     results: Results
-
-
-@dataclass(frozen=True, eq=False)
-class _PreparedCorpus:
-    """Texts, and labels as an indicator with -1 in the rows of unknown labels."""
-
-    texts: list[str]
-    Y: Array
-    names: tuple[str, ...]
-    notes: tuple[str, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class _FoldData:
-    """Features and labels of a fold; ``seen`` and ``new`` are columns of labels."""
-
-    train: Any
-    test: Any
-    Y_train: Array
-    Y_test: Array
-    seen: Array
-    new: Array
-
-    @property
-    def items(self) -> Array:
-        """Training rows with labels."""
-        return np.flatnonzero((self.Y_train >= 0).all(axis=1))
+    facts: Mapping[str, int]
+    notes: tuple[str, ...] = ()
 
 
 def evaluate(
@@ -106,33 +81,14 @@ def evaluate(
     *,
     folds: int = 3,
     dimensions: int = 100,
-    most_items: int = 6000,
     random_state: int = 0,
     progress: Callable[[int, int], Any] | None = None,
 ) -> Evaluation:
     """Compare raw features, LSI, MLSI, OPLS, CCA, HSL and ridge scores on a corpus.
 
-    Parameters
-    ----------
-    texts : list of str
-        One text per item.
-    labels : list of lists of str
-        The labels of each item; None for an item whose labels are unknown.
-    folds : int, default=3
-        Number of folds of the cross-validation.
-    dimensions : int, default=100
-        Number of dimensions of each method, or fewer where the labels allow fewer.
-    most_items : int, default=6000
-        Maximum number of items; from more, a random sample of this size is used.
-    random_state : int, default=0
-        Seed of the sample, the folds and the held-out labels.
-    progress : function or None, default=None
-        Called with the number of steps done and the number of all steps.
-
-    Returns
-    -------
-    Evaluation
-        The measurements, and what they were made on.
+    ``labels`` are a list for each text, None where they are unknown. ``random_state`` is the seed
+    of the sample, the folds and the held-out labels. ``progress`` is called with the number of
+    steps done and that of all.
 
     Examples
     --------
@@ -140,102 +96,78 @@ def evaluate(
     >>> texts = ["a chess game", "photo of a tree", "a song to sing"] * 12
     >>> labels = [["game"], ["image"], ["sound"]] * 12
     >>> found = evaluate(texts, labels, folds=2, dimensions=2)
-    >>> found.facts.held_out, found.results.distinct("method")[1:4]
+    >>> found.facts["held_out"], found.results.distinct("method")[1:4]
     (1, ['LSI', 'MLSI', 'OPLS'])
     """
-    params = {
-        "folds": folds,
-        "dimensions": dimensions,
-        "most_items": most_items,
-        "random_state": random_state,
-    }
     check_params(
         "evaluate",
-        params,
-        {
-            "folds": Integer(2),
-            "dimensions": Integer(1),
-            "most_items": Integer(20),
-            "random_state": Integer(0),
-        },
+        {"folds": folds, "dimensions": dimensions, "random_state": random_state},
+        {"folds": Integer(2), "dimensions": Integer(1), "random_state": Integer(0)},
     )
-    corpus = _prepared(texts, labels, folds, most_items, random_state)
-    k = len(corpus.names)
+    given, Y, notes = _prepared(texts, labels, folds, random_state)
+    n, k = Y.shape
     count = min(max(1, round(_HELD_OUT * k)), k - 2)
-    labelled = np.flatnonzero((corpus.Y >= 0).all(axis=1))
+    known = np.asarray((Y >= 0).all(axis=1))
+    shuffled = np.random.default_rng(random_state).permutation(np.flatnonzero(known))
     steps = itertools.count(1)
-    parts = np.array_split(np.random.default_rng(random_state).permutation(labelled), folds)
     records: list[Record] = []
-    unfinished: dict[str, int] = {}
-    for fold, left_out in enumerate(parts):
-        rng = np.random.default_rng([random_state, fold])
-        train = np.setdiff1d(np.arange(len(corpus.texts)), left_out)
-        columns = rng.permutation(k)
-        held, seen = np.sort(columns[:count]), np.sort(columns[count:])
-        split = _split(corpus, train, left_out, seen, held)
+    unfinished: Counter[str] = Counter()
+    for fold, test in enumerate(np.array_split(shuffled, folds)):
+        train = np.setdiff1d(np.arange(n), test)
+        columns = np.random.default_rng([random_state, fold]).permutation(k)
+        settings = np.sort(columns[count:]), np.sort(columns[:count])
+        # Features are chosen by the training texts only.
+        features, rows = learn_features([given[row] for row in train])
+        unseen = features.of_texts([given[row] for row in test])
+        items = np.flatnonzero(known[train])
+        most = int(min(dimensions, *rows.shape))
         for method in METHODS:
             with _convergence(method, unfinished):
-                for record in _measured(split, method, int(min(dimensions, *split.train.shape))):
-                    records.append({"fold": fold, "method": method, **record})
+                start = time.perf_counter()
+                vectors = embed(method, rows, Y[train][:, settings[0]], unseen, most)
+                seconds = 0.0 if method == RAW else time.perf_counter() - start
+                about = {"fold": fold, "method": method, "dimensions": vectors.dimensions}
+                for measured in _measured(vectors, items, Y[train[items]], Y[test], settings):
+                    records.append({**about, **measured, "seconds": seconds})
             if progress is not None:
                 progress(next(steps), folds * len(METHODS))
-    facts = Facts(
-        items=len(corpus.texts),
-        labelled=int(labelled.size),
-        unlabelled=len(corpus.texts) - int(labelled.size),
-        labels=k,
-        held_out=count,
-        folds=folds,
-        dimensions=dimensions,
-        notes=(*corpus.notes, *_approximate(unfinished)),
-    )
-    return Evaluation(facts, Results(records))
+    for name, times in unfinished.items():
+        notes.append(f"{name}: {times} fit(s) stopped before convergence: approximate numbers.")
+    facts = {"items": n, "labelled": int(known.sum()), "unlabelled": int((~known).sum())}
+    facts |= {"labels": k, "held_out": count, "folds": folds, "dimensions": dimensions}
+    return Evaluation(Results(records), facts, tuple(notes))
 
 
 @contextmanager
-def _convergence(name: str, unfinished: dict[str, int]) -> Iterator[None]:
+def _convergence(name: str, unfinished: Counter[str]) -> Iterator[None]:
     """Count fits that stopped before convergence; show all other warnings as usual."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", NotConverged)
         yield
-    count = sum(issubclass(one.category, NotConverged) for one in caught)
-    if count:
-        unfinished[name] = unfinished.get(name, 0) + count
     for one in caught:
-        if not issubclass(one.category, NotConverged):
+        if issubclass(one.category, NotConverged):
+            unfinished[name] += 1
+        else:
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
-def _approximate(unfinished: Mapping[str, int]) -> list[str]:
-    return [
-        f"{name}: {count} fit(s) stopped before convergence, so its numbers are approximate."
-        for name, count in unfinished.items()
-    ]
+def _prepared(texts: Any, labels: Any, folds: int, seed: int) -> tuple[list[str], Array, list[str]]:
+    """Sample the items, and keep the labels that are frequent enough to evaluate.
 
-
-def overall(results: Results) -> float:
-    """Summarize a method by the mean of macro F1 and nDCG over both settings."""
-    return float(np.mean([results.mean("macro F1"), results.mean("nDCG")]))
-
-
-def _prepared(texts: Any, labels: Any, folds: int, most: int, seed: int) -> _PreparedCorpus:
-    """Sample the items, and keep the labels that are frequent enough to evaluate."""
+    Return the texts, an indicator of the labels, with NaN for unknown ones, and notes.
+    """
     given = read_texts(texts, "evaluate")
     lists = read_label_lists(labels, len(given), "evaluate")
     notes = []
     rows = np.arange(len(given))
-    if rows.size > most:
-        labelled = np.array([own is not None for own in lists])
-        rng = np.random.default_rng(seed)
+    if rows.size > _MOST_ITEMS:
         # Labelled items, which can be evaluated, come first.
-        order = rng.permutation(rows)
-        rows = np.sort(np.concatenate([order[labelled[order]], order[~labelled[order]]])[:most])
-        notes.append(f"A random sample of {most:,} of {len(given):,} items was used.")
+        order = np.random.default_rng(seed).permutation(rows)
+        unknown = np.array([lists[row] is None for row in order])
+        rows = np.sort(order[np.argsort(unknown, kind="stable")][:_MOST_ITEMS])
+        notes.append(f"A random sample of {_MOST_ITEMS:,} of {len(given):,} items was used.")
     lists = [lists[row] for row in rows]
-    counts: dict[str, int] = {}
-    for own in lists:
-        for label in own or ():
-            counts[label] = counts.get(label, 0) + 1
+    counts = Counter(label for own in lists for label in own or ())
     least = max(5, 2 * folds)
     names = tuple(sorted(name for name, count in counts.items() if count >= least))
     if len(names) < len(counts):
@@ -248,47 +180,34 @@ def _prepared(texts: Any, labels: Any, folds: int, most: int, seed: int) -> _Pre
             f"evaluate: at least three labels with {least} items each are needed, two to train on "
             f"and one to hold out, but there are {len(names)}; label more items."
         )
-    table = LabelTable.of(
-        [own if own is None else tuple(x for x in own if x in set(names)) for own in lists], names
-    )
-    Y = table.matrix().toarray()
-    Y[~table.known] = np.nan
-    if int((Y >= 0).all(axis=1).sum()) < 4 * folds:
+    frequent = set(names)
+    kept = [own if own is None else tuple(x for x in own if x in frequent) for own in lists]
+    table = LabelTable.of(kept, names)
+    if table.known.sum() < 4 * folds:
         raise InvalidInput(
             f"evaluate: {folds} folds need {4 * folds} items with labels; label more, or use fewer."
         )
-    return _PreparedCorpus([given[row] for row in rows], Y, names, tuple(notes))
+    Y = table.matrix().toarray()
+    Y[~table.known] = np.nan
+    return [given[row] for row in rows], Y, notes
 
 
-def _split(
-    corpus: _PreparedCorpus, train: Array, test: Array, seen: Array, new: Array
-) -> _FoldData:
-    """Make the features of a fold, with a vectorizer fitted only on the training texts."""
-    chosen, features = learn_features([corpus.texts[row] for row in train])
-    unseen = chosen.of_texts([corpus.texts[row] for row in test])
-    return _FoldData(features, unseen, corpus.Y[train], corpus.Y[test], seen, new)
-
-
-def _measured(split: _FoldData, method: str, dimensions: int) -> Iterator[Record]:
-    start = time.perf_counter()
-    vectors = embed(method, split.train, split.Y_train[:, split.seen], split.test, dimensions)
-    seconds = 0.0 if method == RAW else time.perf_counter() - start
-    items = split.items
-    known = split.Y_train[items]
-    for setting, columns in zip(SETTINGS, (split.seen, split.new), strict=True):
-        truth = split.Y_test[:, columns]
-        if not truth.any():
+def _measured(
+    vectors: SplitVectors, items: Array, known: Array, truth: Array, settings: tuple[Array, Array]
+) -> Iterator[Record]:
+    """Measure tagging and retrieval; ``items`` are the training rows with labels, ``known``."""
+    for setting, columns in zip(SETTINGS, settings, strict=True):
+        wanted, own = truth[:, columns], known[:, columns]
+        if not wanted.any():
             continue
         if setting == "seen":
-            scores = tagging_scores(vectors.train[items], known[:, columns], vectors.test)
+            scores = tagging_scores(vectors.train[items], own, vectors.test)
         else:
-            scores = _unseen_scores(vectors, truth)
+            scores = _unseen_scores(vectors, wanted)
         yield {
             "setting": setting,
-            **tagging_measures(truth, scores, known[:, columns].mean(axis=0)),
-            **retrieval_measures(vectors, truth, items, known[:, columns]),
-            "dimensions": vectors.dimensions,
-            "seconds": seconds,
+            **tagging_measures(wanted, scores, own.mean(axis=0)),
+            **retrieval_measures(vectors, wanted, items, own),
         }
 
 
@@ -300,3 +219,53 @@ def _unseen_scores(vectors: SplitVectors, truth: Array) -> Array:
         others = np.setdiff1d(every, part)
         scores[part] = tagging_scores(vectors.test[others], truth[others], vectors.test[part])
     return scores
+
+
+# --- the report -----------------------------------------------------------------------------
+
+
+def recommend(evaluation: Evaluation) -> tuple[dict[str, Any], list[str]]:
+    """Return options of ``labelspan fit`` with the method that is best, and the reasons.
+
+    The best has the largest mean of macro F1 and nDCG over both settings.
+    """
+    results = evaluation.results
+    scores = {}
+    for name in results.distinct("method"):
+        own = results.only(method=name)
+        scores[name] = float(np.mean([own.mean("macro F1"), own.mean("nDCG")]))
+    best = max((name for name in scores if name in ESTIMATORS), key=lambda name: scores[name])
+    others = ", ".join(f"{name} {scores[name]:.3f}" for name in (RAW, "LSI") if name in scores)
+    reasons = [
+        f"{best} scores {scores[best]:.3f}, compared with {others}: the mean of macro F1 and nDCG "
+        "over labels seen in training and held-out labels."
+    ]
+    if scores[RAW] >= scores[best]:
+        reasons.append("By this mean no method beats the raw features on this corpus.")
+    gaps = []
+    for setting in SETTINGS:
+        ridge, own = (results.only(method=name, setting=setting) for name in (RIDGE, best))
+        gap = ridge.mean("nDCG") - own.mean("nDCG")
+        gaps += [f"{gap:+.3f} for labels {setting}"] if np.isfinite(gap) else []
+    reasons.append(
+        f"Ridge scores, a simple baseline, differ from it in nDCG by {' and '.join(gaps)}."
+    )
+    count = int(results.only(method=best).mean("dimensions"))
+    return {"method": best.lower(), "dimensions": count}, reasons
+
+
+def tables(evaluation: Evaluation) -> list[ReportTable]:
+    """Make a table for each setting, of means over the folds."""
+    made = []
+    at = {name: f"{name}@{NEIGHBOURS}" for name in ("nDCG", "Jaccard")}
+    head = ("method", "dimensions", *(at.get(name, name) for name in MEASURES), "seconds")
+    for setting in SETTINGS:
+        here = evaluation.results.only(setting=setting)
+        rows = []
+        for method in here.distinct("method"):
+            found = here.only(method=method)
+            cells = [f"{found.mean(name):.3f}" for name in MEASURES]
+            seconds = "-" if method == RAW else f"{found.mean('seconds'):.1f}"
+            rows.append((method, f"{found.mean('dimensions'):,.0f}", *cells, seconds))
+        made.append(ReportTable(_TITLES[setting], head, rows, _NOTES[setting]))
+    return made

@@ -71,7 +71,6 @@ class SearchEvaluation:
 
     results: Results
     notes: tuple[str, ...]
-    language: str
 
 
 def read_queries(path: Path) -> list[JudgedQuery]:
@@ -111,30 +110,12 @@ def evaluate_search(
     queries: Sequence[JudgedQuery] = (),
     known_items: int = 200,
     dimensions: int = 100,
-    random_state: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> SearchEvaluation:
     """Search for known items and judged queries with TF-IDF, LSI, BM25, the space, and both.
 
-    Parameters
-    ----------
-    texts : list of str
-    labels : list of lists of str
-        The labels of each item; None for an item whose labels are unknown.
-    ids : list of str
-    queries : list of JudgedQuery, default=()
-    known_items : int, default=200
-        Number of items to search for by title and by words; 0 leaves that out.
-    dimensions : int, default=100
-        Number of dimensions of the spaces.
-    random_state : int, default=0
-        Seed of the items and words.
-    progress : function or None, default=None
-        Called with the number of steps done and the number of all steps.
-
-    Returns
-    -------
-    SearchEvaluation
+    ``known_items`` are searched for by title and by words; 0 leaves that out. ``progress`` is
+    called with the number of steps done and that of all.
 
     Examples
     --------
@@ -152,7 +133,7 @@ def evaluate_search(
     names = read_ids(ids, len(given), "evaluate")
     items = [Item(*parts, {}) for parts in zip(names, given, lists, strict=True)]
     analyzer = Analyzer(detect_language(given))
-    asked, notes = _queries(items, queries, analyzer, known_items, random_state)
+    asked, notes = _queries(items, queries, analyzer, known_items)
     total = len(SYSTEMS)
     systems = _systems(items, lists, analyzer.language, dimensions)
     records: list[Record] = []
@@ -165,7 +146,7 @@ def evaluate_search(
             records.append({"system": system, "kind": kind, **measures, "ms": 1000 * took})
         if progress is not None:
             progress(done, total)
-    return SearchEvaluation(Results(records), tuple(notes), analyzer.language)
+    return SearchEvaluation(Results(records), tuple(notes))
 
 
 def _queries(
@@ -173,10 +154,9 @@ def _queries(
     judged: Sequence[JudgedQuery],
     analyzer: Analyzer,
     count: int,
-    seed: int,
 ) -> tuple[list[tuple[str, str, frozenset[str]]], list[str]]:
     """Draw queries for known items, and keep the judged ones whose items are there."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     known = {item.id for item in items}
     asked: list[tuple[str, str, frozenset[str]]] = []
     notes: list[str] = []

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from .._typing import Array
-from ..errors import InvalidParameter
 from ..estimators import CCA, HSL, LSI, MLSI, OPLS
 from ..index.model import Space
 from ..index.vectors import unit_rows
@@ -29,9 +28,7 @@ __all__ = [
     "RIDGE",
     "SplitVectors",
     "embed",
-    "make_estimator",
     "retrieval_measures",
-    "ridge_scores",
     "tagging_measures",
     "tagging_scores",
 ]
@@ -63,45 +60,20 @@ class SplitVectors:
         return int(self.train.shape[1])
 
 
-def make_estimator(method: str, dimensions: int | None, Y: Array, **params: Any) -> Any:
-    """Make an estimator by its name, with no more dimensions than the labels allow.
-
-    Parameters
-    ----------
-    method : str
-        One of ``ESTIMATORS``.
-    dimensions : int or None
-        None is the default of the estimator.
-    Y : array of shape (n, k)
-        The labels; rows of -1 are unknown.
-    **params
-        Further parameters, for example ``alpha``.
-    """
-    if method not in ESTIMATORS:
-        raise InvalidParameter(
-            f"method must be one of {', '.join(ESTIMATORS)}, but {method!r} was given."
-        )
-    if method in ("LSI", "MLSI"):
-        return ESTIMATORS[method](dimensions, **params)
-    known = Y[(Y >= 0).all(axis=1)]
-    most = int(np.linalg.matrix_rank(known - known.mean(axis=0))) if len(known) else 0
-    # None keeps all of them: the estimator knows best how many there are.
-    count = dimensions if dimensions is not None and dimensions < most else None
-    return ESTIMATORS[method](count, **params)
-
-
-def embed(
-    method: str, train: Any, Y: Array, test: Any, dimensions: int | None, **params: Any
-) -> SplitVectors:
+def embed(method: str, train: Any, Y: Array, test: Any, dimensions: int) -> SplitVectors:
     """Fit a method on training rows and map both parts to its space."""
     if method == RAW:
         return SplitVectors(train, test)
     if method == RIDGE:
         return SplitVectors(*(unit_rows(part) for part in ridge_scores(train, Y, train, test)))
-    space = make_estimator(method, dimensions, Y, **params).fit(
-        train, None if method == "LSI" else Y
-    )
-    return SplitVectors(Space.of(space).vectors(train), Space.of(space).vectors(test))
+    count: int | None = dimensions
+    if method not in ("LSI", "MLSI"):
+        known = Y[(Y >= 0).all(axis=1)]
+        # Not more than the labels allow; the estimator knows best how many these are.
+        if dimensions >= np.linalg.matrix_rank(known - known.mean(axis=0)):
+            count = None
+    space = Space.of(ESTIMATORS[method](count).fit(train, None if method == "LSI" else Y))
+    return SplitVectors(space.vectors(train), space.vectors(test))
 
 
 def ridge_scores(train: Any, Y: Array, *parts: Any) -> list[Array]:

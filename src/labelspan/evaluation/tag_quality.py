@@ -22,7 +22,6 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
-from .._params import Integer, check_params
 from .._typing import Array
 from ..errors import InvalidInput
 from ..index.inputs import LabelLists, read_label_lists, read_texts
@@ -38,6 +37,8 @@ SYSTEMS = ("most frequent", "linear SVM", "labelspan")
 MEASURES = ("P@1", "P@3", "P@5", "nDCG@5", "micro F1", "macro F1", "chosen / true")
 # Labels that get an SVM: the weights of all of them are kept in a dense array.
 MOST_SVMS = 500
+# Of more items a random sample; the inverse of the share that is held out; fewest items.
+_MOST_ITEMS = 6000
 _HELD_OUT = 5
 _FEWEST = 5
 
@@ -58,28 +59,12 @@ def evaluate_tagging(
     texts: Any,
     labels: Any,
     *,
-    most_items: int = 6000,
-    random_state: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> TaggingEvaluation:
     """Predict the labels of held-out items by the tagger, by linear SVMs and by frequency.
 
-    Parameters
-    ----------
-    texts : list of str
-    labels : list of lists of str
-        The labels of each item; None for an item whose labels are unknown. Only items with a
-        label are used.
-    most_items : int, default=6000
-        Maximum number of items, a fifth of which is held out; from more, a random sample.
-    random_state : int, default=0
-        Seed of the sample and of the split.
-    progress : function or None, default=None
-        Called with the number of steps done and the number of all steps.
-
-    Returns
-    -------
-    TaggingEvaluation
+    Only items with a label are used. ``progress`` is called with the number of steps done and that
+    of all.
 
     Examples
     --------
@@ -90,11 +75,6 @@ def evaluate_tagging(
     >>> found.only(system="most frequent").mean("P@1") < found.only(system="labelspan").mean("P@1")
     True
     """
-    check_params(
-        "evaluate",
-        {"most_items": most_items, "random_state": random_state},
-        {"most_items": Integer(20), "random_state": Integer(0)},
-    )
     given = read_texts(texts, "evaluate")
     lists = read_label_lists(labels, len(given), "evaluate")
     rows = np.flatnonzero([bool(own) for own in lists])
@@ -103,7 +83,7 @@ def evaluate_tagging(
             f"evaluate: to hold items out, {_FEWEST} items with labels are needed, but there are "
             f"{rows.size}; label more."
         )
-    sample = np.random.default_rng(random_state).permutation(rows)[:most_items]
+    sample = np.random.default_rng(0).permutation(rows)[:_MOST_ITEMS]
     count = max(1, sample.size // _HELD_OUT)
     held, train = np.sort(sample[:count]), np.sort(sample[count:])
     known: LabelLists = [tuple(sorted(set(lists[row] or ()))) for row in train]
@@ -124,7 +104,7 @@ def evaluate_tagging(
     old, new = [given[row] for row in train], [given[row] for row in held]
     methods: dict[str, Callable[[], Predictions]] = {
         "most frequent": lambda: _most_frequent(targets, len(new)),
-        "linear SVM": lambda: _svms(old, targets, new, random_state),
+        "linear SVM": lambda: _svms(old, targets, new),
         "labelspan": lambda: _tagger(old, targets, names, new),
     }
     records: list[Record] = []
@@ -142,23 +122,11 @@ def evaluate_tagging(
 def tagging_quality(
     truth: Array, scores: Array, chosen: Array, missing: int = 0
 ) -> dict[str, float]:
-    """Measure ranked and chosen labels.
+    """Measure ranked and chosen labels; ``missing`` true labels have no column.
 
-    Parameters
-    ----------
-    truth : array of bool, of shape (n, k)
-        Every row has a label, here or among the missing ones.
-    scores : array of shape (n, k)
-    chosen : array of bool, of shape (n, k)
-    missing : int, default=0
-        Number of true labels that have no column.
-
-    Returns
-    -------
-    dict
-        Means over rows of precision at 1, 3 and 5 and of nDCG at 5 (the latter over rows with a
-        true label among the columns); micro F1; macro F1 over the labels that some row has; and
-        the number of chosen labels divided by that of true ones.
+    Return means over rows of precision at 1, 3 and 5 and of nDCG at 5 (the latter over rows with a
+    true label among the columns), micro F1, macro F1 over the labels that some row has, and the
+    number of chosen labels divided by that of true ones.
 
     Examples
     --------
@@ -223,12 +191,12 @@ def _most_frequent(targets: Any, count: int) -> Predictions:
     return np.broadcast_to(support, shape), np.broadcast_to(chosen, shape)
 
 
-def _svms(texts: list[str], targets: Any, new: list[str], seed: int) -> Predictions:
+def _svms(texts: list[str], targets: Any, new: list[str]) -> Predictions:
     features, rows = learn_features(texts)
     support = np.asarray(targets.sum(axis=0)).ravel()
     columns = np.sort(np.argsort(-support, kind="stable")[:MOST_SVMS])
     wanted = targets[:, columns].toarray() > 0
-    part = np.random.default_rng([seed, 1]).permutation(len(texts)) < len(texts) // _HELD_OUT
+    part = np.random.default_rng([0, 1]).permutation(len(texts)) < len(texts) // _HELD_OUT
     tried = _svm_scores(rows[~part], wanted[~part], rows[part])
     cut = best_cut(tried, wanted[part], int(targets[part].sum()))
     scores = np.full((len(new), support.size), -np.inf, dtype=np.float32)

@@ -12,20 +12,10 @@ __all__ = ["learn_features"]
 
 
 def learn_features(texts: Sequence[str], kind: FeatureKind = SPACE) -> tuple[TextFeatures, Any]:
-    """Choose features of texts as an index does, and compute them.
+    """Choose features of texts as an index does, and compute them: one row per text.
 
-    Parameters
-    ----------
-    texts : list of str
-    kind : FeatureKind, default=SPACE
-        Those from which a space is learned, or ``TAGS``, those from which labels are predicted.
-
-    Returns
-    -------
-    features : TextFeatures
-        ``features.of_texts`` computes those of other texts.
-    rows : CSR matrix of shape (n, d)
-        One row per text.
+    Those from which a space is learned or, with ``TAGS``, from which labels are predicted;
+    ``features.of_texts`` computes those of other texts.
 
     Examples
     --------
