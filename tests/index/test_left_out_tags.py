@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from _support.topics import corpus
 
-from labelspan import LSI, MLSI, SemanticIndex
-from labelspan.index.tagging import tags_without_item
+from labelspan import MLSI, SemanticIndex
+from labelspan.index.tagging import ItemTagger
 from labelspan.tagger.decision import emphasised
 from labelspan.tagger.label_regression import LabelRegression
 
@@ -16,7 +16,7 @@ def fitted(count=90):
 
 
 def predicted(index, ids, **options):
-    return tags_without_item(index.model, index.store, index.tagger, ids, **options)
+    return ItemTagger(index.model, index.store, index.tagger).without_item(ids, **options)
 
 
 def as_pairs(tags):
@@ -63,4 +63,3 @@ def test_items_without_labels_are_predicted():
     index = SemanticIndex(estimator=MLSI(5)).fit(texts, labels, ids)
     expected = index.tag(items=ids[3])
     assert as_pairs(predicted(index, [ids[3]])[0]) == as_pairs(expected)
-    assert predicted(SemanticIndex(estimator=LSI(1)).fit(["a b", "b c"]), ["0"]) == [[]]

@@ -19,7 +19,7 @@ from scipy import sparse
 
 from .._typing import Array
 from ..errors import InvalidParameter, Mismatch
-from ..index.tagging import tag_features
+from ..index.tagging import ItemTagger
 from ..operators.row_data import unit_rows
 from ..tagger import Tagger
 from .audit_results import KINDS, Finding, LabelAudit
@@ -194,7 +194,8 @@ def _unlabelled(index: SemanticIndex, tagger: Tagger, _: Names) -> Iterator[Find
     rows = [row for row in sorted(ids) if counts[row] <= 0][:_MOST_UNLABELLED]
     if not rows:
         return
-    features = tag_features(index.model, tagger, index.store, np.array(rows, dtype=np.intp))
+    items = ItemTagger(index.model, index.store, tagger)
+    features = items.of_rows(np.array(rows, dtype=np.intp))
     columns, chances = tagger.best(features, 3)
     for row in np.argsort(-chances[:, 0], kind="stable"):
         labels = tuple(tagger.labels[column] for column in columns[row])

@@ -20,7 +20,7 @@ from ..errors import InvalidFile, InvalidInput, InvalidParameter, Mismatch
 from ..index.inputs import as_names, label_name, read_label_lists
 from ..index.results import TagExplanation
 from ..index.store import ItemStore, Labels
-from ..index.tagging import explain_tag
+from ..index.tagging import ItemTagger
 from ..tagger import Tagger
 from .audit_results import Finding
 from .decisions import (
@@ -239,11 +239,9 @@ class Review:
         item, label = pair_of(finding)
         with self._lock:
             self._queue()
-        model, store = self.index.model, self.index.store
+        tagger = ItemTagger(self.index.model, self.index.store, self._tagger)
         try:
-            return explain_tag(
-                model, store, self._tagger, label=label, query=None, items=item, n=_WORDS
-            )
+            return tagger.explain(label, None, _WORDS, item)
         except InvalidInput:
             return None
 

@@ -12,9 +12,9 @@ from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter
 from .model import IndexModel
 from .results import Axis, AxisShare, Explanation, Hit, Item, Tag, WordShare
-from .searching import item_places, query_vectors, text_match, text_queries
+from .searching import Ranking, item_places, query_vectors, text_match, text_queries
 from .store import ItemStore
-from .tagging import tagged_features
+from .tagging import ItemTagger
 
 if TYPE_CHECKING:
     from ..tagger import Tagger
@@ -81,23 +81,22 @@ def explain(
     words: tuple[WordShare, ...] = ()
     if text is not None and not items and not labels:
         words = _words(model, own, text.parsed.text, item, n)
-    found: Hit | None = Hit(item.id, "", None, {}, cosine, 0.0, cosine)
-    added: dict[str, float] = {}
+    found, added = Ranking.by_space(np.array([row]), np.array([cosine])), dict[str, float]()
     if text is not None:
         found, added = text_match(text, store, row, balance)
-    found = found or Hit(item.id, "", None, {})
+    hit = next(iter(found.hits({row: item})), Hit(item.id, "", None, {}))
     best = sorted(added.items(), key=lambda pair: -pair[1])[:n]
     return Explanation(
         item.id,
-        found.score,
+        hit.score,
         axes,
         words,
-        _labels(model, store, tagger, query, items, item),
+        _labels(ItemTagger(model, store, tagger), query, items, item) if tagger else (),
         cosine=cosine,
         matches=tuple(WordShare(word, share, shared=True) for word, share in best),
-        from_words=found.from_words,
-        from_space=found.from_space,
-        exact=found.exact,
+        from_words=hit.from_words,
+        from_space=hit.from_space,
+        exact=hit.exact,
     )
 
 
@@ -121,22 +120,10 @@ def _words(model: IndexModel, own: Array, text: str, item: Item, n: int) -> tupl
     )
 
 
-def _labels(  # noqa: PLR0917
-    model: IndexModel,
-    store: ItemStore,
-    tagger: Tagger | None,
-    query: Any,
-    items: tuple[str, ...],
-    item: Item,
-) -> tuple[Tag, ...]:
+def _labels(tagger: ItemTagger, query: Any, items: tuple[str, ...], item: Item) -> tuple[Tag, ...]:
     """Return the labels of the item with their probabilities for the query, without its labels."""
-    if tagger is None or item.labels is None or (query is None and not items):
+    if item.labels is None or (query is None and not items):
         return ()
-    names = () if query is not None else items
-    found = tagger.probabilities(tagged_features(model, store, tagger, query, names)[0])
-    shares = [
-        Tag(name, float(found[:, column].mean()), float(tagger.thresholds[column]))
-        for name in item.labels
-        if (column := tagger.columns.get(name)) is not None
-    ]
-    return tuple(sorted(shares, key=lambda share: -share.probability))
+    found = tagger.probabilities(query, () if query is not None else items)
+    known = [found[name] for name in item.labels if name in found]
+    return tuple(sorted(known, key=lambda tag: -tag.probability))

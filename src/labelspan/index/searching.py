@@ -21,7 +21,7 @@ from ..errors import InvalidInput, InvalidParameter, Mismatch
 from ..text import ParsedQuery, WordScores, parse_query
 from .inputs import as_names, label_name, several_texts
 from .model import IndexModel
-from .results import Hit, Item, ResultTable
+from .results import Hit, Item
 from .store import ItemStore
 from .vectors import AnnIndex, LabelPlaces, kth_largest, nearest, proposed, unit_rows
 
@@ -35,12 +35,11 @@ __all__ = [
     "mask_rows",
     "match_all",
     "query_vectors",
-    "search",
+    "rank",
     "similar_labels",
     "text_match",
     "text_queries",
     "text_vectors",
-    "unknown_words",
     "weak",
 ]
 
@@ -53,8 +52,6 @@ _WEAK_COVERAGE = 1 / 3
 # For a query that has only a vector, the cosine decides.
 _WEAK_COSINE = 0.25
 _CANDIDATES, _CANDIDATES_PER_ANSWER = 256, 4
-# Words of a query for which near spellings are looked for: each takes some milliseconds.
-_MOST_CORRECTED = 3
 
 
 @dataclass(frozen=True)
@@ -101,41 +98,35 @@ class TextQuery:
     vector: Array
 
 
-def search(
+def rank(
     model: IndexModel,
     store: ItemStore,
     query: Any,
-    *,
-    k: int,
-    filter: Filter | Mapping[str, Any] | None,
     items: tuple[str, ...],
     labels: tuple[str, ...],
-    ann: AnnIndex | None,
+    *,
+    k: int,
+    mask: Array,
     balance: float,
-) -> tuple[Any, bool]:
-    """Find the best items; tell whether approximate search was used.
+    ann: AnnIndex | None,
+) -> tuple[list[Ranking], bool, bool]:
+    """Rank the best rows of a mask for each query.
 
-    They are a table of hits, or a list of tables for a list of queries.
+    Tell also whether it is a single query, and whether approximate search was used.
     """
-    mask = mask_rows(store, Filter.of(filter), items)
     places = None if ann is not None else item_places(model, store, query, items, labels)
-    single, used = True, False
-    ranked: list[Ranking]
     if places is not None:
-        ranked = [Ranking.by_space(*places[0].top(places[1], k, mask))]
-    elif query is None or store.words is None:
-        vectors, single = query_vectors(model, store, query, items, labels)
-        if ann is None:
-            found = store.vectors.top(vectors, k, mask)
-        else:
-            found, used = nearest(store.vectors, ann, vectors, k, mask)
-        ranked = [Ranking.by_space(rows, scores) for rows, scores in found]
-    else:
+        return [Ranking.by_space(*places[0].top(places[1], k, mask))], True, False
+    if query is not None and store.words is not None:
         texts, single = text_queries(model, store, query, items, labels, balance)
         ranked, used = _rank_texts(texts, store, k=k, mask=mask, balance=balance, ann=ann)
-    shown = store.fetch(np.unique(np.concatenate([one.rows for one in ranked])).tolist())
-    tables = [ResultTable(one.hits(shown)) for one in ranked]
-    return (tables[0] if single else tables), used
+        return ranked, single, used
+    vectors, single = query_vectors(model, store, query, items, labels)
+    if ann is None:
+        found, used = store.vectors.top(vectors, k, mask), False
+    else:
+        found, used = nearest(store.vectors, ann, vectors, k, mask)
+    return [Ranking.by_space(*one) for one in found], single, used
 
 
 def weak(hits: Sequence[Hit]) -> str:
@@ -146,14 +137,6 @@ def weak(hits: Sequence[Hit]) -> str:
         "Only weak matches: no item has more than a few of these words; these are the closest "
         "in meaning."
     )
-
-
-def unknown_words(store: ItemStore, text: str) -> dict[str, list[str]]:
-    """Return the words of a query that no item has, each with words that are spelt nearly so."""
-    if store.words is None:
-        return {}
-    words, unknown = store.words, store.words.score(parse_query(text)).unknown
-    return {word: words.near(word) if n < _MOST_CORRECTED else [] for n, word in enumerate(unknown)}
 
 
 # --- mask -----------------------------------------------------------------------------------
@@ -478,20 +461,15 @@ def match_all(
 
 def text_match(
     query: TextQuery, store: ItemStore, row: int, balance: float
-) -> tuple[Hit | None, dict[str, float]]:
-    """Compute the score of one item as a search gives it, and what each word adds to it."""
+) -> tuple[Ranking, dict[str, float]]:
+    """Rank one item as a search does, and compute what each word adds to its score."""
     assert store.words is not None
     scored = _Scored.of(query, store, balance)
     only = np.zeros_like(store.vectors.alive)
     only[row] = True
+    shares = store.words.explain(query.parsed, row) if scored.words else {}
     found = _ranked(scored, np.array([row]), store, only, 1)
-    shares = {
-        word: scored.words * share
-        for word, share in store.words.explain(query.parsed, row).items()
-        if scored.words
-    }
-    hits = found.hits(store.fetch([row]))
-    return hits[0] if hits else None, shares
+    return found, {word: scored.words * share for word, share in shares.items()}
 
 
 def _deviation(query: Array, moments: tuple[Array, Array]) -> float:

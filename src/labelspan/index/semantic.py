@@ -14,6 +14,7 @@ import numpy as np
 from .._typing import Array
 from ..corpus import LabelVocabulary
 from ..errors import InvalidFile, InvalidInput, Mismatch
+from ..text import parse_query
 from .browsing import ItemList, browse
 from .explain import explain, read_axes
 from .folder import Files, IndexFolder
@@ -33,15 +34,18 @@ from .results import (
     Tag,
     TagExplanation,
 )
-from .searching import BALANCE, Filter, check_balance, search, similar_labels, unknown_words
+from .searching import BALANCE, Filter, check_balance, mask_rows, rank, similar_labels
 from .store import ItemStore
-from .tagging import current_tagger, explain_tag, label_report, tag
+from .tagging import ItemTagger
 
 if TYPE_CHECKING:
     from ..curation.audit_results import LabelAudit
     from ..tagger import Tagger
 
 __all__ = ["SemanticIndex"]
+
+# Words of a query for which near spellings are looked for: each takes some milliseconds.
+_MOST_CORRECTED = 3
 
 
 class SemanticIndex:
@@ -663,19 +667,15 @@ class SemanticIndex:
         """
         model, store = self._fitted()
         check_count("search", "k", k)
-        found, used = search(
-            model,
-            store,
-            query,
-            k=k,
-            filter=filter,
-            items=as_names(items),
-            labels=as_names(labels),
-            ann=store.ann if approximate else None,
-            balance=check_balance("search", balance),
-        )
+        balance = check_balance("search", balance)
+        asked = query, as_names(items), as_names(labels)
+        mask = mask_rows(store, Filter.of(filter), asked[1])
+        ann = store.ann if approximate else None
+        found, single, used = rank(model, store, *asked, k=k, mask=mask, balance=balance, ann=ann)
+        shown = store.fetch(np.unique(np.concatenate([one.rows for one in found])).tolist())
         self.search_by_ = "approximate" if used else "exact"
-        return found
+        tables = [ResultTable(one.hits(shown)) for one in found]
+        return tables[0] if single else tables
 
     def browse(
         self,
@@ -760,7 +760,12 @@ class SemanticIndex:
         >>> index.unknown_words("jurasic city")
         {'jurasic': ['jurassic']}
         """
-        return unknown_words(self.store, query)
+        words = self.store.words
+        unknown = () if words is None else words.score(parse_query(query)).unknown
+        return {
+            word: words.near(word) if words and n < _MOST_CORRECTED else []
+            for n, word in enumerate(unknown)
+        }
 
     @overload
     def tag(self, query: str | None = ..., k: int = ..., *, items: str = ...) -> list[Tag]: ...
@@ -787,9 +792,8 @@ class SemanticIndex:
             threshold. About as many labels are chosen as items have on average. For several texts
             or items, a list of such lists.
         """
-        model, store = self._fitted()
         check_count("tag", "k", k)
-        return tag(model, store, self.tagger, query, k, items)
+        return self._tagging().tag(query, k, items)
 
     def explain_tag(
         self, label: str, query: Any = None, n: int = 5, *, items: str = ""
@@ -812,9 +816,8 @@ class SemanticIndex:
         TagExplanation
             The probability, with the words and the items that support the label.
         """
-        model, store = self._fitted()
         check_count("explain_tag", "n", n)
-        return explain_tag(model, store, self.tagger, label, query, n, items)
+        return self._tagging().explain(label, query, n, items)
 
     def label_report(self) -> list[LabelReport]:
         """Report for each label how well it is predicted on held-out items.
@@ -833,7 +836,7 @@ class SemanticIndex:
         >>> [(row.label, row.support, row.precision) for row in index.label_report()]
         [('game', 2, 1.0), ('image', 2, 1.0)]
         """
-        return label_report(self.tagger)
+        return self._tagging().report()
 
     def audit(self, n: int = 20, *, kinds: Sequence[str] | None = None) -> LabelAudit:
         """Find labels that look wrong or missing, and labels to merge, split or drop.
@@ -873,8 +876,11 @@ class SemanticIndex:
             if self._current is None or self._current[0] != revision:
                 before = model.tagger if self._current is None else self._current[1]
                 assert before is not None
-                self._current = revision, current_tagger(model, store, before)
+                self._current = revision, ItemTagger(model, store, before).current()
             return self._current[1]
+
+    def _tagging(self) -> ItemTagger:
+        return ItemTagger(*self._fitted(), self.tagger)
 
     def explain(
         self,

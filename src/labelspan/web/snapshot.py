@@ -19,7 +19,7 @@ from ..curation.audit_results import KINDS
 from ..errors import LabelspanError
 from ..index import SemanticIndex, Tag
 from ..index.passages import QueryWords
-from ..index.tagging import tags_without_item
+from ..index.tagging import ItemTagger
 from .editing import Editing
 from .points import MapPoints, draw
 
@@ -110,7 +110,8 @@ class Snapshot:
         if not self.tags or not ids:
             return [[] for _ in ids]
         index = self.index
-        return tags_without_item(index.model, index.store, index.tagger, ids, fresh=self._learning)
+        tagger = ItemTagger(index.model, index.store, index.tagger)
+        return list(tagger.without_item(ids, fresh=self._learning))
 
     @property
     def findings(self) -> list[Finding]:
