@@ -138,27 +138,6 @@ def test_search_ask_why_and_open_an_item(open_page):
     assert link.startswith("/map?item=")
 
 
-def test_a_lasso_is_in_the_address_and_opens_as_a_list(open_page):
-    page = open_page()
-    box = show_map(page)
-    page.get_by_role("button", name="Box").click()
-    middle = box["x"] + box["width"] / 2
-    drag(page, [(box["x"] + 4, box["y"] + 4), (middle, box["y"] + box["height"] - 4)])
-    page.wait_for_url("**/map?lasso=*")
-    told = page.locator("#said").inner_text()
-    assert re.fullmatch(r"[1-5]?\d items chosen\.", told)
-    chosen = page.locator("#chosen li[data-id]").evaluate_all("all => all.map((a) => a.dataset.id)")
-    page.reload()
-    said(page, told)
-    page.get_by_role("link", name="As a list").click()
-    page.wait_for_url("**/search?lasso=*")
-    assert page.locator(".hit").count() == min(20, len(chosen))
-    page.get_by_role("link", name="Table").click()
-    shown = page.locator("table.items tbody tr")
-    assert shown.count() == len(chosen)
-    assert page.locator(".summary strong").inner_text() == told.removesuffix(" chosen.")
-
-
 def chosen_ids(page):
     return set(
         page.locator("#chosen li[data-id]").evaluate_all("all => all.map((a) => a.dataset.id)")
@@ -310,16 +289,6 @@ def test_a_wheel_and_two_fingers_zoom_where_they_are(open_page):
     page.wait_for_timeout(200)
     assert page.evaluate("corpusMap.scatter.zoom") == pytest.approx(4, rel=0.1)
     assert page.evaluate(at, [99, 79]) == pytest.approx(before, abs=0.02)
-
-
-def test_tag_a_text(open_page):
-    page = open_page()
-    page.goto("/tag")
-    page.get_by_label("Your text").fill("crop a photo, paint a picture")
-    page.get_by_role("button", name="Tag").click()
-    rows = page.locator("table.tags tbody tr")
-    assert rows.first.locator("td").first.inner_text() == IMAGE
-    assert rows.count() == 3
 
 
 def background(page):

@@ -49,31 +49,6 @@ def test_the_command_reports_bad_arguments(folder, tmp_path):
     assert run(folder, "--host", "no such host").exit_code == 1
 
 
-def test_the_command_serves_until_it_is_told_to_stop(folder):
-    script = [sys.executable, "-c", "from labelspan.cli import app; app()"]
-    process = subprocess.Popen(
-        [*script, "serve", str(folder), "--port", "0"], stderr=subprocess.PIPE, text=True
-    )
-    try:
-        line = process.stderr.readline()
-        assert re.fullmatch(r"Serving 60 items at http://127.0.0.1:\d+/ \(Ctrl-C ends it\)\n", line)
-        port = int(re.search(r":(\d+)/", line)[1])
-        with socket.create_connection(("127.0.0.1", port), timeout=120) as connection:
-            request = b"GET /index.json HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-            connection.sendall(request)
-            with connection.makefile("rb") as answer:
-                head, body = answer.read().split(b"\r\n\r\n", 1)
-        assert head.startswith(b"HTTP/1.1 200 OK")
-        assert b"\nserver:" not in head.lower()
-        assert json.loads(body)["items"] == 60
-        process.send_signal(signal.SIGINT)
-        _, rest = process.communicate(timeout=120)
-        assert (process.returncode, rest) == (0, "")
-    finally:
-        process.kill()
-        process.communicate()
-
-
 def served_by(folder, *options):
     script = [sys.executable, "-c", "from labelspan.cli import app; app()"]
     return subprocess.Popen(
@@ -102,6 +77,20 @@ def wait_until(true, seconds=120):
     while not true():
         assert time.monotonic() < end
         time.sleep(0.05)
+
+
+def test_the_command_serves_until_it_is_told_to_stop(folder):
+    process = served_by(folder)
+    try:
+        line = process.stderr.readline()
+        assert re.fullmatch(r"Serving 60 items at http://127.0.0.1:\d+/ \(Ctrl-C ends it\)\n", line)
+        assert items_at(int(re.search(r":(\d+)/", line)[1])) == 60
+        process.send_signal(signal.SIGINT)
+        _, rest = process.communicate(timeout=120)
+        assert (process.returncode, rest) == (0, "")
+    finally:
+        process.kill()
+        process.communicate()
 
 
 several = pytest.mark.skipif(sys.platform != "linux", reason="workers are found in /proc")

@@ -1,0 +1,289 @@
+"""Labels changed by a browser: edits, decisions, undo, history, corrected files, and who may."""
+
+import json
+import shutil
+from contextlib import contextmanager
+
+import pytest
+from _support.explorer import BASE, Page
+from _support.topics import planted_index
+
+pytest.importorskip("starlette", reason="install labelspan[app]")
+from starlette.testclient import TestClient
+
+from labelspan import LSI, SemanticIndex
+from labelspan.errors import Locked, Mismatch
+from labelspan.web import Served, make_app
+
+POSTS = {
+    "/edit/labels.json": {"items": ["item0"], "remove": ["sound"]},
+    "/edit/replace.json": {"labels": ["game"], "by": "sound"},
+    "/edit/decide.json": {"findings": [], "decision": "accept"},
+    "/edit/undo.json": {},
+}
+GETS = ("/edit/session.json", "/edit/history.json")
+GUARDED = ["/history", "/changes", "/changes/file"]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    planted_index().save(tmp_path / "index")
+    return tmp_path / "index"
+
+
+def secrets(client):
+    """What a page sends with every change."""
+    secret = client.get("/edit/session.json").json()["secret"]
+    return {"origin": BASE, "x-labelspan-secret": secret}
+
+
+@contextmanager
+def editing(path, *, entered=True, **settings):
+    """A client of an explorer for editing, what is served, and a function that decides."""
+    served = Served(path, edit=True, **settings)
+    with served.lease() as snapshot:
+        snapshot.compute_audit()
+    app = make_app(served, watch=False)
+    given = {"raise_server_exceptions": False, "follow_redirects": False}
+    with TestClient(app, base_url=BASE, **given) as client:
+        if entered:
+            assert client.get(served.editing.address("")).status_code == 303
+
+        def post(path, **body):
+            return client.post(f"/edit/{path}.json", json=body, headers=secrets(client))
+
+        yield client, served, post
+
+
+def state(client, **asked):
+    return client.get("/review.json", params=asked).json()
+
+
+def test_without_edit_the_review_only_reads(folder):
+    with TestClient(make_app(Served(folder), watch=False), base_url=BASE) as client:
+        for address in (*GUARDED, *POSTS, *GETS, "/review/enter?token=x"):
+            assert client.get(address).status_code == 404
+            assert client.post(address, json={}).status_code == 404
+        page = client.get("/review").text
+        assert "edit.js" not in page
+        assert "/static/review.js" not in page
+
+
+def test_the_secret_of_the_address_becomes_a_cookie(folder):
+    with editing(folder, entered=False) as (client, served, _):
+        for address in (*GUARDED, "/review/enter?token=x"):
+            refused = client.get(address)
+            assert refused.status_code == 403
+            assert "labelspan serve --edit" in refused.text
+        entered = client.get(served.editing.address("/"))
+        assert entered.headers["location"] == "/review"
+        cookie = entered.headers["set-cookie"].lower()
+        for part in ("httponly", "samesite=strict", "path=/"):
+            assert part in cookie
+        assert client.get("/history").status_code == 200
+        for address in ("/review", "/history", "/item?id=item0"):
+            text = client.get(address).text
+            assert served.editing.address("").partition("=")[2] not in text
+            assert served.editing.form_secret not in text
+
+
+def test_decisions_are_seen_everywhere(folder):
+    with editing(folder) as (client, _, post):
+        row = state(client, kind="wrong")["rows"][0]
+        told = client.get("/finding.json", params={"key": row["key"]}).json()
+        assert 0 <= told["probability"] < 0.5
+        assert told["words"]
+        assert told["neighbours"]
+        (label,), (item,) = row["labels"], row["items"]
+        before = state(client)
+        assert before["progress"]["waiting"] == sum(
+            one["count"] for one in before["kinds"] if one["kind"] in ("wrong", "missing")
+        )
+        count = client.get("/search.json", params={"label": label}).json()["count"]
+        assert post("decide", findings=[row["key"]], decision="accept").status_code == 200
+        assert client.get("/search.json", params={"label": label}).json()["count"] == count - 1
+        assert label not in client.get("/item.json", params={"id": item}).json()["labels"]
+        after = state(client)
+        assert after["progress"]["accepted"] == 1
+        assert after["progress"]["waiting"] == before["progress"]["waiting"] - 1
+        assert row["key"] not in [one["key"] for one in after["rows"]]
+        post("undo")
+        assert state(client)["rows"] == before["rows"]
+    # One that only reads leaves out what was decided.
+    with editing(folder) as (client, _, post):
+        post("decide", findings=[row["key"]], decision="reject")
+    served = Served(folder)
+    with served.lease() as snapshot:
+        snapshot.compute_audit()
+        assert [one.items for one in snapshot.findings if one.kind == "wrong"].count((item,)) == 0
+    served.close()
+
+
+def test_skipped_and_filtered(folder):
+    with editing(folder) as (client, _, post):
+        every = state(client, kind="pairs")
+        assert {row["kind"] for row in every["rows"]} == {"wrong", "missing"}
+        for label, count in every["labels"].items():
+            assert state(client, label=label, kind="pairs")["count"] == count
+        keys = [row["key"] for row in every["rows"][:3]]
+        post("decide", findings=keys, decision="skip")
+        assert {row["key"] for row in state(client, show="skipped")["rows"]} == set(keys)
+        post("decide", findings=keys[:2], decision="reject")
+        assert {row["key"] for row in state(client, show="skipped")["rows"]} == set(keys[2:])
+        assert client.get("/review", params={"kind": "odd"}).status_code == 404
+        assert "nothing is left" in client.get("/review", params={"label": "none"}).text
+        assert client.get("/finding", params={"key": "0" * 24}).status_code == 404
+
+
+def test_the_corrected_file_is_shown_and_sent(folder, tmp_path):
+    with SemanticIndex.load(folder) as index:
+        items = index.items()
+    corpus = tmp_path / "notes of mine.jsonl"
+    lines = [{"id": one.id, "text": one.text, "labels": list(one.labels or ())} for one in items]
+    changed = dict(lines[1], text="another text")
+    corpus.write_text("".join(json.dumps(x) + "\n" for x in [lines[0], changed, *lines[2:]]))
+    before = corpus.read_bytes()
+    with editing(folder, corpus=corpus) as (client, _, post):
+        assert "<strong>0 items</strong>" in client.get("/changes").text
+        post("labels", items=[items[0].id, items[1].id], add=["brand new"], create=True)
+        page = Page(client.get("/changes").text)
+        assert "2 items of notes of mine.jsonl change: 2 labels added" in page.text
+        assert "1 item has another text" in page.text
+        assert "brand new" in page.text
+        sent = client.get("/changes/file")
+        name = sent.headers["content-disposition"]
+        assert name == 'attachment; filename="notes_of_mine.jsonl"'
+        told = [json.loads(line) for line in sent.text.splitlines()]
+        assert "brand new" in told[0]["labels"]
+        assert corpus.read_bytes() == before
+    with editing(folder) as (client, _, _):
+        assert "--corpus FILE" in client.get("/changes").text
+        assert client.get("/changes/file").status_code == 404
+
+
+def test_an_index_that_cannot_be_edited_is_refused(folder, tmp_path):
+    with SemanticIndex.load(folder, write=True), pytest.raises(Locked):
+        Served(folder, edit=True)
+    bare = tmp_path / "bare"
+    SemanticIndex(estimator=LSI(2)).fit(["a chess game", "edit photos", "chess"]).save(bare)
+    with pytest.raises(Mismatch, match="without labels"):
+        Served(bare, edit=True)
+    # Nothing holds the lock.
+    SemanticIndex.load(bare, write=True).close()
+
+
+@pytest.mark.parametrize("address", POSTS)
+def test_only_pages_of_this_server_change_labels(folder, address):
+    with editing(folder) as (client, served, _):
+        headers = secrets(client)
+
+        def post(headers, body=POSTS[address]):
+            return client.post(address, json=body, headers=headers).status_code
+
+        assert client.get("/edit/session.json").headers["cache-control"] == "no-store"
+        assert post({}) == 403
+        assert post({**headers, "origin": "http://evil.example"}) == 403
+        assert post({**headers, "x-labelspan-secret": "guessed"}) == 403
+        assert post({"origin": BASE}) == 403
+        assert post({**headers, "sec-fetch-site": "cross-site"}) == 403
+        assert client.get(address).status_code == 405
+        form = client.post(address, data={"items": "item0"}, headers=headers)
+        assert form.status_code == 415
+        cookies = dict(client.cookies)
+        client.cookies.clear()
+        assert post(headers) == 403
+        for get in GETS:
+            assert client.get(get).status_code == 403
+        assert served.editing.review.history() == []
+        client.cookies.update(cookies)
+        assert post(headers) == 200
+
+
+def test_ten_items_are_changed_at_once_and_undone(folder):
+    with editing(folder, who="anna") as (client, served, post):
+        index = served.editing.review.index
+        ids = index.ids[:10]
+        before = {item.id: list(item.labels) for item in index.items()}
+        body = {"items": ids, "add": ["new one"], "remove": ["game"], "who": "ben"}
+
+        seen = post("labels", **body, preview=True).json()
+        assert (seen["items"], seen["decision"], seen["new_labels"]) == (10, None, ["new one"])
+        refused = post("labels", **body)
+        assert refused.status_code == 409
+        assert "to be created" in refused.json()["error"]["message"]
+        assert {item.id: list(item.labels) for item in index.items()} == before
+        made = post("labels", **body, create=True).json()
+        assert made["items"] == 10
+        assert made["labels"][ids[0]] == sorted({*before[ids[0]], "new one"} - {"game"})
+        assert made["decision"]["who"] == "ben"
+        # What is shown follows at once.
+        assert "new one" in client.get("/labels.json").text
+        renamed = post("replace", labels=["new one"], by="newer", create=True).json()["decision"]
+        assert (renamed["action"], renamed["who"], renamed["items"]) == ("rename", "anna", 10)
+        number = made["decision"]["number"]
+        blocked = post("undo", number=number)
+        assert blocked.status_code == 409
+        assert "undo that one first" in blocked.json()["error"]["message"]
+        assert post("undo").json()["decision"]["undone"]
+        assert post("undo", number=number).json()["items"] == 10
+        assert {item.id: list(item.labels) for item in index.items()} == before
+        assert post("undo").json()["decision"] is None
+        page = client.get("/edit/history.json", params={"n": 1}).json()
+        assert [one["action"] for one in page["decisions"]] == ["rename"]
+        rest = client.get("/edit/history.json", params={"before": page["next"]}).json()
+        assert [(one["action"], one["undone"]) for one in rest["decisions"]] == [("edit", True)]
+        assert rest["next"] is None
+
+
+WRONG = [
+    ("labels", {"items": ["item0", "nobody"], "add": ["sound"]}, 404, "no item 'nobody'"),
+    ("labels", {"items": ["item0"], "remove": ["sond"]}, 400, "did you mean 'sound'"),
+    ("labels", {"items": ["item0"], "add": ["x" * 4001]}, 400, "add[0]: at most 4,000"),
+    ("labels", {"items": ["item0"], "add": "sound"}, 400, "add: this must be of JSON type"),
+    ("labels", {"items": ["item0"], "ad": []}, 400, "there is no 'ad' here"),
+    ("labels", {"add": ["sound"]}, 400, "'items' is missing"),
+    ("labels", {"items": ["item0"], "add": ["\ud800"]}, 400, "surrogates"),
+    ("labels", {"items": ["item0"], "add": [""]}, 400, "non-empty"),
+    ("labels", {"items": ["item0"], "preview": 1}, 400, "preview: this must be of JSON type"),
+    ("labels", [], 400, "The body: this must be of JSON type object"),
+    ("replace", {"labels": ["sond"], "by": None}, 400, "did you mean 'sound'"),
+    ("replace", {"labels": ["sound"]}, 400, "'by' is missing"),
+    ("decide", {"findings": [], "decision": "perhaps"}, 400, "choose one of"),
+    ("undo", {"number": -1}, 400, "number: this must be a number from 0"),
+    ("undo", {"number": 7}, 409, "there is none"),
+]
+
+
+def test_bad_bodies_change_nothing(folder):
+    with editing(folder) as (client, served, _):
+        before = served.editing.review.index.items()
+        given = secrets(client) | {"content-type": "application/json"}
+        for path, body, status, message in WRONG:
+            content = json.dumps(body)
+            answer = client.post(f"/edit/{path}.json", content=content, headers=given)
+            assert answer.status_code == status
+            assert message in answer.json()["error"]["message"]
+        large = b'{"items": ["' + b"x" * (1 << 23) + b'"]}'
+        assert client.post("/edit/labels.json", content=large, headers=given).status_code == 413
+        assert served.editing.review.index.items() == before
+        assert served.editing.review.history() == []
+
+
+def test_decisions_under_a_replaced_index_are_refused(folder, tmp_path):
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    with editing(folder) as (client, served, _):
+        headers = secrets(client)
+        shutil.rmtree(folder)
+        shutil.copytree(copy, folder)
+        for address, body in POSTS.items():
+            if address not in ("/edit/undo.json", "/edit/decide.json"):
+                answer = client.post(address, json=body, headers=headers)
+                assert answer.status_code == 409, answer.text
+                assert "was replaced" in answer.json()["error"]["message"]
+                assert str(folder) not in answer.text
+        key = client.get("/review.json").json()["rows"][0]["key"]
+        body = {"findings": [key], "decision": "accept"}
+        assert client.post("/edit/decide.json", json=body, headers=headers).status_code == 409
+        assert served.editing.review.history() == []
+    with SemanticIndex.load(folder, verify=True) as index:
+        assert index.store.decisions() == []
