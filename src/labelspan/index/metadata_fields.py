@@ -260,5 +260,5 @@ def _dates(keys: Array) -> list[tuple[float, float, tuple[Any, Any]]]:
         edges = months.astype("M8[M]").astype(_DAY)
     return [
         (float(start.astype(int)), float(last.astype(int)), (str(start), str(last)))
-        for start, last in zip(edges[:-1], edges[1:] - 1, strict=True)
+        for start, last in zip(edges[:-1], edges[1:] - np.timedelta64(1, "D"), strict=True)
     ]
