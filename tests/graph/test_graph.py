@@ -8,9 +8,9 @@ from scipy.sparse import csgraph
 from sklearn.metrics.pairwise import cosine_similarity, euclidean_distances
 
 from labelspan.errors import InvalidInput, InvalidLabels, InvalidParameter, LabelspanWarning
-from labelspan.graph import Laplacian, combine, degrees, gaussian_graph, label_graph, neighbor_graph
+from labelspan.graph import Laplacian, combine, gaussian_graph, label_graph, neighbor_graph
 from labelspan.graph.label_graph import label_correlation
-from labelspan.graph.laplacian import metric_form
+from labelspan.graph.laplacian import degrees, metric_form
 from labelspan.operators import Sum, as_operator, dottest
 from labelspan.operators.row_graph import read_graph
 

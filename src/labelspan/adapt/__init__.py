@@ -6,13 +6,7 @@ writes it for other programs.
 """
 
 from .adapter import Adapter
-from .adapter_report import AdapterReport, HeldOutComparison
+from .adapter_report import AdapterReport
 from .map_files import export_map, to_faiss
 
-__all__ = [
-    "Adapter",
-    "AdapterReport",
-    "HeldOutComparison",
-    "export_map",
-    "to_faiss",
-]
+__all__ = ["Adapter", "AdapterReport", "export_map", "to_faiss"]

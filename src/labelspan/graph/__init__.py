@@ -5,15 +5,7 @@ Gaussian is stored as an n x n array.
 """
 
 from .affinity import combine, gaussian_graph, neighbor_graph
-from .label_graph import LabelGraph, label_graph
-from .laplacian import Laplacian, degrees
+from .label_graph import label_graph
+from .laplacian import Laplacian
 
-__all__ = [
-    "LabelGraph",
-    "Laplacian",
-    "combine",
-    "degrees",
-    "gaussian_graph",
-    "label_graph",
-    "neighbor_graph",
-]
+__all__ = ["Laplacian", "combine", "gaussian_graph", "label_graph", "neighbor_graph"]

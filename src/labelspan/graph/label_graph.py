@@ -15,28 +15,7 @@ __all__ = ["LabelGraph", "label_correlation", "label_graph"]
 
 
 class LabelGraph(Operator):
-    """The graph ``F C F'`` without its diagonal, for a thin F and a small symmetric C.
-
-    Parameters
-    ----------
-    sides : array of shape (n, k)
-        F.
-    middle : array of shape (k, k)
-        C.
-
-    See Also
-    --------
-    label_graph : Make one from labels.
-    combine : Add graphs.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from labelspan.graph import LabelGraph
-    >>> LabelGraph(np.array([[1.0], [1.0]]), np.eye(1)).toarray()
-    array([[0., 1.],
-           [1., 0.]])
-    """
+    """The graph ``F C F'`` without its diagonal, for a thin F and a small symmetric C."""
 
     def __init__(self, sides: Array, middle: Array) -> None:
         rows = sides.shape[0]

@@ -12,30 +12,7 @@ __all__ = ["Laplacian", "degrees", "metric_form"]
 
 
 def degrees(graph: Operator) -> Array:
-    """Sum the weights at each vertex.
-
-    Parameters
-    ----------
-    graph : Operator
-        The weights, of shape (n, n).
-
-    Returns
-    -------
-    degrees : array of shape (n,)
-        The row sums, in float64.
-
-    See Also
-    --------
-    Laplacian : The Laplacian of the graph.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from labelspan.graph import degrees
-    >>> from labelspan.operators import as_operator
-    >>> degrees(as_operator(np.array([[0.0, 2.0], [2.0, 0.0]])))
-    array([2., 2.])
-    """
+    """Sum the weights at each vertex, in float64."""
     return np.asarray(graph.matmat(np.ones((graph.shape[0], 1)))[:, 0], dtype=np.float64)
 
 
@@ -51,7 +28,6 @@ class Laplacian(Operator):
 
     See Also
     --------
-    degrees : The diagonal D.
     neighbor_graph, gaussian_graph, label_graph : Make a graph.
 
     Examples

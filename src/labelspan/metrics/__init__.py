@@ -5,21 +5,11 @@ a metric is undefined (a label with one class, a row without labels) are skipped
 nothing is left, :class:`~labelspan.errors.InvalidLabels` is raised.
 """
 
-from .per_label import (
-    F1Scores,
-    LabelMean,
-    average_precision,
-    f1_scores,
-    mean_auc,
-    threshold_by_share,
-)
-from .retrieval import RetrievalScores, retrieval_at_k
+from .per_label import average_precision, f1_scores, mean_auc, threshold_by_share
+from .retrieval import retrieval_at_k
 from .subspaces import principal_angles
 
 __all__ = [
-    "F1Scores",
-    "LabelMean",
-    "RetrievalScores",
     "average_precision",
     "f1_scores",
     "mean_auc",

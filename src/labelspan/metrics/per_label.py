@@ -11,39 +11,12 @@ from sklearn.metrics import roc_auc_score
 from ..errors import InvalidLabels, InvalidParameter
 from .metric_inputs import Array, read_indicator, read_numbers, read_predictions, read_scores
 
-__all__ = [
-    "F1Scores",
-    "LabelMean",
-    "average_precision",
-    "f1_scores",
-    "mean_auc",
-    "threshold_by_share",
-]
+__all__ = ["average_precision", "f1_scores", "mean_auc", "threshold_by_share"]
 
 
 @dataclass(frozen=True)
 class LabelMean:
-    """Hold a mean over labels.
-
-    Attributes
-    ----------
-    value : float
-        The mean over the labels that the metric is defined for.
-    per_label : array of shape (k,)
-        The metric of each label; NaN where it is undefined.
-    left_out : int
-        The number of labels for which it is undefined.
-
-    See Also
-    --------
-    mean_auc, average_precision : Compute such means.
-
-    Examples
-    --------
-    >>> from labelspan.metrics import mean_auc
-    >>> mean_auc([[0, 0], [1, 0]], [[0.1, 0.3], [0.4, 0.2]])
-    LabelMean(value=1.0, per_label=array([ 1., nan]), left_out=1)
-    """
+    """A mean over labels, with the value of each label and the number of labels left out."""
 
     value: float
     per_label: Array
@@ -52,28 +25,7 @@ class LabelMean:
 
 @dataclass(frozen=True)
 class F1Scores:
-    """Hold macro and micro F1.
-
-    Attributes
-    ----------
-    macro, micro : float
-        The mean of the F1 of labels, and the F1 of all labels together.
-    per_label : array of shape (k,)
-        The F1 of each label; NaN if no row has it.
-    left_out : int
-        The number of labels that no row has.
-
-    See Also
-    --------
-    f1_scores : Computes them.
-
-    Examples
-    --------
-    >>> from labelspan.metrics import f1_scores
-    >>> found = f1_scores([[1, 0], [1, 1]], [[1, 0], [1, 0]])
-    >>> found.macro, found.micro
-    (0.5, 0.8)
-    """
+    """Macro and micro F1, with the F1 of each label and the number of labels left out."""
 
     macro: float
     micro: float
@@ -97,7 +49,8 @@ def f1_scores(Y: Any, predictions: Any) -> F1Scores:
     Returns
     -------
     F1Scores
-        Macro and micro F1, and the F1 of each label.
+        With ``macro``, the mean of the F1 of labels; ``micro``, the F1 of all labels together;
+        ``per_label``, NaN if no row has the label; and ``left_out``, the number of such labels.
 
     See Also
     --------
@@ -143,7 +96,8 @@ def mean_auc(Y: Any, scores: Any) -> LabelMean:
     Returns
     -------
     LabelMean
-        The mean, the value of each label, and the number of labels left out.
+        With ``value``, the mean over the labels for which it is defined; ``per_label``, NaN where
+        it is not; and ``left_out``, the number of such labels.
 
     See Also
     --------
@@ -185,7 +139,8 @@ def average_precision(Y: Any, scores: Any) -> LabelMean:
     Returns
     -------
     LabelMean
-        The mean, the value of each label, and the number of labels left out.
+        With ``value``, the mean over the labels for which it is defined; ``per_label``, NaN where
+        it is not; and ``left_out``, the number of such labels.
 
     See Also
     --------

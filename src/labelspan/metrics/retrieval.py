@@ -13,7 +13,7 @@ from ..errors import InvalidLabels, InvalidParameter, Mismatch
 from ..graph.neighbors import Metric, nearest_neighbors
 from .metric_inputs import Array, read_label_table, read_vectors
 
-__all__ = ["LabelGains", "RetrievalScores", "retrieval_at_k"]
+__all__ = ["LabelGains", "retrieval_at_k"]
 
 # The most entries of a block of queries against all items: 16 MB in float64.
 _BLOCK = 2_000_000
@@ -21,32 +21,7 @@ _BLOCK = 2_000_000
 
 @dataclass(frozen=True)
 class RetrievalScores:
-    """Hold means over the queries that have labels.
-
-    Attributes
-    ----------
-    precision, ndcg, jaccard : float
-        The metrics that :func:`retrieval_at_k` defines.
-    n_queries : int
-        The number of queries with labels.
-    left_out : int
-        The number of queries without labels.
-    unmatched : int
-        The number of queries with labels that no item has; all three metrics are 0 for them.
-
-    See Also
-    --------
-    retrieval_at_k : Compute them.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from labelspan.metrics import retrieval_at_k
-    >>> Z, Y = np.array([[0.0, 1.0], [0.1, 1.0], [1.0, 0.0]]), np.array([[1], [1], [0]])
-    >>> found = retrieval_at_k(Z, Y, Z, Y, k=1, exclude_self=True)
-    >>> found.precision, found.n_queries, found.left_out
-    (1.0, 2, 1)
-    """
+    """Means over the queries that have labels, and how many queries there are."""
 
     precision: float
     ndcg: float
@@ -93,7 +68,9 @@ def retrieval_at_k(
     Returns
     -------
     RetrievalScores
-        The means over queries, and how many queries were left out.
+        With the means ``precision``, ``ndcg`` and ``jaccard`` over the ``n_queries`` queries that
+        have labels; ``left_out``, the number of those that have none; and ``unmatched``, the
+        number of those whose labels no item has, for which all three are 0.
 
     See Also
     --------

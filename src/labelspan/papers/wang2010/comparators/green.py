@@ -6,7 +6,8 @@ import numpy as np
 
 from ...._typing import Array
 from ....errors import LabelspanWarning, warn_caller
-from ....graph import LabelGraph, Laplacian, degrees
+from ....graph.label_graph import LabelGraph
+from ....graph.laplacian import Laplacian, degrees
 from ....operators import Operator, Sum
 from .graph_systems import SystemSolver, reach
 
