@@ -10,7 +10,7 @@ import numpy as np
 
 from .._params import Boolean, Constraint, Either, Integer, OneOf, Real
 from .._typing import Array
-from ..errors import InvalidInput, InvalidLabels, NotConverged, warn_caller
+from ..errors import InvalidInput, InvalidLabels
 from ..estimators._streams import one_at_a_time
 from ..estimators.base import (
     Embedding,
@@ -27,7 +27,7 @@ from ..operators import Operator, as_operator
 from ..operators.convert import sparse_table
 from ..solvers.alpha import choose_alpha
 from ..solvers.problem import DIRECT_LIMIT
-from ..solvers.unknown import complete_labels
+from ..solvers.regression import complete_labels
 from .adapter_report import AdapterReport
 from .adapter_stream import AdapterStream
 from .map_choice import MapChoice
@@ -265,15 +265,11 @@ class Adapter(Embedding):
             usual = np.where(unknown, labels.means(), labels.values)
             rows = X if known.all() else X.rows(index)
             alpha = choose_alpha(rows, usual[index], intercept=True).alpha
-        found = complete_labels(X, labels.values, unknown, float(alpha), intercept=True)
-        if not found.converged:
-            warn_caller(
-                "Adapter: the regression of labels with unknown entries stopped early; raise "
-                "alpha.",
-                NotConverged,
-            )
+        values = complete_labels(
+            X, labels.values, unknown, float(alpha), intercept=True, owner="Adapter"
+        )
         rest = None if known.all() else np.repeat(~known[:, None], labels.names.size, axis=1)
-        return replace(labels, values=found.values, unknown=rest)
+        return replace(labels, values=values, unknown=rest)
 
     @property
     def _seed(self) -> int:

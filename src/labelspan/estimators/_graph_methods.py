@@ -14,9 +14,8 @@ from ..errors import InvalidInput, NotConverged, warn_caller
 from ..graph.affinity import AFFINITIES, affinity_graph
 from ..operators import Operator, as_operator
 from ..operators.row_graph import read_graph
-from ..solvers.accuracy import rounding
 from ..solvers.exact import complete_basis
-from ..solvers.problem import DIRECT_LIMIT
+from ..solvers.problem import DIRECT_LIMIT, rounding
 
 __all__ = [
     "GRAPH_OPTIONS",

@@ -11,14 +11,14 @@ from scipy.linalg import lstsq
 
 from .._params import Constraint, Either, Null, OneOf, Real
 from .._typing import Array
-from ..errors import InvalidLabels, Mismatch, NotConverged, warn_caller
+from ..errors import InvalidLabels, Mismatch
 from ..labels import Factor, Labels, Regression
 from ..labels.factor import block_rank, equalizing_weights
 from ..operators import Operator
 from ..operators.array_backend import column_norms, inner, on_host, scale_columns, sum_of_squares
 from ..solvers import AlphaCurve, Problem, Solution, Solver
 from ..solvers.alpha import choose_alpha
-from ..solvers.unknown import complete_labels
+from ..solvers.regression import complete_labels
 from ._options import (
     ALPHA,
     RANK,
@@ -320,14 +320,11 @@ class MLSI(LabelledEmbedding):
     def _completed(self, X: Operator, labels: Labels, alpha: float) -> tuple[Array, Array]:
         """Return Y with fitted values where it is unknown, centred where X is; and its means."""
         assert labels.unknown is not None
-        found = complete_labels(X, labels.values, labels.unknown, alpha, intercept=self.center)
-        if not found.converged:
-            warn_caller(
-                "MLSI: the regression of labels with unknown entries stopped early; raise alpha.",
-                NotConverged,
-            )
-        means = found.values.mean(axis=0) * self.center
-        return found.values - means, means
+        values = complete_labels(
+            X, labels.values, labels.unknown, alpha, intercept=self.center, owner="MLSI"
+        )
+        means = values.mean(axis=0) * self.center
+        return values - means, means
 
     def _publish_solved(self, stated: _Chosen, solution: Solution) -> Array:
         """Set the fitted attributes; return the signs of the directions."""

@@ -21,18 +21,21 @@ from ..labels import Factor
 from ..labels.factor import rank_tolerance
 from ..operators import Operator
 from ..operators.array_backend import host
-from .accuracy import (
+from .problem import (
+    L1,
     Check,
     LazyProduct,
+    Problem,
+    Solution,
     accuracy_wanted,
     check_directions,
     check_regression,
     column_lengths,
     rounding,
     sentence,
+    small_enough,
     unsure,
 )
-from .problem import DIRECT_LIMIT, L1, Problem, Solution
 from .small_dense import (
     few_leading,
     fitted_coordinates,
@@ -52,7 +55,6 @@ __all__ = [
     "decompose",
     "factorise",
     "ridge",
-    "small_enough",
 ]
 
 # Named by the user, the direct solver goes further than what is chosen for them:
@@ -66,9 +68,8 @@ _CLEAR = 2e-4
 # Means of columns below this fraction of their lengths are what rounding leaves of large means, and
 # so are sums of products of rows.
 _CENTRED = 1e-6
-# Dense numbers that are held at a time: 2^25 in float64 are 256 MiB; and the most of a wide X,
-# which is made dense as a whole: 1 GiB.
-_ENTRIES, _WIDE_ENTRIES = 1 << 25, 1 << 27
+# Dense numbers that are held at a time: 2^25 in float64 are 256 MiB.
+_ENTRIES = 1 << 25
 # Roundings that a check of a direction may add up to.
 _NOISE = 64.0
 _FROM_PRODUCTS = "Solved from products of the data"
@@ -220,14 +221,6 @@ class Decomposition:
             right=self.right[:, :count],
             coordinates=self.coordinates[:count],
         )
-
-
-def small_enough(X: Operator) -> bool:
-    """Whether the data can be factorised directly: one side short, and wide rows not too many."""
-    rows, columns = X.shape
-    if columns == X.short_side:
-        return columns <= DIRECT_LIMIT
-    return rows <= DIRECT_LIMIT and rows * columns <= _WIDE_ENTRIES
 
 
 def complete_basis(X: Operator, block: Array, alpha: float = 0.0) -> Decomposition:

@@ -21,8 +21,7 @@ from ..operators.array_backend import (
     scale_columns,
     times,
 )
-from .accuracy import rounding, sentence, unsure
-from .exact import Exact, small_enough
+from .exact import Exact
 from .krylov_space import (
     OUTSIDE,
     PROBE,
@@ -39,7 +38,16 @@ from .krylov_space import (
     truncated_svd,
     unit_columns,
 )
-from .problem import L1, Problem, Solution, solve_arranged
+from .problem import (
+    L1,
+    Problem,
+    Solution,
+    rounding,
+    sentence,
+    small_enough,
+    solve_arranged,
+    unsure,
+)
 from .regression import fitted_square, regress, regress_to_share
 from .small_dense import (
     Ritz,

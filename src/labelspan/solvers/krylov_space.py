@@ -26,7 +26,7 @@ from ..operators.array_backend import (
 )
 from ..operators.operator import image_of, label_cross, seen_by
 from ..operators.threads import single_thread
-from .accuracy import combinations, rounding
+from .problem import combinations, rounding
 from .small_dense import few_leading, leading, leading_values
 
 __all__ = [

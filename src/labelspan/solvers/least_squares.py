@@ -17,8 +17,8 @@ from ..errors import LabelspanWarning, warn_caller
 from ..labels.factor import RANK_TOLERANCE
 from ..operators import Centered, Operator
 from ..operators.array_backend import host
-from .exact import factorise, small_enough
-from .problem import L1, Problem, Solution
+from .exact import factorise
+from .problem import L1, Problem, Solution, small_enough
 
 __all__ = ["LeastSquares", "targets"]
 

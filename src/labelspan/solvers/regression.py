@@ -1,4 +1,11 @@
-"""Regress all labels on X at once, with one penalty, and check the answer against the data."""
+"""Regress all labels on X at once, with one penalty, and check the answer against the data.
+
+Where some entries of the labels are unknown, every label is regressed on the rows where it is
+known, and unknown entries get its fitted values. The regression of the completed labels on *all*
+rows is then the same regression: the residuals of the entries that were filled in are zero, so that
+``X'(L - X B) = alpha B`` holds with all rows as with the known ones. A solver that regresses the
+completed labels need not know that some were missing.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._typing import Array
+from ..errors import NotConverged, warn_caller
 from ..operators import Operator
 from ..operators.array_backend import (
     add_product,
@@ -22,22 +30,17 @@ from ..operators.array_backend import (
     width_of,
 )
 from ..operators.threads import single_thread
-from .accuracy import accuracy_wanted, column_lengths, rounding
 from .exact import ridge
 from .krylov_space import orthonormalize, rest_of
-from .problem import DIRECT_LIMIT
+from .problem import DIRECT_LIMIT, accuracy_wanted, column_lengths, rounding
 
 __all__ = [
-    "SHORT",
-    "Iterated",
     "Regressed",
-    "Run",
     "block_cg",
-    "default_tolerance",
+    "complete_labels",
     "fitted_square",
     "regress",
     "regress_to_share",
-    "solve_definite",
 ]
 
 
@@ -65,6 +68,7 @@ _ALIKE = 100.0
 _PROBES, _SAFE = 4, 2.0
 # The smallest relative residual that is asked for beyond the tolerance.
 _ROUNDING = 1e-14
+_BLOCK_CG = "block conjugate gradients"
 # Iterations of a regression that starts near its end, and by how much its energy may be off.
 _MOST_ITERATIONS, _COUNTED = 200, 1e-3
 
@@ -74,7 +78,7 @@ class Regressed:
     """``slopes = (X'X + alpha I)^+ X'targets`` and how they were found.
 
     ``agreement`` is ``targets'X slopes``; ``residual`` and ``error`` are those of
-    :class:`~labelspan.solvers.accuracy.Check`. ``to_come`` is what is estimated to be missing of
+    :class:`~labelspan.solvers.problem.Check`. ``to_come`` is what is estimated to be missing of
     the trace of ``agreement``, relative to it, where the iteration stopped by that.
     """
 
@@ -132,26 +136,16 @@ def _direct(X: Operator, targets: Array, alpha: float) -> Regressed:
 
 
 def _iterate(X: Operator, targets: Array, alpha: float, tol: float, max_iter: int) -> Regressed:
-    rows, columns = X.shape
     targets = X.place(targets)
     cross = X.rmatmat(targets)
     whole = float(np.sqrt(sum_of_squares(targets))) or 1.0
-    if rows < columns and alpha > 0:
-        # The dual system lives on the shorter side, and the penalty makes it definite.
-        slopes, left, n_iter = _dual_cg(X, targets, alpha, tol, max_iter)
-        # The residual is the error of the fitted labels, shrunk nowhere.
-        wanted, error = targets, float(np.sqrt(sum_of_squares(left))) / whole
-        method = "block conjugate gradients, dual"
-    else:
-        slopes, left, wanted, n_iter, error = _primal_cg(X, cross, alpha, whole, tol, max_iter)
-        method = "block conjugate gradients"
-    sizes = np.linalg.norm(host(wanted), axis=0)
+    slopes, left, wanted, n_iter, error = _cg(X, cross, alpha, whole, tol, max_iter)
+    sizes = column_norms(wanted)
     sizes[sizes == 0] = 1.0
-    residual = float((np.linalg.norm(host(left), axis=0) / sizes).max(initial=0.0))
+    residual = float((column_norms(left) / sizes).max(initial=0.0))
     # The recursion and the true residual part at rounding, by a factor that is small.
-    agreement = inner(cross, slopes)
     right = residual <= 10 * tol and error <= _largest_error(X, tol)
-    return Regressed(slopes, agreement, method, n_iter, residual, error, right)
+    return Regressed(slopes, inner(cross, slopes), _BLOCK_CG, n_iter, residual, error, right)
 
 
 def regress_to_share(
@@ -164,47 +158,22 @@ def regress_to_share(
     of it are those of the directions found, and only directions are missing.
     """
     cross = X.rmatmat(X.place(targets))
-
-    apply = X.normal
-    run = block_cg(apply, cross, alpha, default_tolerance(X.dtype), max_iter, share=share)
+    run = block_cg(X.normal, cross, alpha, default_tolerance(X.dtype), max_iter, share=share)
     slopes, agreement = run.solution, inner(cross, run.solution)
     to_come = gains_to_come(run.gains, rounding(X.dtype))
     width = agreement.shape[0]
     mixing = np.random.default_rng(0).standard_normal((width, min(_CHECKED, width)))
     mixed = times(slopes, mixing)
-    again = inner(slopes, plus(apply(mixed), mixed, alpha))
+    again = inner(slopes, plus(X.normal(mixed), mixed, alpha))
     expected = agreement @ mixing
     off = float(np.linalg.norm(again - expected) / (np.linalg.norm(expected) or 1.0))
     if not off <= _TURNED:
         return None
     done = to_come <= share or run.residual <= default_tolerance(X.dtype)
-    method = "block conjugate gradients"
-    return Regressed(slopes, agreement, method, run.n_iter, off, None, done, to_come)
+    return Regressed(slopes, agreement, _BLOCK_CG, run.n_iter, off, None, done, to_come)
 
 
-def _dual_cg(
-    X: Operator, targets: Array, alpha: float, tol: float, max_iter: int
-) -> tuple[Array, Array, int]:
-    """Return slopes, the residual of ``(X X' + alpha I) A = targets``, and iterations."""
-    dual, left, n_iter = 0 * targets, targets, 0
-    lengths = column_norms(targets)
-    lengths[lengths == 0] = 1.0
-    gap = 1.0
-    while True:
-        run = block_cg(
-            lambda block: X.matmat(X.rmatmat(block)), left, alpha, tol / gap, max_iter - n_iter
-        )
-        n_iter += run.n_iter
-        dual = dual + run.solution
-        slopes = X.rmatmat(dual)
-        before, left = gap, targets - X.matmat(slopes) - alpha * dual
-        gap = float((column_norms(left) / lengths).max(initial=0.0))
-        # The recursion parts from the true residual where targets outside X's columns are large.
-        if gap <= 10 * tol or gap > _REFINED * before or n_iter >= max_iter:
-            return slopes, left, n_iter
-
-
-def _primal_cg(  # noqa: PLR0917
+def _cg(  # noqa: PLR0917
     X: Operator, cross: Array, alpha: float, whole: float, tol: float, max_iter: int
 ) -> tuple[Array, Array, Array, int, float]:
     """Return slopes, the residual and the right-hand side, scaled, iterations, and the error.
@@ -369,62 +338,87 @@ def _spread(inverse_trace: float) -> float:
     return float(_SAFE * np.sqrt(max(inverse_trace, 0.0)))
 
 
-@dataclass(frozen=True)
-class Iterated:
-    """What an iteration found, and the true relative residual of its worst column."""
-
-    values: Array
-    n_iter: int
-    residual: float
-    converged: bool
+# --- labels of which some entries are unknown ----------------------------------------------
 
 
-def solve_definite(
-    apply: Callable[[Array], Array],
-    right: Array,
-    diagonal: Array,
-    *,
-    tol: float = 1e-8,
-    max_iter: int = 1000,
-) -> Iterated:
-    """Solve ``A x = b`` column by column of b, for a positive (semi-)definite A, in float64.
+def complete_labels(
+    X: Operator, values: Array, unknown: Array, alpha: float, *, intercept: bool, owner: str
+) -> Array:
+    """Fill unknown entries by the ridge regression of each label on the rows that know it.
 
-    A is scaled to a unit diagonal first, so that vertices of very different degrees are no
-    bad condition. Where A is singular, b must lie in its range. The residual is that of the
-    scaled system, computed again from the answer; where directions that the block let go
-    have left it above ``tol``, the iteration goes on with what is left.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from labelspan.solvers.regression import solve_definite
-    >>> A = np.diag([1.0, 100.0])
-    >>> solve_definite(A.__matmul__, np.ones((2, 1)), np.diag(A)).values.round(6).ravel()
-    array([1.  , 0.01])
+    Where whole rows are unknown, one regression on the other rows. Where single entries are,
+    conjugate gradients on all labels at once, each with its own rows: an iteration costs one
+    product with X and one with its transpose, as wide as there are labels.
     """
-    scale = 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))[:, None]
+    labelled = np.flatnonzero(~unknown.all(axis=1))
+    missing = unknown[labelled]
+    rows = X if labelled.size == X.shape[0] else X.rows(labelled)
+    fit = _by_label if missing.any() else _by_rows
+    slopes, shift, converged = fit(rows, values[labelled], ~missing, alpha, intercept)
+    if not converged:
+        warn_caller(
+            f"{owner}: the regression of labels with unknown entries stopped early; raise alpha.",
+            NotConverged,
+        )
+    return np.where(unknown, host(X.matmat(X.place(slopes))) + shift, values)
 
-    def scaled(block: Array) -> Array:
-        return np.asarray(scale * apply(scale * block))
 
-    target = scale * right.astype(np.float64)
-    lengths = np.linalg.norm(target, axis=0)
-    lengths[lengths == 0] = 1.0
-    solution = np.zeros_like(target)
-    rest, gaps, n_iter = target, np.linalg.norm(target, axis=0) / lengths, 0
-    while gaps.max(initial=0.0) > tol and n_iter < max_iter:
-        # Columns that are done would only widen the block.
-        open_ = gaps > tol
-        run = block_cg(scaled, rest[:, open_], 0.0, tol / gaps.max(), max_iter - n_iter)
-        n_iter += run.n_iter
-        trial = solution.copy()
-        trial[:, open_] += run.solution
-        rest = target - scaled(trial)
-        before, after = gaps, np.linalg.norm(rest, axis=0) / lengths
-        if after.max() < before.max():
-            solution, gaps = trial, after
-        if after.max() > 0.5 * before.max():
-            # Rounding, or a right-hand side outside the range: more turns will not help.
+def _by_rows(
+    X: Operator, values: Array, known: Array, alpha: float, intercept: bool
+) -> tuple[Array, Array, bool]:
+    x_means, y_means = np.zeros(X.shape[1]), np.zeros(values.shape[1])
+    if intercept:
+        X, x_means = X.centered()
+        y_means = values.mean(axis=0)
+    fit = regress(X, values - y_means, alpha)
+    slopes = host(fit.slopes)
+    return slopes, y_means - x_means @ slopes, fit.converged
+
+
+def _by_label(
+    X: Operator, values: Array, known: Array, alpha: float, intercept: bool
+) -> tuple[Array, Array, bool]:
+    """Solve ``(X'C_j X + alpha I) b_j = X'C_j y_j`` for every label j by conjugate gradients.
+
+    C_j keeps the rows where j is known and centres them where there is an intercept.
+    """
+    counts = np.maximum(known.sum(axis=0), 1)
+
+    def select(block: Array) -> Array:
+        block = np.where(known, block, 0.0)
+        if intercept:
+            block = np.where(known, block - block.sum(axis=0) / counts, 0.0)
+        return block
+
+    def product(block: Array) -> Array:
+        image = host(X.matmat(X.place(block)))
+        return host(X.rmatmat(X.place(select(image)))) + alpha * block
+
+    scale = np.square(column_lengths(X)) + alpha
+    scale[scale == 0] = 1.0
+    residual = host(X.rmatmat(X.place(select(values))))
+    wanted = np.sqrt((np.square(residual) / scale[:, None]).sum(axis=0))
+    slopes = np.zeros_like(residual)
+    step = residual / scale[:, None]
+    energy = (residual * step).sum(axis=0)
+    tolerance = 10 * default_tolerance(X.dtype)
+    converged = False
+    for _ in range(500):
+        active = np.sqrt(energy) > tolerance * wanted
+        if not active.any():
+            converged = True
             break
-    worst = float(gaps.max(initial=0.0))
-    return Iterated(scale * solution, n_iter, worst, worst <= tol)
+        image = product(step)
+        curve = (step * image).sum(axis=0)
+        length = np.divide(energy, curve, out=np.zeros_like(energy), where=active & (curve > 0))
+        slopes += length * step
+        residual = residual - length * image
+        scaled = residual / scale[:, None]
+        before, energy = energy, (residual * scaled).sum(axis=0)
+        turn = np.divide(energy, before, out=np.zeros_like(energy), where=active & (before > 0))
+        step = scaled + turn * step
+    shift = np.zeros(values.shape[1])
+    if intercept:
+        image = host(X.matmat(X.place(slopes)))
+        shift = np.where(known, values - image, 0.0).sum(axis=0) / counts
+    return slopes, shift, converged

@@ -9,10 +9,9 @@ import numpy as np
 from .._typing import Array
 from ..labels import Factor, Regression
 from ..operators import Operator
-from .accuracy import rounding
 from .exact import complete_basis
 from .krylov import LabelledSpace
-from .problem import Problem
+from .problem import Problem, rounding
 from .small_dense import psd_basis, spectral, thin_spectrum
 
 __all__ = ["SharedBasis", "shared_basis"]
