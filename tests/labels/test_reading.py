@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from labelspan.errors import AmbiguousLabels, InvalidInput, InvalidLabels
+from labelspan.errors import AmbiguousLabels, InvalidInput
 from labelspan.labels import read_labels
 
 NAN = np.nan
@@ -16,21 +16,6 @@ def objects(*items):
     out = np.empty(len(items), dtype=object)
     out[:] = items
     return out
-
-
-def check(labels, kind, names, values, unknown=None):
-    assert labels.kind == kind
-    assert labels.names.tolist() == names
-    assert labels.names.dtype.kind != "f"
-    assert len(labels.names) == labels.values.shape[1]
-    assert labels.values.dtype == np.float64
-    assert_array_equal(labels.values, values)
-    if unknown is None:
-        assert labels.unknown is None
-    else:
-        assert labels.unknown.dtype == bool
-        assert_array_equal(labels.unknown, np.array(unknown, dtype=bool))
-        assert_array_equal(labels.values[labels.unknown], 0.0)
 
 
 ONE_HOT = [[0, 1], [1, 0], [0, 1], [1, 0]]
@@ -50,11 +35,6 @@ CLASSES = {
 }
 
 
-@pytest.mark.parametrize(("y", "names"), CLASSES.values(), ids=CLASSES)
-def test_classes_become_one_hot(y, names):
-    check(read_labels(y, 4, "CCA"), "classes", names, ONE_HOT)
-
-
 UNKNOWN_CLASSES = {
     "minus-one": ([4, -1, 2], [2, 4]),
     "float-minus-one": ([4.0, -1.0, 2.0], [2, 4]),
@@ -70,17 +50,6 @@ UNKNOWN_CLASSES = {
 }
 
 
-@pytest.mark.parametrize(("y", "names"), UNKNOWN_CLASSES.values(), ids=UNKNOWN_CLASSES)
-def test_unknown_classes_are_unlabelled_rows(y, names):
-    labels = read_labels(y, 3, "CCA")
-    check(labels, "classes", names, [[0, 1], [0, 0], [1, 0]], [[0, 0], [1, 1], [0, 0]])
-    assert labels.labelled.tolist() == [True, False, True]
-
-
-def test_the_string_minus_one_is_a_class():
-    check(read_labels(["-1", "a"], 2, "CCA"), "classes", ["-1", "a"], np.eye(2))
-
-
 TARGETS = {
     "floats": ([0.5, -1.0, 2.0], None),
     "column": (np.array([[0.5], [-1.0], [2.0]], dtype=np.float32), None),
@@ -88,13 +57,6 @@ TARGETS = {
     "nan": ([0.5, -1.0, 2.0, NAN], [[0], [0], [0], [1]]),
     "none": (objects(0.5, -1, 2, None), [[0], [0], [0], [1]]),
 }
-
-
-@pytest.mark.parametrize(("y", "unknown"), TARGETS.values(), ids=TARGETS)
-def test_a_vector_with_fractions_is_one_target(y, unknown):
-    # Minus one is a value here: only what is missing is unknown.
-    want = np.array([[0.5], [-1.0], [2.0], [0.0]])[: len(y)]
-    check(read_labels(y, len(y), "OPLS"), "targets", ["target"], want, unknown)
 
 
 Y = np.array([[1, 0, 1], [0, 0, 0], [1, 0, 0], [0, 0, 1]])
@@ -112,27 +74,6 @@ INDICATORS = {
 }
 
 
-@pytest.mark.parametrize("y", INDICATORS.values(), ids=INDICATORS)
-def test_indicators(y):
-    # The second label is carried by no row, the second row by no label: both are known.
-    labels = read_labels(y, 4, "MLSI")
-    check(labels, "indicator", [0, 1, 2], Y)
-    assert labels.labelled.all()
-
-
-def test_a_frame_names_its_labels():
-    frame = pd.DataFrame(Y, columns=["red", "green", "blue"], index=list("wxyz"))
-    check(read_labels(frame, 4, "MLSI"), "indicator", ["red", "green", "blue"], Y)
-    targets = pd.DataFrame({"height": [1.5, 2.0], "width": [3.0, NAN]})
-    check(
-        read_labels(targets, 2, "OPLS"),
-        "targets",
-        ["height", "width"],
-        [[1.5, 3.0], [2.0, 0.0]],
-        [[0, 0], [0, 1]],
-    )
-
-
 HOLES = [[1, 0, NAN], [NAN, NAN, NAN], [0, -1, 1], [-1, -1, -1], [0, NAN, -1]]
 ALL_MINUS = np.where(np.isnan(HOLES), -1, HOLES).astype(int)
 UNKNOWN_ENTRIES = {
@@ -145,21 +86,81 @@ UNKNOWN_ENTRIES = {
 }
 
 
-@pytest.mark.parametrize("y", UNKNOWN_ENTRIES.values(), ids=UNKNOWN_ENTRIES)
-def test_unknown_entries_of_an_indicator(y):
-    labels = read_labels(y, 5, "MLSI")
-    values = [[1, 0, 0], [0, 0, 0], [0, 0, 1], [0, 0, 0], [0, 0, 0]]
-    check(labels, "indicator", [0, 1, 2], values, ALL_MINUS == -1)
-    assert labels.labelled.tolist() == [True, False, True, False, True]
+REAL = np.array([[-1.0, 2.5, NAN], [NAN, NAN, NAN], [1.0, -1.0, 0.0]])
+OTHERS = {
+    "the string minus one is a class": (["-1", "a"], "classes", ["-1", "a"], np.eye(2)),
+    "a frame names its labels": (
+        pd.DataFrame(Y, columns=["red", "green", "blue"], index=list("wxyz")),
+        "indicator",
+        ["red", "green", "blue"],
+        Y,
+    ),
+    "a frame of targets": (
+        pd.DataFrame({"height": [1.5, 2.0], "width": [3.0, NAN]}),
+        "targets",
+        ["height", "width"],
+        [[1.5, 3.0], [2.0, 0.0]],
+        [[0, 0], [0, 1]],
+    ),
+    "minus one is a value of real targets": (
+        REAL,
+        "targets",
+        [0, 1, 2],
+        np.nan_to_num(REAL),
+        np.isnan(REAL),
+    ),
+    "and of whole ones": ([[3, -1], [0, 1]], "targets", [0, 1], [[3, -1], [0, 1]]),
+}
+# Minus one is a value of a target: only what is missing is unknown.
+ONE_TARGET = np.array([[0.5], [-1.0], [2.0], [0.0]])
+READ = {
+    **{f"classes, {name}": (y, "classes", names, ONE_HOT) for name, (y, names) in CLASSES.items()},
+    **{
+        f"unknown classes, {name}": (
+            y,
+            "classes",
+            names,
+            [[0, 1], [0, 0], [1, 0]],
+            [[0, 0], [1, 1], [0, 0]],
+        )
+        for name, (y, names) in UNKNOWN_CLASSES.items()
+    },
+    **{
+        f"target, {name}": (y, "targets", ["target"], ONE_TARGET[: len(y)], unknown)
+        for name, (y, unknown) in TARGETS.items()
+    },
+    # The second label is carried by no row, the second row by no label: both are known.
+    **{f"indicator, {name}": (y, "indicator", [0, 1, 2], Y) for name, y in INDICATORS.items()},
+    **{
+        f"unknown entries, {name}": (
+            y,
+            "indicator",
+            [0, 1, 2],
+            [[1, 0, 0], [0, 0, 0], [0, 0, 1], [0, 0, 0], [0, 0, 0]],
+            ALL_MINUS == -1,
+        )
+        for name, y in UNKNOWN_ENTRIES.items()
+    },
+    **OTHERS,
+}
 
 
-def test_real_targets_know_minus_one_as_a_value():
-    y = np.array([[-1.0, 2.5, NAN], [NAN, NAN, NAN], [1.0, -1.0, 0.0]])
-    labels = read_labels(y, 3, "OPLS")
-    check(labels, "targets", [0, 1, 2], np.nan_to_num(y), np.isnan(y))
-    assert labels.labelled.tolist() == [True, False, True]
-    whole = np.array([[3, -1], [0, 1]])
-    check(read_labels(whole, 2, "OPLS"), "targets", [0, 1], whole)
+@pytest.mark.parametrize("case", READ.values(), ids=READ)
+def test_what_may_come_in(case):
+    y, kind, names, values, unknown = (*case, None)[:5]
+    labels = read_labels(y, len(values), "CCA")
+    assert labels.kind == kind
+    assert labels.names.tolist() == names
+    assert labels.names.dtype.kind != "f"
+    assert labels.values.dtype == np.float64
+    assert_array_equal(labels.values, values)
+    if unknown is None:
+        assert labels.unknown is None
+        assert labels.labelled.all()
+    else:
+        assert labels.unknown.dtype == bool
+        assert_array_equal(labels.unknown, np.array(unknown, dtype=bool))
+        assert_array_equal(labels.labelled, ~np.array(unknown, dtype=bool).all(axis=1))
 
 
 def test_means_and_rows_of_random_labels():
@@ -173,7 +174,8 @@ def test_means_and_rows_of_random_labels():
     index = rng.integers(0, 20, 7)
     index[0] = 3
     part = labels.rows(index)
-    check(part, "indicator", [0, 1, 2, 3], np.nan_to_num(y[index]), np.isnan(y[index]))
+    assert_array_equal(part.values, np.nan_to_num(y[index]))
+    assert_array_equal(part.unknown, np.isnan(y[index]))
 
 
 @pytest.mark.parametrize(
@@ -216,18 +218,18 @@ REFUSED = {
     ),
     "lists-of-names": ([["a"], ["a", "b"], []], "MultiLabelBinarizer"),
     "series-of-sets": (pd.Series([{"a"}, {"a", "b"}, set()]), "MultiLabelBinarizer"),
+    "structured": (
+        np.array([(1.0, 2.0)] * 3, dtype=[("a", float), ("b", float)]),
+        r"CCA: y is a structured array .*'a', 'b'.*; give",
+    ),
+    "three-dimensions": (np.ones((3, 2, 2)), r"y must have one or two dimensions, .*\(3, 2, 2\)"),
 }
 
 
 @pytest.mark.parametrize(("y", "message"), REFUSED.values(), ids=REFUSED)
 def test_what_cannot_be_read_is_refused_by_name(y, message):
-    with pytest.raises(InvalidLabels, match=message):
+    with pytest.raises(InvalidInput, match=message):
         read_labels(y, 3, "CCA")
-
-
-def test_three_dimensions_are_refused():
-    with pytest.raises(InvalidInput, match=r"y must have one or two dimensions, .*\(3, 2, 2\)"):
-        read_labels(np.ones((3, 2, 2)), 3, "CCA")
 
 
 def test_whole_floats_with_many_values_are_probably_a_target():
@@ -260,12 +262,6 @@ def test_whole_floats_with_many_values_are_probably_a_target():
 )
 def test_classes_do_not_warn(y):
     assert read_labels(y, len(y), "mine").kind == "classes"
-
-
-def test_structured_arrays_are_refused_by_name():
-    y = np.array([(1.0, 2.0)] * 3, dtype=[("a", float), ("b", float)])
-    with pytest.raises(InvalidLabels, match=r"mine: y is a structured array .*'a', 'b'.*; give"):
-        read_labels(y, 3, "mine")
 
 
 def test_a_vector_of_minus_one_and_one_has_two_classes():

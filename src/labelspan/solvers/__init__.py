@@ -5,16 +5,7 @@ from .auto import SOLVERS, SolverChoice, choose_solver
 from .exact import Exact
 from .krylov import Krylov
 from .least_squares import LeastSquares
-from .problem import (
-    L1,
-    L2,
-    Penalty,
-    Problem,
-    Solution,
-    Solver,
-    eigen_residual,
-    refuse_unless_fit,
-)
+from .problem import L1, L2, Penalty, Problem, Solution, Solver, eigen_residual
 from .sufficient_statistics import Statistics
 
 __all__ = [
@@ -33,5 +24,4 @@ __all__ = [
     "Statistics",
     "choose_solver",
     "eigen_residual",
-    "refuse_unless_fit",
 ]

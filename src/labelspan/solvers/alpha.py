@@ -106,27 +106,18 @@ class AlphaCurve:
     error: float
 
 
-def alpha_grid(squares: Array, *, count: int | None = None) -> Array:
+def alpha_grid(squares: Array) -> Array:
     """Return a rising grid of penalties that fits the spectrum of the data.
 
-    From a fraction of the smaller eigenvalues of ``X'X``, where the penalty has almost no
-    effect, to ten times the largest, where almost nothing is fitted. The grid is the spectrum's
-    own: data multiplied by c has a grid multiplied by c squared.
-
-    Parameters
-    ----------
-    squares : array of shape (s,)
-        Nonzero eigenvalues of ``X'X``.
-    count : int or None, default=None
-        Number of points; None takes three per factor of ten, at least 25.
+    From a fraction of the smaller eigenvalues of ``X'X``, ``squares``, where the penalty has almost
+    no effect, to ten times the largest, where almost nothing is fitted: at least 25 points, three
+    per factor of ten. Data multiplied by c has a grid multiplied by c squared.
     """
-    squares = np.asarray(squares, dtype=np.float64)
     if squares.size == 0:
         return np.ones(1)
     lowest = min(1e-6 * squares.mean(), 1e-4 * np.median(squares))
     highest = max(1e3 * squares.mean(), 10 * squares[0])
-    if count is None:
-        count = max(_FEWEST, int(np.ceil(_PER_DECADE * np.log10(highest / lowest))) + 1)
+    count = max(_FEWEST, int(np.ceil(_PER_DECADE * np.log10(highest / lowest))) + 1)
     return np.geomspace(lowest, highest, count)
 
 
@@ -137,27 +128,8 @@ def choose_alpha(X: Operator, labels: Any, *, intercept: bool) -> AlphaCurve:
     fit, which then uses it as well; the error is averaged over 5,000 rows where there are more
     and the columns are few, and over 16 random mixtures of the labels where these are more.
     Otherwise by the error on held-out rows (:func:`held_out`). Random numbers are the same in
-    every call.
-
-    Parameters
-    ----------
-    X : Operator
-        Labelled rows; those of a fit are centred already where it centres.
-    labels : array or sparse matrix of shape (n, k)
-        Not centred; a sparse matrix must allow the selection of rows.
-    intercept : bool
-        Whether the regression centres both.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from labelspan.operators import as_operator
-    >>> from labelspan.solvers.alpha import choose_alpha
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.standard_normal((60, 20))
-    >>> Y = X[:, :2] + 2 * rng.standard_normal((60, 2))
-    >>> 10 < choose_alpha(as_operator(X), Y, intercept=True).alpha < 200
-    True
+    every call. The labels are not centred; X is already where a fit centres. With an ``intercept``
+    the regression centres both.
     """
     if not decomposes(X):
         return held_out(X, labels, intercept=intercept)
@@ -175,7 +147,7 @@ def choose_alpha(X: Operator, labels: Any, *, intercept: bool) -> AlphaCurve:
     squares = spectrum.values[:rank]
     if spectrum.dual:
         return leave_one_out(squares, spectrum.vectors[:, :rank], labels, intercept=intercept)
-    index = _sample(rows, _SAMPLE)
+    index = np.sort(np.random.default_rng(0).permutation(rows)[:_SAMPLE])
     sample = centered if index.size == rows else centered.rows(index)
     left = host(sample.matmat(sample.place(spectrum.vectors[:, :rank]))) / np.sqrt(squares)
     return leave_one_out(
@@ -206,18 +178,7 @@ def held_out(X: Operator, labels: Any, *, intercept: bool, seed: int = 0) -> Alp
     too small regularises by itself. On collections of texts 4 to 5 blocks were enough. Products
     with the training rows are those with all rows minus those with the held-out ones, so that each
     block costs one product with X and one with its transpose, 8 columns wide, and one pass over
-    rows in files; the held-out rows are in memory.
-
-    Parameters
-    ----------
-    X : Operator
-        Labelled rows.
-    labels : array, sparse matrix or Operator of shape (n, k)
-        Not centred; in files only where X is.
-    intercept : bool
-        Whether the regression centres both.
-    seed : int, default=0
-        For the split and the combinations.
+    rows in files; the held-out rows are in memory. Labels may be in files only where X is.
     """
     rng = np.random.default_rng(seed)
     rows = X.shape[0]
@@ -256,17 +217,22 @@ def _in_memory(X: Operator, index: Array) -> Operator:
 
 def _settled(splits: Sequence[_HeldOutRows]) -> AlphaCurve:
     """Grow the spaces until one more block does not change the penalty that they choose."""
-    chosen: list[AlphaCurve] = []
-    while True:
-        curve = _minimise(_mean_errors(splits), _common_grid(splits))
-        chosen.append(curve)
-        blocks = len(chosen)
-        settled = blocks > 1 and abs(np.log(curve.alpha / chosen[-2].alpha)) < _CHANGE
-        if blocks >= _MOST_BLOCKS or (blocks >= _FEWEST_BLOCKS and settled):
-            return curve
-        grown = [split.grow() for split in splits]
+
+    def errors(alphas: Array) -> Array:
+        return np.asarray(np.mean([split.errors(alphas) for split in splits], axis=0))
+
+    before = np.inf
+    for blocks in range(1, _MOST_BLOCKS + 1):
+        # The shortest directions that a space has found are not far below the mean of all, so that
+        # the grid reaches as low as that of the whole spectrum.
+        largest = max((split.squares for split in splits), key=lambda found: found.sum())
+        curve = _minimise(errors, alpha_grid(largest))
+        settled = blocks >= _FEWEST_BLOCKS and abs(np.log(curve.alpha / before)) < _CHANGE
+        grown = [] if settled or blocks == _MOST_BLOCKS else [split.grow() for split in splits]
         if not any(grown):
-            return curve
+            break
+        before = curve.alpha
+    return curve
 
 
 def _combinations(labels: Operator, rng: np.random.Generator) -> Array:
@@ -369,17 +335,6 @@ class _OtherRows(Composite):
         raise NotImplementedError
 
 
-def _mean_errors(splits: Sequence[_HeldOutRows]) -> Callable[[Array], Array]:
-    return lambda alphas: np.mean([split.errors(alphas) for split in splits], axis=0)
-
-
-def _common_grid(splits: Sequence[_HeldOutRows]) -> Array:
-    """Return a grid for all splits; the shortest directions that a space has found are not far
-    below the mean of all, so that the grid reaches as low as that of the whole spectrum.
-    """
-    return alpha_grid(max((split.squares for split in splits), key=lambda found: found.sum()))
-
-
 def leave_one_out(
     squares: Array,
     left: Array,
@@ -396,40 +351,10 @@ def leave_one_out(
     ``sum_j mean_i ((Y - fit)_ij / (1 - h_i))^2``. Equal to the error of n models, each fitted
     without one row, intercept included. Costs ``n s k`` for each penalty.
 
-    Parameters
-    ----------
-    squares : array of shape (s,)
-        Nonzero squared singular values of X, falling; centred where there is an intercept.
-    left : array of shape (n, s)
-        Left singular vectors.
-    labels : array of shape (n, k)
-        Labels of the same rows, not centred.
-    intercept : bool, default=True
-    rows : int or None, default=None
-        Number of all rows, where ``left`` and ``labels`` hold a sample of them on which the error
-        is estimated; ``coordinates`` and ``means`` are needed then.
-    coordinates : array of shape (s, k) or None, default=None
-        ``U'Y`` of all rows, where it is known.
-    means : array of shape (k,) or None, default=None
-        Means of the labels over all rows.
-    alphas : array or None, default=None
-        Rising, positive; None takes :func:`alpha_grid`.
-
-    Returns
-    -------
-    AlphaCurve
-        Evaluated at the grid and refined between its points.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from labelspan.solvers.alpha import leave_one_out
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.standard_normal((60, 20))
-    >>> Y = X[:, :2] + 2 * rng.standard_normal((60, 2))
-    >>> left, singular, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
-    >>> 10 < leave_one_out(singular**2, left, Y).alpha < 200
-    True
+    ``squares`` are the nonzero squared singular values of X, falling, centred where there is an
+    intercept, ``left`` its left singular vectors, and ``labels`` are not centred. Where these are a
+    sample of ``rows`` rows on which the error is estimated, ``coordinates``, ``U'Y``, and ``means``
+    of the labels are those of all rows. ``alphas`` rise; None takes :func:`alpha_grid`.
     """
     total = left.shape[0] if rows is None else rows
     if coordinates is None:
@@ -472,25 +397,8 @@ def generalized_cross_validation(
     """Return the generalised cross-validation error, from sufficient statistics only.
 
     ``n RSS / (n - df)^2``: leave-one-out with every leverage replaced by their mean, for streams
-    whose rows are gone.
-
-    Parameters
-    ----------
-    gram : array of shape (d, d)
-        ``X'X``, about the means where there is an intercept.
-    cross : array of shape (d, k)
-        ``X'Y``.
-    label_square : float
-        Trace of ``Y'Y``.
-    rows : int
-    intercept : bool, default=True
-    alphas : array or None, default=None
-        Rising, positive; None takes :func:`alpha_grid`.
-
-    References
-    ----------
-    .. [1] Golub, Heath and Wahba. Generalized cross-validation as a method for choosing a good
-       ridge parameter. Technometrics 21(2), 1979.
+    whose rows are gone (Golub, Heath and Wahba, Technometrics 21(2), 1979). From ``X'X`` and
+    ``X'Y``, about the means where there is an intercept, and the trace of ``Y'Y``.
     """
     # A unit diagonal would change the penalty; the eigenvalues are taken as they are.
     values, axes = np.linalg.eigh(host(gram + gram.T) / 2)
@@ -528,13 +436,6 @@ def spectral_cross_validation(
         return np.asarray(rows * (beyond + np.square(kept) @ explained) / left_over**2)
 
     return _minimise(errors, grid)
-
-
-def _sample(rows: int, most: int) -> Array:
-    """Return row numbers, at most ``most``, rising; the same in every call."""
-    if rows <= most:
-        return np.arange(rows)
-    return np.sort(np.random.default_rng(0).permutation(rows)[:most])
 
 
 def _rank(falling: Array, tolerance: float) -> int:

@@ -50,7 +50,8 @@ class LeastSquares:
         The most iterations a target.
     intercept : {"implicit", "bias"}
         A centred sparse X is either centred implicitly, or left as it is with a column of
-        ones added to it, as the paper does. The two agree on the rows of X; where there are
+        ones added to it, as the paper does. The two agree on the rows of X, and with a penalty
+        everywhere; without one, where there are
         more features than rows, the paper's way finds the smallest weights *and bias*, and
         its weights hold a part that the centred rows do not see.
 
@@ -103,16 +104,14 @@ class LeastSquares:
         return self._solution(problem, wanted, weights, n_iter, converged)
 
     def _lsqr(self, X: Operator, wanted: Array, alpha: float) -> tuple[Array, int, bool]:
-        system = _Bordered(X, alpha, bias=self.intercept == "bias")
+        # With a penalty, which leaves the bias free, both ways have the same answer.
+        bias = self.intercept == "bias" and alpha == 0 and isinstance(X, Centered)
+        system, options = _system(X, bias=bias), {"atol": self.tol, "btol": self.tol}
         weights = np.empty((X.shape[1], wanted.shape[1]))
         n_iter, sure, condition = 0, True, 0.0
         for column in range(wanted.shape[1]):
             answer = lsqr(
-                system.operator,
-                system.right(wanted[:, column]),
-                atol=self.tol,
-                btol=self.tol,
-                iter_lim=self.max_iter,
+                system, wanted[:, column], np.sqrt(alpha), iter_lim=self.max_iter, **options
             )
             weights[:, column] = answer[0][: X.shape[1]]
             n_iter = max(n_iter, int(answer[2]))
@@ -120,7 +119,7 @@ class LeastSquares:
             condition = max(condition, float(answer[6]))
         if sure and condition * self.tol <= _ACCURATE:
             return weights, n_iter, True
-        if system.implicit and X.device is None and small_enough(X) and n_iter < self.max_iter:
+        if not bias and X.device is None and small_enough(X) and n_iter < self.max_iter:
             # Its stopping rule knows nothing of short directions: the data is factorised.
             return factorise(X, wanted).slopes(alpha), n_iter, True
         return weights, n_iter, sure
@@ -223,49 +222,17 @@ def _statement(problem: Problem, equivalent: bool) -> str:
     )
 
 
-class _Bordered:
-    """``[X; sqrt(alpha) I]`` with an optional column of ones that is not penalised."""
+def _system(X: Operator, *, bias: bool) -> LinearOperator:
+    """Return X, or with a ``bias`` what it was before it was centred, and a column of ones."""
+    base = X.base if bias and isinstance(X, Centered) else X
+    rows, columns = X.shape
 
-    def __init__(self, X: Operator, alpha: float, *, bias: bool) -> None:
-        base: Operator = X
-        if bias and isinstance(X, Centered):
-            base = X.base
-        self._base, self._bias = base, base is not X
-        self.implicit = not self._bias
-        self._root = np.sqrt(alpha)
-        rows, columns = X.shape
-        self._rows = rows
-        height = rows + (columns if alpha > 0 else 0)
-        self.operator = LinearOperator(
-            (height, columns + self._bias),
-            matvec=self._forward,
-            rmatvec=self._backward,
-            dtype=np.float64,
-        )
+    def forward(vector: Array) -> Array:
+        out = host(base.matmat(vector[:columns].reshape(-1, 1)))[:, 0]
+        return np.asarray(out + vector.ravel()[-1] if bias else out)
 
-    def right(self, target: Array) -> Array:
-        out = np.zeros(self.operator.shape[0])
-        out[: self._rows] = target
-        return out
+    def backward(vector: Array) -> Array:
+        out = host(base.rmatmat(vector.reshape(-1, 1)))[:, 0]
+        return np.append(out, vector.sum()) if bias else out
 
-    def _forward(self, vector: Array) -> Array:
-        vector = vector.reshape(-1)
-        weights = vector[: self._base.shape[1]]
-        out = np.zeros(self.operator.shape[0])
-        out[: self._rows] = host(self._base.matmat(weights[:, None]))[:, 0]
-        if self._bias:
-            out[: self._rows] += vector[-1]
-        if self._root:
-            out[self._rows :] = self._root * weights
-        return out
-
-    def _backward(self, vector: Array) -> Array:
-        vector = vector.reshape(-1)
-        columns = self._base.shape[1]
-        out = np.zeros(self.operator.shape[1])
-        out[:columns] = host(self._base.rmatmat(vector[: self._rows, None]))[:, 0]
-        if self._root:
-            out[:columns] += self._root * vector[self._rows :]
-        if self._bias:
-            out[-1] = vector[: self._rows].sum()
-        return out
+    return LinearOperator((rows, columns + bias), forward, backward, dtype=np.float64)

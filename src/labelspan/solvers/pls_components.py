@@ -38,27 +38,7 @@ _SHORTER = 1e-3
 
 @dataclass(frozen=True)
 class CrossDirections:
-    """The leading singular triplets of ``X'Y``.
-
-    Attributes
-    ----------
-    left : array of shape (d, m)
-        Directions of the features, of unit length.
-    values : array of shape (m,)
-        Singular values, falling.
-    right : array of shape (k, m)
-        Directions of the labels, of unit length.
-    n_iter : int
-        1 where the SVD was direct.
-    converged : bool
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from labelspan.solvers.pls_components import svd_directions
-    >>> svd_directions(np.diag([3.0, 2.0]), 1).values
-    array([3.])
-    """
+    """The leading singular triplets of ``X'Y``, of unit length: (d, m), (m,) and (k, m)."""
 
     left: Array
     values: Array
@@ -70,24 +50,10 @@ class CrossDirections:
 def cross_directions(
     X: Operator, labels: Any, count: int, *, max_iter: int, seed: int
 ) -> CrossDirections:
-    """Find the leading singular directions of ``X'Y``.
+    """Find the leading singular directions of ``X'Y``; fewer come back where it has fewer.
 
     ``X'Y`` is formed where it has at most 16 million entries and a side of at most 1,024, and
     otherwise multiplied by thin blocks: neither X nor Y is ever made dense.
-
-    Parameters
-    ----------
-    X : Operator
-    labels : array or Operator
-        Y, of the same number of rows; both are centred where they should be.
-    count : int
-        Number of directions; fewer come back where ``X'Y`` has fewer.
-    max_iter : int
-    seed : int
-
-    Returns
-    -------
-    CrossDirections
     """
     d, k = X.shape[1], labels.shape[1]
     if min(d, k) <= _DIRECT_SIDE and d * k <= _FORMED:
@@ -117,30 +83,10 @@ def svd_directions(cross: Array, count: int) -> CrossDirections:
 class PLSComponents:
     """The components of PLS regression, in the order in which they were found.
 
-    Attributes
-    ----------
-    weights : array of shape (d, m)
-        Unit directions in which the deflated features covary most with the labels.
-    rotations : array of shape (d, m)
-        Scores are ``X @ rotations``; those of different components are orthogonal.
-    loadings : array of shape (d, m)
-        Regression of the features on each score.
-    label_loadings : array of shape (k, m)
-        Regression of the labels on each score.
-    score_squares : array of shape (m,)
-        Squared lengths of the scores.
-    explained : array of shape (m,)
-        Squares of the labels that each component explains.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from labelspan.operators import as_operator
-    >>> from labelspan.solvers.pls_components import pls_components
-    >>> X, y = np.array([[1.0, 0.0], [-1.0, 1.0], [0.0, -1.0]]), np.array([[1.0], [-1.0], [0.0]])
-    >>> found = pls_components(as_operator(X), y, 2)
-    >>> (found.rotations @ found.label_loadings.T).round(6).ravel() + 0.0
-    array([1., 0.])
+    ``weights`` are unit directions in which the deflated features covary most with the labels.
+    Scores are ``X @ rotations``, orthogonal to each other and with squared lengths
+    ``score_squares``. ``loadings`` and ``label_loadings`` are the regressions of features and
+    labels on each score, which explains ``explained`` of the squares of the labels.
     """
 
     weights: Array
@@ -157,20 +103,7 @@ def pls_components(X: Operator, labels: Any, count: int) -> PLSComponents:
     Each component is the leading left singular direction w of what is left of ``X'Y``. Its score
     is ``X w`` without the scores before it, and ``X'Y`` loses what the score explains: two products
     with one column per component. Where that leaves few digits, ``X'Y`` is computed again from
-    labels without the scores.
-
-    Parameters
-    ----------
-    X : Operator
-        Centred features.
-    labels : array or Operator
-        Centred labels, of the same number of rows.
-    count : int
-        Number of components; fewer come back where the features or labels have no more.
-
-    Returns
-    -------
-    PLSComponents
+    labels without the scores. Fewer components come back where there are no more.
     """
     cross = label_cross(X, labels)
     d, k = cross.shape

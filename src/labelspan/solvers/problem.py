@@ -37,7 +37,6 @@ __all__ = [
     "combinations",
     "decomposes",
     "eigen_residual",
-    "refuse_unless_fit",
     "rounding",
     "sentence",
     "small_enough",
@@ -288,37 +287,6 @@ def solve_arranged(problem: Problem, solve: Callable[[Problem], Solution]) -> So
         return solve(problem)
     found = solve(replace(problem, X=X))
     return replace(found, weights=put_rows(order, found.weights))
-
-
-def refuse_unless_fit(solver: Solver, problem: Problem) -> None:
-    """Raise :class:`Mismatch` with the solver's own words where it does not fit.
-
-    Parameters
-    ----------
-    solver : Solver
-        The solver to ask.
-    problem : Problem
-        The problem that it is to solve.
-
-    See Also
-    --------
-    choose_solver : Choose one that fits.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from labelspan.labels import Factor
-    >>> from labelspan.operators import as_operator
-    >>> from labelspan.solvers import LeastSquares, Problem, refuse_unless_fit
-    >>> problem = Problem(as_operator(np.eye(4)), Factor(share=1.0), n_components=1)
-    >>> refuse_unless_fit(LeastSquares(), problem)  # doctest: +IGNORE_EXCEPTION_DETAIL
-    Traceback (most recent call last):
-        ...
-    labelspan.errors.Mismatch: it says why, and what to use instead
-    """
-    reason = solver.why_not(problem)
-    if reason is not None:
-        raise Mismatch(reason)
 
 
 def eigen_residual(problem: Problem, solution: Solution) -> float:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import lapack
+from scipy.linalg import eigh, lapack
 
 from .._typing import Array
 from ..labels import Factor, Regression
@@ -45,15 +45,8 @@ __all__ = [
 _WELL_CONDITIONED = 1e-8
 # Between these sides one BLAS thread is as fast as several; below, BLAS takes one itself.
 _TINY, _SMALL = 96, 768
-# Eigenvectors are few where the side is at least this many times their number.
-_FEW = 3
-# Products of eigenvectors that are orthogonal are rounding; divide and conquer stays below this.
-_ORTHOGONAL = 1e-13
-# From this side on the steps of an eigensolver are called one by one; and their panels of columns.
-_TRIDIAGONAL, _PANEL = 3, 64
 # Squares below this have lost digits, or are zero, because the numbers are too small.
 _UNDERFLOW = 1e-290
-_HAS_STEVD = hasattr(lapack, "dstevd")
 
 
 def _threads(side: int) -> AbstractContextManager[object]:
@@ -74,61 +67,21 @@ def leading(matrix: Array, count: int) -> tuple[Array, Array]:
 
 
 def few_leading(matrix: Array, count: int) -> tuple[Array, Array]:
-    """Return what :func:`leading` does, for an answer that is checked against the data.
+    """Return what :func:`leading` does, faster where few are wanted, and less exactly orthogonal.
 
-    Of a tridiagonal matrix, eigenvalues take less time than eigenvectors: where few vectors are
-    wanted, they come from inverse iteration (``stein``), and from divide and conquer otherwise.
-    Only those wanted are multiplied back.
+    For an answer that is checked against the data.
     """
     side = matrix.shape[0]
-    few = _FEW * count <= side
-    # Eigensolvers may loop forever on numbers that are not finite; older scipy has no stevd.
-    if side < _TRIDIAGONAL or not np.isfinite(matrix).all() or not (few or _HAS_STEVD):
+    # Eigensolvers may loop forever on numbers that are not finite.
+    if 2 * count > side or not np.isfinite(matrix).all():
         return leading(matrix, count)
-    with _threads(side):
-        reflectors, diagonal, off_diagonal, scales, failed = lapack.dsytrd(
-            matrix, lower=1, lwork=_PANEL * side
-        )
-        if failed:
-            return leading(matrix, count)
-        found = _inverse_iteration(diagonal, off_diagonal, count) if few else None
-        if found is None and _HAS_STEVD:
-            values, inside, failed = lapack.dstevd(diagonal, off_diagonal)
-            found = None if failed else (values[-count:], inside[:, -count:])
-        if found is None:
-            return leading(matrix, count)
-        values, vectors = found[0], np.array(found[1], order="F")
-        vectors[1:] = lapack.dormqr(
-            "L", "N", reflectors[1:, :-1], scales, vectors[1:], lwork=_PANEL * (count + _PANEL + 1)
-        )[0]
+    wanted = [side - count, side - 1]
+    try:
+        with _threads(side):
+            values, vectors = eigh(matrix, subset_by_index=wanted, driver="evr", check_finite=False)
+    except np.linalg.LinAlgError:  # as for many copies of one eigenvalue
+        return leading(matrix, count)
     return values[::-1], vectors[:, ::-1]
-
-
-def _inverse_iteration(
-    diagonal: Array, off_diagonal: Array, count: int
-) -> tuple[Array, Array] | None:
-    """Return the largest eigenvalues of a tridiagonal matrix, rising, and their vectors.
-
-    None where LAPACK says that it failed, or where vectors of eigenvalues that are close
-    together are not orthogonal.
-    """
-    side = diagonal.size
-    values, failed = lapack.dsterf(diagonal, off_diagonal)
-    if failed:
-        return None
-    values = values[-count:]
-    # One block of the whole matrix: parts of it that do not touch may share an eigenvalue, and
-    # vectors are made orthogonal inside a block only.
-    blocks, ends = np.ones(side, dtype=np.int32), np.zeros(side, dtype=np.int32)
-    ends[0] = side
-    vectors, failed = lapack.dstein(diagonal, off_diagonal, values, blocks, ends)
-    if failed:
-        return None
-    vectors = vectors[:, :count]
-    with np.errstate(over="ignore", invalid="ignore"):
-        off = vectors.T @ vectors
-    off.flat[:: count + 1] -= 1.0
-    return (values, vectors) if np.abs(off).max() <= _ORTHOGONAL else None
 
 
 def leading_values(matrix: Array, count: int) -> Array:
