@@ -77,13 +77,12 @@ def _labelspan(texts: list[str], given: Any) -> tuple[Any, Any]:
     names = tuple(f"{number:05d}" for number in range(given.shape[1]))
     _, rows = learn_features(texts, TAGS)
     targets = sparse.csr_matrix(given, dtype=np.float32)
-    found = left_out_pairs(learn_tagger(names, targets, rows, np.arange(len(texts))))
-    chances = found.chances
+    tagger = learn_tagger(names, targets, rows, np.arange(len(texts)))
+    items, columns, chances, truth = left_out_pairs(tagger)
     wrong, missing = np.zeros(given.shape), np.zeros(given.shape)
-    own = np.flatnonzero(found.truth)
-    scores = wrong_scores(found.columns[own], chances[own], len(names))
-    wrong[found.rows[own], found.columns[own]] = scores
-    missing[found.rows, found.columns] = chances
+    scores = wrong_scores(columns[truth], chances[truth], len(names))
+    wrong[items[truth], columns[truth]] = scores
+    missing[items, columns] = chances
     return wrong, missing
 
 

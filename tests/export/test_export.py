@@ -93,7 +93,7 @@ def test_postgresql_finds_what_the_index_finds(index, database):
     import psycopg
 
     done = export_postgresql(index, database, schema="found")
-    assert (done.written, done.removed, done.unchanged) == (len(index), 0, 0)
+    assert done == {"written": len(index), "removed": 0, "unchanged": 0}
     with psycopg.connect(database) as connection:
         # Words, a frequent word, only frequent ones, signs in words, an id, and what nothing has.
         for query in (*QUERIES, index.ids[7], "zzzz"):
@@ -132,7 +132,7 @@ def test_an_update_changes_only_what_changed(folder, database, tmp_path):
         index.relabel(first, ["game"]).remove(gone)
         index.add(["a new text about chess"], [["game"]], ["new"])
         done = export_postgresql(index, database, schema="kept", update=True)
-        assert (done.written, done.removed, done.unchanged) == (2, 1, len(index) - 2)
+        assert done == {"written": 2, "removed": 1, "unchanged": len(index) - 2}
         with psycopg.connect(database) as connection:
             ids = {row[0] for row in connection.execute("SELECT id FROM kept.items")}
             assert ids == set(index.ids)

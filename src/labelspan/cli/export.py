@@ -45,16 +45,14 @@ def export(
     with plain_errors():
         from ..errors import InvalidParameter  # noqa: PLC0415
         from ..export import export_file, export_postgresql  # noqa: PLC0415
+        from ..export.postgresql import EXAMPLES  # noqa: PLC0415
 
         if target.startswith(("postgresql://", "postgres://")):
             with open_index(index) as opened:
                 done = export_postgresql(opened, target, schema=schema, update=update)
-            typer.echo(
-                f"{done.written:,} items written, {done.removed:,} removed, {done.unchanged:,} "
-                f"unchanged in the schema {done.schema}.",
-                err=True,
-            )
-            typer.echo(done.examples())
+            counts = ", ".join(f"{count:,} {name}" for name, count in done.items())
+            typer.echo(f"Items in the schema {schema}: {counts}.", err=True)
+            typer.echo(EXAMPLES.format(s=schema))
             return
         if update:
             raise InvalidParameter("--update is for PostgreSQL; a file is written as a whole.")

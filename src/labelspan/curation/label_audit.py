@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -122,49 +122,41 @@ def label_findings(tagger: Tagger, names: Sequence[str]) -> list[Finding]:
     items can look wrong, and only labels with a precision of at least one half can look missing.
     ``names`` are the ids of the labelled items, in the order of the tagger.
     """
-    found, record = left_out_pairs(tagger), tagger.record
+    rows, columns, chances, truth = left_out_pairs(tagger)
+    record = tagger.record
     right = np.asarray(record.right, dtype=np.float64)
     recalled = right >= _RELIABLE * np.maximum(record.support, 1)
     precise = right >= _RELIABLE * np.maximum(record.chosen, 1)
-    own = np.flatnonzero(found.truth)
-    scores = wrong_scores(found.columns[own], found.chances[own], len(tagger.labels))
-    clear = (scores >= _CLEARLY_WRONG) & recalled[found.columns[own]]
-    least = np.maximum(tagger.thresholds, _CLEARLY_MISSING)[found.columns]
-    others = np.flatnonzero(~found.truth & (found.chances >= least) & precise[found.columns])
+    own = np.flatnonzero(truth)
+    scores = wrong_scores(columns[own], chances[own], len(tagger.labels))
+    clear = (scores >= _CLEARLY_WRONG) & recalled[columns[own]]
+    least = np.maximum(tagger.thresholds, _CLEARLY_MISSING)[columns]
+    others = np.flatnonzero(~truth & (chances >= least) & precise[columns])
     listed = [("wrong", pair, score) for pair, score in zip(own[clear], scores[clear], strict=True)]
-    listed += [("missing", pair, found.chances[pair]) for pair in others]
+    listed += [("missing", pair, chances[pair]) for pair in others]
     made = []
     for kind, pair, score in listed:
-        chance = float(found.chances[pair])
-        item, label = names[found.rows[pair]], tagger.labels[found.columns[pair]]
+        chance = float(chances[pair])
+        item, label = names[rows[pair]], tagger.labels[columns[pair]]
         reason = f"Without this item its probability is {chance:.0%}."
         evidence = {"probability": chance}
         made.append(Finding(kind, float(score), (item,), (label,), reason, evidence))
     return sorted(made, key=lambda one: (-one.score, one.items, one.labels))
 
 
-@dataclass(frozen=True)
-class LeftOutPairs:
-    """Items and labels with their probabilities by models without the item.
+def left_out_pairs(tagger: Tagger) -> tuple[Array, Array, Array, Array]:
+    """Return rows and columns of labels of items, and the probabilities without the item.
 
-    All pairs in which the item has the label (``truth``), and the most probable others.
+    All pairs in which the item has the label, which the last array marks, and the most probable
+    others.
     """
-
-    rows: Array
-    columns: Array
-    chances: Array
-    truth: Array
-
-
-def left_out_pairs(tagger: Tagger) -> LeftOutPairs:
-    """Take the pairs from what the tagger keeps."""
     found, labels = tagger.left_out, tagger.targets
     count = labels.shape[1]
     rows = np.repeat(np.arange(labels.shape[0]), np.diff(labels.indptr))
     listed = np.repeat(np.arange(len(found.columns)), found.columns.shape[1])
     flat = found.columns.ravel().astype(np.int64)
     others = ~np.isin(listed * count + flat, rows * count + labels.indices)
-    return LeftOutPairs(
+    return (
         np.concatenate([rows, listed[others]]),
         np.concatenate([labels.indices, flat[others]]),
         np.concatenate([found.own, found.chances.ravel()[others]]),

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +25,7 @@ from ..text.analysis import RUNS
 if TYPE_CHECKING:
     from ..index import SemanticIndex
 
-__all__ = ["Exported", "export_postgresql"]
+__all__ = ["EXAMPLES", "export_postgresql"]
 
 _FORMAT = 2
 # The extension with the type of vectors.
@@ -132,54 +131,17 @@ $$;
 """
 
 
-@dataclass(frozen=True)
-class Exported:
-    """What an export to a database has written.
-
-    Attributes
-    ----------
-    schema : str
-    written, removed, unchanged : int
-        Numbers of items.
-
-    See Also
-    --------
-    export_postgresql : Returns it.
-
-    Examples
-    --------
-    >>> from labelspan.export import Exported
-    >>> print(Exported("labelspan", written=3, removed=1, unchanged=96).examples())
-    -- words and space together; SemanticIndex.embed returns the vector of a text
-    SELECT id, title, score FROM labelspan.search('two words', '[0.1, ...]', 10);
-    -- more like this
-    SELECT id, title, score FROM labelspan.similar('ID', 10);
-    """
-
-    schema: str
-    written: int
-    removed: int
-    unchanged: int
-
-    def examples(self) -> str:
-        """Return SQL that searches.
-
-        Returns
-        -------
-        str
-            Two statements.
-        """
-        return (
-            "-- words and space together; SemanticIndex.embed returns the vector of a text\n"
-            f"SELECT id, title, score FROM {self.schema}.search('two words', '[0.1, ...]', 10);\n"
-            "-- more like this\n"
-            f"SELECT id, title, score FROM {self.schema}.similar('ID', 10);"
-        )
+# Statements that search.
+EXAMPLES = """\
+-- words and space together; SemanticIndex.embed returns the vector of a text
+SELECT id, title, score FROM {s}.search('two words', '[0.1, ...]', 10);
+-- more like this
+SELECT id, title, score FROM {s}.similar('ID', 10);"""
 
 
 def export_postgresql(
     index: SemanticIndex, address: str, *, schema: str = "labelspan", update: bool = False
-) -> Exported:
+) -> dict[str, int]:
     """Write items, labels, metadata, words and vectors of an index, in one transaction.
 
     Parameters
@@ -196,18 +158,18 @@ def export_postgresql(
 
     Returns
     -------
-    Exported
-        Numbers of items written, removed and left as they were.
+    dict
+        Numbers of items ``written``, ``removed`` and ``unchanged``.
 
     See Also
     --------
-    write_parquet : A file instead of a database.
+    export_file : A file instead of a database.
 
     Examples
     --------
     >>> from labelspan.export import export_postgresql
-    >>> export_postgresql(index, "postgresql://localhost/notes").written  # doctest: +SKIP
-    4899
+    >>> export_postgresql(index, "postgresql://localhost/notes")  # doctest: +SKIP
+    {'written': 4899, 'removed': 0, 'unchanged': 0}
     """
     try:
         import psycopg  # noqa: PLC0415 - an optional dependency
@@ -246,7 +208,7 @@ class _Writer:
         """All words, and the weight of each in each row of the index."""
         return self._words.term_weights()
 
-    def write(self, *, update: bool) -> Exported:
+    def write(self, *, update: bool) -> dict[str, int]:
         exists = self._check(update=update)
         if not exists:
             self._run(_TABLES)
@@ -271,7 +233,7 @@ class _Writer:
         if not exists:
             self._run(_INDEXES + (_NEAREST if self._width <= _MOST_INDEXED else ""))
             self._run(_WORDS + _FUNCTIONS)
-        return Exported(self._schema, written, len(gone), len(ids) - written)
+        return {"written": written, "removed": len(gone), "unchanged": len(ids) - written}
 
     def _check(self, *, update: bool) -> bool:
         """Return whether the schema is there; raise an error unless it can be used."""
