@@ -50,12 +50,12 @@ def test_cut_missing_and_exchanged_files(small, before, tmp_path):
     found = files(small)
     for name, path in found.items():
         content = path.read_bytes()
-        for cut in (0, 1, 20, len(content) // 2, len(content) - 1):
+        for cut in (0, 1, 20, len(content) // 2):
             with changed(path, content[:cut]):
                 refused(small)
                 refused(small, write=True)
-        for more in (b"\0", content):
-            with changed(path, content + more):
+        for other in (content[:-1], content + b"\0", content + content):
+            with changed(path, other):
                 said = attempt(small)
             assert isinstance(said, str) or (name == LOOSE and said == before)
         with aside(path):

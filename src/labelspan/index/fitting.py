@@ -390,7 +390,7 @@ class _Fit:
         self._options, self._folder = options, folder
         self._report = report or (lambda *_: None)
         if folder is None:
-            self.database = ItemDatabase.create(secrets.token_hex(4))
+            self.database = ItemDatabase.build()
         else:
             self.files = Files(folder / "index")
             self.database = ItemDatabase.build(folder / "index" / ITEMS, key)

@@ -29,6 +29,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from functools import cache, cached_property
 from pathlib import Path
+from types import NoneType
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -229,21 +230,11 @@ class ItemDatabase:
     """
 
     def __init__(
-        self,
-        connection: sqlite3.Connection,
-        where: str,
-        check: Callable[[], None] | None = None,
+        self, connection: sqlite3.Connection, where: str, check: Callable[[], None]
     ) -> None:
         self._connection, self._where, self._check = connection, where, check
 
     # --- opening ----------------------------------------------------------------------
-
-    @classmethod
-    def create(cls, key: str = "memory") -> Self:
-        """Make an empty database in memory."""
-        made = cls(_connect(":memory:"), "the index")
-        made._create_tables(key)
-        return made
 
     @classmethod
     def open(
@@ -252,7 +243,7 @@ class ItemDatabase:
         key: str,
         *,
         write: bool,
-        check: Callable[[], None] | None = None,
+        check: Callable[[], None] = lambda: None,
         locked: bool = False,
     ) -> Self:
         """Open a file, if it belongs to the manifest with this key.
@@ -274,15 +265,12 @@ class ItemDatabase:
             mode = "immutable=1"
         opened = cls(_connect(path, f"?{mode}"), str(path), _same_file(path, check))
         try:
-            with opened._reading():
-                foreign = opened._tables() != _expected_tables()
-                found = None if foreign else opened._about("key")
-            if foreign:
+            if opened._tables() != _expected_tables():
                 raise InvalidFile(
                     f"{path}: its tables are not those of an index of this version: it is "
                     "damaged, or was written by an unreleased version; fit it again."
                 )
-            if found != key:
+            if opened._about("key") != key:
                 raise InvalidFile(f"{path} belongs to another index; it is not opened.")
         except BaseException:
             opened.close()
@@ -290,16 +278,18 @@ class ItemDatabase:
         return opened
 
     @classmethod
-    def build(cls, path: Path, key: str) -> Self:
-        """Make or continue a database in a file that no reader has open, to be filled by parts."""
-        there = path.exists()
-        made = cls(_connect(path), str(path))
+    def build(cls, where: Path | str = ":memory:", key: str = "memory") -> Self:
+        """Make a database in memory, or make or continue one in a file that no reader has open."""
+        made = cls(_connect(where), str(where), lambda: None)
         with made._writing():
             made._connection.execute("PRAGMA journal_mode = WAL")
             made._connection.execute("PRAGMA synchronous = NORMAL")
             made._connection.execute(f"PRAGMA cache_size = -{_BUILD_CACHE}")
-        if not (there and made._tables() == _expected_tables() and made._about("key") == key):
-            made._create_tables(key)
+            if not (made._tables() and made._about("key") == key):
+                for statement in _SCHEMA.split(";"):
+                    made._connection.execute(statement)
+                about = {"key": key, "next": 0, "revision": 0}
+                made._connection.executemany("INSERT INTO about VALUES (?, ?)", about.items())
         return made
 
     def write_file(self, path: Path, key: str, decisions: Iterable[tuple[Any, ...]] = ()) -> None:
@@ -326,13 +316,6 @@ class ItemDatabase:
         """Close the file."""
         self._connection.close()
 
-    def _create_tables(self, key: str) -> None:
-        with self._writing():
-            for statement in _SCHEMA.split(";"):
-                self._connection.execute(statement)
-            about = {"key": key, "next": 0, "revision": 0}
-            self._connection.executemany("INSERT INTO about VALUES (?, ?)", about.items())
-
     # --- changing ---------------------------------------------------------------------
 
     @contextmanager
@@ -342,8 +325,7 @@ class ItemDatabase:
             cursor = self._connection.cursor()
             cursor.execute("BEGIN IMMEDIATE")
             try:
-                if self._check is not None:
-                    self._check()
+                self._check()
                 yield cursor
                 cursor.execute("UPDATE about SET value = value + 1 WHERE name = 'revision'")
                 cursor.execute("COMMIT")
@@ -404,10 +386,9 @@ class ItemDatabase:
 
     def text(self, name: str) -> str | None:
         """Return JSON about the whole index; None if there is none."""
-        with self._reading():
-            query = "SELECT * FROM texts WHERE name = ?"
-            found = self._connection.execute(query, (name,)).fetchone()
-            return None if found is None else str(self._verified(found, f"the text {name!r}")[1])
+        for found in self._select("SELECT * FROM texts WHERE name = ?", name):
+            return str(self._verified(found, f"the text {name!r}")[1])
+        return None
 
     # --- decisions --------------------------------------------------------------------
 
@@ -420,10 +401,8 @@ class ItemDatabase:
 
     def decisions(self) -> list[tuple[Any, ...]]:
         """Read all decisions, in their order."""
-        with self._reading():
-            query = "SELECT * FROM decisions ORDER BY number, rowid"
-            found = self._connection.execute(query).fetchall()
-            return [self._verified(values, "a decision") for values in found]
+        found = self._select("SELECT * FROM decisions ORDER BY number, rowid")
+        return [self._verified(values, "a decision") for values in found]
 
     # --- reading ----------------------------------------------------------------------
 
@@ -450,43 +429,36 @@ class ItemDatabase:
     def fetch(self, rows: Sequence[int], labels: LabelTable) -> dict[int, Item]:
         """Read the items in some rows; those that are not there are left out."""
         query = "SELECT items.* FROM json_each(?) JOIN items ON row = value"
-        with self._reading():
-            found = self._connection.execute(query, (json.dumps(rows),))
-            return {values[0]: self._parsed(values, labels) for values in found}
+        found = self._select(query, json.dumps(rows))
+        return {values[0]: self._parsed(values, labels) for values in found}
 
     def scan(self, start: int = 0, labels: LabelTable | None = None) -> Iterator[tuple[int, Item]]:
         """Yield row and item of all items from a row on, in order."""
-        with self._reading():
-            query = "SELECT * FROM items WHERE row >= ? ORDER BY row"
-            for values in self._connection.execute(query, (start,)):
-                yield values[0], self._parsed(values, labels)
+        for values in self._select("SELECT * FROM items WHERE row >= ? ORDER BY row", start):
+            yield values[0], self._parsed(values, labels)
 
     def ids(self) -> Iterator[tuple[int, str]]:
         """Yield row and id of all items, in order."""
-        with self._reading():
-            yield from self._connection.execute("SELECT row, id FROM items ORDER BY row")
+        return self._select("SELECT row, id FROM items ORDER BY row")
 
     def metadata(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield row and metadata of all items that have some, in order."""
         query = "SELECT row, metadata FROM items WHERE metadata != '{}' ORDER BY row"
-        with self._reading():
-            for row, text in self._connection.execute(query):
-                yield row, _metadata(text)
+        for row, text in self._select(query):
+            yield row, self._metadata(text)
 
     def row_of(self, name: str) -> int | None:
         """Return the row of an id; None if there is none."""
         # Bytes: a name that no text could have, with half a character, is not an error.
         given = name.encode("utf-8", "surrogatepass")
-        with self._reading():
-            query = "SELECT row FROM items WHERE id = CAST(? AS TEXT)"
-            found = self._connection.execute(query, (given,)).fetchone()
-            return None if found is None else int(found[0])
+        for (row,) in self._select("SELECT row FROM items WHERE id = CAST(? AS TEXT)", given):
+            return int(row)
+        return None
 
     def removed(self) -> Array:
         """Return the rows whose items were removed."""
-        with self._reading():
-            found = self._connection.execute("SELECT row FROM removed ORDER BY row").fetchall()
-            return np.array([row for (row,) in found], dtype=np.int64)
+        found = self._select("SELECT row FROM removed ORDER BY row")
+        return np.array([row for (row,) in found], dtype=np.int64)
 
     def label_table(self) -> LabelTable:
         """Read the labels of all rows."""
@@ -543,10 +515,20 @@ class ItemDatabase:
 
     def _parsed(self, values: tuple[Any, ...], labels: LabelTable | None) -> Item:
         row, name, text, metadata = self._verified(values, f"the item in row {values[0]!r:.40}")
-        if type(row) is not int or not isinstance(name, str) or not isinstance(text, str):
-            raise ValueError(f"the content of row {row!r:.40} is not an item")
+        if not isinstance(name, str) or not isinstance(text, str):
+            raise InvalidFile(f"{self._where} is damaged: row {row!r:.40} is not an item.")
         own = None if labels is None or row >= len(labels) else labels.labels(row)
-        return Item(name, text, own, _metadata(metadata))
+        return Item(name, text, own, self._metadata(metadata))
+
+    def _metadata(self, text: str) -> dict[str, Any]:
+        try:
+            found = json.loads(text)
+        except (ValueError, TypeError, RecursionError):
+            found = None
+        plain = (str, bool, int, float, NoneType)
+        if isinstance(found, dict) and all(isinstance(value, plain) for value in found.values()):
+            return found
+        raise InvalidFile(f"{self._where} is damaged: metadata is not a table of plain values.")
 
     def _verified(self, values: tuple[Any, ...], what: str) -> tuple[Any, ...]:
         """Return a record without its hash, which must be right."""
@@ -554,19 +536,24 @@ class ItemDatabase:
             raise InvalidFile(f"{self._where} is damaged: {what} is not what was written.")
         return values[:-1]
 
+    def _select(self, query: str, *values: Any) -> Iterator[tuple[Any, ...]]:
+        with self._reading():
+            # With "yield from", a query that is left early would close its cursor, too late.
+            for record in self._connection.execute(query, values):  # noqa: UP028
+                yield record
+
     def _tables(self) -> list[Any]:
         """List the definitions in the file: tables, views, triggers."""
-        query = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name"
-        return self._connection.execute(query).fetchall()
+        return list(
+            self._select("SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name")
+        )
 
     def _about(self, name: str) -> Any:
-        query = "SELECT value FROM about WHERE name = ?"
-        found = self._connection.execute(query, (name,)).fetchone()
-        return None if found is None else found[0]
+        found = dict(self._select("SELECT name, value FROM about WHERE name = ?", name))
+        return found.get(name)
 
     def _whole(self, name: str) -> int:
-        with self._reading():
-            value = self._about(name)
+        value = self._about(name)
         if type(value) is not int or not 0 <= value < _LARGEST_COUNT:
             raise InvalidFile(f"{self._where} is damaged: it has no {name!r}.")
         return value
@@ -921,7 +908,7 @@ class ItemStore:
         return self.once("places", lambda: LabelPlaces(self.vectors, self.labels.matrix(), found))
 
 
-def _same_file(path: Path, check: Callable[[], None] | None) -> Callable[[], None]:
+def _same_file(path: Path, check: Callable[[], None]) -> Callable[[], None]:
     """Return a check that a path still is the file that was opened, and of something else."""
     opened = path.stat()
 
@@ -935,8 +922,7 @@ def _same_file(path: Path, check: Callable[[], None] | None) -> Callable[[], Non
                 f"{path} was replaced or removed since it was opened; nothing was changed. Load "
                 "the index again."
             )
-        if check is not None:
-            check()
+        check()
 
     return same
 
@@ -968,20 +954,10 @@ def _connect(where: str | Path, options: str = "") -> sqlite3.Connection:
 _to_json = json.JSONEncoder(ensure_ascii=False).encode
 
 
-def _metadata(text: str) -> dict[str, Any]:
-    found: Mapping[str, Any] = json.loads(text)
-    plain = isinstance(found, dict) and all(
-        value is None or isinstance(value, str | bool | int | float) for value in found.values()
-    )
-    if not plain:
-        raise ValueError("metadata is not a table of plain values")
-    return dict(found)
-
-
 @cache
 def _expected_tables() -> list[Any]:
-    with closing(ItemDatabase.create("")._connection) as connection:
-        return ItemDatabase(connection, "")._tables()
+    with closing(ItemDatabase.build()) as made:
+        return made._tables()
 
 
 def _hashed(values: tuple[Any, ...]) -> tuple[Any, ...]:
