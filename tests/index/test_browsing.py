@@ -8,6 +8,7 @@ from _support.explorer import WORDS, make_index
 
 from labelspan import LSI, SemanticIndex
 from labelspan.errors import InvalidInput
+from labelspan.index import Filter
 
 GAME, SOUND, IMAGE = sorted(WORDS)
 
@@ -45,6 +46,11 @@ CONDITIONS = [
         {"metadata": {"free": "true"}, "without_metadata": {"year": {"to": 2001}}},
         lambda item: item.metadata["free"] and item.metadata["year"] > 2001,
     ),
+    ({"metadata": {"year": lambda year: year > 2002}}, lambda item: item.metadata["year"] > 2002),
+    (
+        Filter(labels=(GAME, SOUND), metadata={"free": True}),
+        lambda item: {GAME, SOUND} <= set(item.labels or ()) and item.metadata["free"],
+    ),
 ]
 
 
@@ -53,7 +59,10 @@ def test_a_list_and_its_counts_are_what_a_loop_finds(index, wanted, condition):
     found = index.browse(filter=wanted, sort="id")
     expected = [item for item in index.items() if condition(item)]
     assert ids(found) == sorted(item.id for item in expected)
-    assert found.total == len(found) == len(expected)
+    assert found.total == len(found) == len(expected) > 0
+    hits = {hit.id: hit for hit in index.search("chess radio photo", len(index), wanted)}
+    every = index.search("chess radio photo", len(index))
+    assert list(hits) == [hit.id for hit in every if condition(hit)]
     assert [index.ids[n] for n in found.positions] == [item.id for item in expected]
     counts = found.label_counts()
     for label in WORDS:

@@ -80,6 +80,17 @@ def test_without_labels():
         index.tag("chess")
 
 
+def test_labels_that_are_too_many_to_be_dense(index, monkeypatch):
+    texts, labels, ids, _ = corpus()
+    monkeypatch.setattr("labelspan.index.fitting.DENSE_ENTRIES", 0)
+    found = SemanticIndex(estimator=MLSI(8)).fit(texts, [None, *labels[1:]], ids)
+    for query in ("chess", "crop a photo"):
+        one, two = ({hit.id for hit in each.search(query, 5)} for each in (index, found))
+        assert len(one & two) >= 3
+    assert found.tag("photo", 1)[0].label == index.tag("photo", 1)[0].label
+    assert SemanticIndex(estimator=LSI(3)).fit(texts, labels).n_dimensions == 3
+
+
 @pytest.mark.parametrize("count", [2, 7])
 def test_a_handful_of_items(count):
     texts, labels, ids, _ = corpus(count)

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from _support.topics import corpus, fresh
+from _support.topics import WORDS, corpus, fresh
 
 from labelspan import MLSI, SemanticIndex
 from labelspan.errors import InvalidParameter
+from labelspan.index.searching import query_vectors
 from labelspan.text import parse_query
 
 
@@ -123,9 +124,15 @@ def test_an_explanation_adds_up(index, query, balance):
         assert why.exact == hit.exact
         assert (why.from_words, why.from_space) == (hit.from_words, hit.from_space)
         assert sum(one.share for one in why.matches) == pytest.approx(why.from_words)
-        assert sum(one.share for one in index.explain(query, hit.id, 60).axes) >= 0
         if balance == 1 and hit.exact is None:
             assert why.cosine == pytest.approx(why.score, abs=1e-6)
+            vector = query_vectors(index.model, index.store, parse_query(query).text, (), ())[0][0]
+            shares = vector * index.vectors([hit.id])[0]
+            found = sum(axis.share for axis in why.axes)
+            assert found == pytest.approx(shares[shares > 0].sum(), abs=1e-6)
+        if hit.exact is None:
+            assert all(one.shared == (f" {one.word} " in f" {hit.text} ") for one in why.words)
+        assert {label.label for label in why.labels} == set(hit.labels)
 
 
 def test_the_language_is_kept(tmp_path):
@@ -153,3 +160,24 @@ def test_only_some_words_of_a_long_query_are_corrected(index, monkeypatch):
     assert len(found) == 300
     assert asked == list(found)[:3]
     assert [bool(near) for near in found.values()] == [True] * 3 + [False] * 297
+
+
+def test_similar_labels_share_items():
+    texts, labels, ids, _ = corpus()
+    labels = [[*own, "fun"] if "game" in own else own for own in labels]
+    index = SemanticIndex(estimator=MLSI(8)).fit(texts, labels, ids)
+    near = index.similar_labels("fun")
+    assert near[0][0] == "game"
+    assert near[0][1] == pytest.approx(1, abs=1e-6)
+    assert all(0 < score <= 1 for _, score in near)
+
+
+def test_axes_have_words_and_labels_at_both_ends(index):
+    axes = index.axes(2)
+    assert [axis.number for axis in axes] == list(range(8))
+    names = {entry.name for axis in axes[:4] for end in axis.labels for entry in end}
+    assert names == set(WORDS)
+    assert all(len(end) <= 2 for axis in axes for end in (*axis.words, *axis.labels))
+    assert index.axes(2, [3]) == axes[3:4]
+    with pytest.raises(InvalidParameter, match="numbers must be 0 to 7, but 8"):
+        index.axes(numbers=[8])

@@ -7,7 +7,6 @@ from _support.topics import WORDS, corpus, fresh
 
 from labelspan import MLSI
 from labelspan.errors import InvalidInput
-from labelspan.index import Filter
 from labelspan.index.searching import query_vectors
 from labelspan.index.vectors import UnitVectors, unit_rows
 
@@ -83,28 +82,6 @@ def test_text_items_and_labels_together_are_a_mean(index):
     np.testing.assert_allclose(mixed, unit_rows(np.sum(parts, axis=0)[None])[0], atol=1e-6)
     hits = index.search("radio", 5, labels=["image"], items="item2", balance=1)
     assert hits[0].score == pytest.approx(float(mixed @ index.vectors([hits[0].id])[0]), abs=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("given", "test"),
-    [
-        ({"labels": ["game", "sound"]}, lambda h: {"game", "sound"} <= set(h.labels)),
-        ({"any_labels": ("game", "sound")}, lambda h: {"game", "sound"} & set(h.labels)),
-        ({"without": "image"}, lambda h: "image" not in h.labels),
-        ({"metadata": {"year": 2003}}, lambda h: h.metadata["year"] == 2003),
-        ({"metadata": {"year": [2001, 2002]}}, lambda h: h.metadata["year"] in (2001, 2002)),
-        ({"metadata": {"year": lambda y: y > 2002}}, lambda h: h.metadata["year"] > 2002),
-        ({"metadata": {"free": True, "shelf": "a"}}, lambda h: h.metadata["free"]),
-        (Filter(labels=("game",), metadata={"shelf": "b"}), lambda h: h.metadata["shelf"] == "b"),
-    ],
-)
-def test_filters_are_those_of_a_plain_loop(index, given, test):
-    everything = index.search("player", 60)
-    expected = [hit.id for hit in everything if test(hit)]
-    if isinstance(given, Filter):
-        expected = [h.id for h in everything if test(h) and "game" in h.labels]
-    assert [hit.id for hit in index.search("player", 60, given)] == expected
-    assert expected
 
 
 # --- items -------------------------------------------------------------------------------

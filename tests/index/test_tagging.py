@@ -1,0 +1,144 @@
+"""Tags of an index: predicted, left out, brought up to date, explained, and kept in a folder."""
+
+import numpy as np
+import pytest
+from _support.topics import WORDS, corpus
+
+from labelspan import MLSI, SemanticIndex
+from labelspan.errors import InvalidInput
+from labelspan.index.tagging import ItemTagger
+from labelspan.tagger.decision import emphasised
+from labelspan.tagger.label_regression import LabelRegression
+
+
+def fitted():
+    texts, labels, ids, _ = corpus(90, seed=1)
+    return SemanticIndex(estimator=MLSI(5)).fit(texts, labels, ids)
+
+
+@pytest.fixture(scope="module")
+def index():
+    return fitted()
+
+
+def predicted(index, ids, **options):
+    return ItemTagger(index.model, index.store, index.tagger).without_item(ids, **options)
+
+
+def as_pairs(tags):
+    return [(tag.label, pytest.approx(tag.probability, abs=1e-6)) for tag in tags]
+
+
+def test_tags_are_ranked_know_their_threshold_and_hold_on_unseen_texts(index):
+    tags = index.tag("chess and music", 3)
+    assert [tag.probability for tag in tags] == sorted((t.probability for t in tags), reverse=True)
+    assert {tag.label for tag in tags} == set(WORDS)
+    assert all(tag.chosen == (tag.probability >= tag.threshold) for tag in tags)
+    both = index.tag(["chess and music", ""], 2)
+    assert [tag.label for tag in both[0]] == [tag.label for tag in tags[:2]]
+    texts, labels, _, _ = corpus(90, seed=5)
+    found = [{tag.label for tag in tags if tag.chosen} for tags in index.tag(texts, 3)]
+    agreeing = [set(own) == got for own, got in zip(labels, found, strict=True)]
+    assert np.mean(agreeing) > 0.8
+
+
+def test_probabilities_come_from_scores_of_unseen_items():
+    rng = np.random.default_rng(0)
+    words = [f"word{n}" for n in range(900)]
+    texts = [" ".join(rng.choice(words, 12)) for _ in range(80)]
+    labels = [["heads"] if toss else ["tails"] for toss in rng.random(80) < 0.5]
+    index = SemanticIndex(estimator=MLSI(20, alpha=0.01)).fit(texts, labels)
+    own = [
+        next(tag.probability for tag in tags if [tag.label] == label)
+        for tags, label in zip(index.tag(texts), labels, strict=True)
+    ]
+    # The space knows the tosses of its own items by heart, and nothing of any other's.
+    assert np.mean(own) < 0.75
+
+
+def test_left_out_tags_are_those_of_models_without_the_item(index):
+    tagger = index.tagger
+    targets = emphasised(tagger.targets)
+    scores = np.hstack(
+        [found for _, _, found in LabelRegression(tagger.features, tagger.alpha).blocks(targets)]
+    )
+    votes = tagger.voters.votes(tagger.features, np.arange(len(index)))
+    scores = scores + tagger.decision.weight * votes.toarray()
+    order = np.argsort(-scores, axis=1, kind="stable")
+    chances = tagger.decision.probability(scores)
+    for row, tags in enumerate(predicted(index, index.ids)):
+        assert [tag.label for tag in tags] == [tagger.labels[j] for j in order[row]]
+        np.testing.assert_allclose(
+            [tag.probability for tag in tags], chances[row][order[row]], atol=1e-3
+        )
+    # So are the chances of the labels that items have.
+    rows = np.repeat(np.arange(len(index)), np.diff(tagger.targets.indptr))
+    np.testing.assert_allclose(
+        tagger.left_out.own, chances[rows, tagger.targets.indices], atol=1e-3
+    )
+
+
+def test_items_without_labels_are_predicted():
+    texts, labels, ids, _ = corpus(90, seed=1)
+    labels[3] = None
+    index = SemanticIndex(estimator=MLSI(5)).fit(texts, labels, ids)
+    assert as_pairs(predicted(index, [ids[3]])[0]) == as_pairs(index.tag(items=ids[3]))
+
+
+def test_added_items_vote_and_teach_new_labels():
+    index = fitted()
+    text = "crop dice radio volume"
+    index.add([text] * 6, [["farm"]] * 6)
+    found = index.tag(text, 1)[0]
+    assert found.label == "farm"
+    assert {row.label: row.support for row in index.label_report()}["farm"] == 6
+    assert index.explain_tag("farm", text).votes[0].has_label
+
+
+def test_a_folder_keeps_the_tagger_and_what_changed_later(tmp_path):
+    index = fitted()
+    index.save(tmp_path / "index")
+    query = ["chess and dice", "a song", ""]
+    with SemanticIndex.load(tmp_path / "index") as read:
+        assert read.tag(query) == index.tag(query)
+        assert list(map(as_pairs, predicted(read, read.ids))) == list(
+            map(as_pairs, predicted(index, index.ids))
+        )
+    with SemanticIndex.load(tmp_path / "index", write=True) as writer:
+        writer.remove("item3").relabel("item5", ["new"])
+        writer.add(["paint"], [["new"]], ["late"]).relabel("late", ["new", "image"])
+        expected = writer.tag(query, 9)
+    with SemanticIndex.load(tmp_path / "index", write=True) as loaded:
+        assert loaded.item("late").labels == ("image", "new")
+        assert loaded.ids == [*(f"item{n}" for n in range(90) if n != 3), "late"]
+        assert loaded.tag(query, 9) == expected
+        loaded.save()
+        assert loaded.tag(query, 9) == expected
+    assert SemanticIndex.load(tmp_path / "index").tag(query, 9) == expected
+
+
+def test_an_explanation_names_words_and_items(index):
+    text = "Chess and more chess with a melody"
+    why = index.explain_tag("game", text, 3)
+    tag = next(tag for tag in index.tag(text) if tag.label == "game")
+    assert (why.probability, why.threshold) == (pytest.approx(tag.probability), tag.threshold)
+    assert why.words[0].word == "chess"
+    assert all(word.word in text.casefold() for word in why.words)
+    assert len(why.votes) == 3
+    own = index.explain_tag("game", items="item6")
+    assert "item6" not in {vote.id for vote in own.votes}
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda index: index.relabel(["item1", "item1"], [["a"], ["b"]]), "occurs twice"),
+        (lambda index: index.relabel("item1", "game"), "labels"),
+        (lambda index: index.relabel("nothing", ["a"]), "There is no item"),
+        (lambda index: index.explain_tag("unheard", "chess"), "has not learned the label"),
+        (lambda index: index.explain_tag("game", ["chess", "dice"]), "not several"),
+    ],
+)
+def test_errors_say_what_to_do(index, call, message):
+    with pytest.raises(InvalidInput, match=message):
+        call(index)
