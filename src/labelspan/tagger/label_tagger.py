@@ -32,7 +32,7 @@ __all__ = ["Tagger", "Voters", "pruner"]
 _VOTERS = 20
 # Features in more than this share of the items, or of more items than this, do not decide who
 # votes, where there are many: most of the time would go into them.
-_FREQUENT, _MOST_ITEMS, _MANY = 0.03, 300, 1000
+_FREQUENT, _MOST_ITEMS, _MANY = 0.03, 50, 1000
 # Entries of a block of scores.
 _ENTRIES = 1 << 22
 # Weights of all labels that are kept whole; of larger models this share of each label's.

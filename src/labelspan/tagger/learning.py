@@ -23,7 +23,7 @@ __all__ = ["Fold", "learn_tagger"]
 # The labels from which the penalty is chosen.
 _LABELS_FOR_PENALTY = 500
 # Items from which the weight of the votes is chosen.
-_VOTING = 5000
+_VOTING = 2000
 # Sides of a matrix that is factorised, for few labels and for many.
 _DIRECT, _MOST_DIRECT = 1500, 4000
 
@@ -148,20 +148,17 @@ def _with_votes(
 ) -> tuple[Candidates, float]:
     """Choose the weight of the votes, from a sample of many items; return candidates with votes."""
     n, voters = targets.shape[0], Voters(features, targets)
+    order = np.random.default_rng(seed).permutation(n)
 
-    def voted(rows: Array) -> Candidates:
-        votes = voters.votes(features[rows], rows)
-        starts = np.zeros(n + 1, dtype=np.int64)
-        starts[rows + 1] = np.diff(votes.indptr)
-        every = (votes.data, votes.indices, np.cumsum(starts))
-        return found.of(rows).with_votes(sparse.csr_matrix(every, shape=targets.shape))
+    def votes(rows: Array) -> Any:
+        place = sparse.csr_matrix((np.ones(rows.size, np.float32), (rows, np.arange(rows.size))))
+        place.resize(n, rows.size)
+        return place @ voters.votes(features[rows], rows)
 
-    if n <= _VOTING:
-        every = voted(np.arange(n))
-        return every, every.best_weight()
-    sample = np.sort(np.random.default_rng(seed).choice(n, _VOTING, replace=False))
-    weight = voted(sample).best_weight()
-    return (voted(np.arange(n)) if weight else found), weight
+    sample, rest = np.sort(order[:_VOTING]), np.sort(order[_VOTING:])
+    some = votes(sample)
+    weight = found.of(sample).with_votes(some).best_weight()
+    return (found.with_votes(some + votes(rest)) if weight else found), weight
 
 
 def _joined(parts: Sequence[Candidates], total: int) -> Candidates:
