@@ -64,8 +64,5 @@ def as_refused(error: Exception) -> Refused:
 
 def refusal(refused: Refused) -> RefusalData:
     """Return the content of an error, for JSON and for the page."""
-    try:
-        name = HTTPStatus(refused.status).phrase
-    except ValueError:
-        name = "Error"
+    name = HTTPStatus(refused.status).phrase
     return {"error": {"status": refused.status, "name": name, "message": refused.message}}

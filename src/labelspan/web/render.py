@@ -10,7 +10,6 @@ from functools import cache, partial
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 from starlette.responses import Response
 
 from .. import __version__
@@ -141,7 +140,7 @@ def templates() -> Environment:
     )
     environment.globals |= {
         "link": link,
-        "menu": _menu,
+        "menu": [page for page in PAGES if page.name in _IN_MENU],
         "version": __version__,
         "longest_name": LONGEST_NAME,
         "longest_query": LONGEST_QUERY,
@@ -164,20 +163,6 @@ def templates() -> Environment:
         # Compile it now, so that no request waits for that.
         environment.get_template(name)
     return environment
-
-
-@cache
-def _menu(here: str) -> Markup:
-    """Return links to pages as list items; the one of this page is marked."""
-    pages = [(page.name, page.path, page.title) for page in PAGES if page.name in _IN_MENU]
-    parts = []
-    for name, path, title in pages:
-        current = ' aria-current="page"' if name == here else ""
-        # Where there is little room, the first word is enough.
-        first, _, rest = title.partition(" ")
-        more = f"<span> {rest}</span>" if rest else ""
-        parts.append(f'<li><a href="{path}"{current}>{first}{more}</a></li>')
-    return Markup("\n".join(parts))
 
 
 def _template(name: str) -> Any:

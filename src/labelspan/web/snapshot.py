@@ -218,42 +218,6 @@ class _Stopped(Exception):
     """The server ends while a map is drawn."""
 
 
-class SharedLock:
-    """A lock that many readers hold together, and a writer by itself."""
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._readers = 0
-        self._writing = False
-
-    @contextmanager
-    def shared(self) -> Iterator[None]:
-        """Read while nobody writes."""
-        with self._changed:
-            self._changed.wait_for(lambda: not self._writing)
-            self._readers += 1
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._readers -= 1
-                self._changed.notify_all()
-
-    @contextmanager
-    def exclusive(self) -> Iterator[None]:
-        """Write while nobody reads or writes; readers that come later wait."""
-        with self._changed:
-            self._changed.wait_for(lambda: not self._writing)
-            self._writing = True
-            self._changed.wait_for(lambda: not self._readers)
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._writing = False
-                self._changed.notify_all()
-
-
 class Served:
     """The current snapshot of an index in a folder.
 
@@ -307,8 +271,9 @@ class Served:
     ) -> None:
         self.folder = Path(folder)
         self._edit, self._mapped = edit, mapped
-        self._lock = threading.Lock()
-        self._items = SharedLock()
+        # Guards the current snapshot, its users, and who reads or changes its items.
+        self._state = threading.Condition()
+        self._readers, self._writing = 0, False
         self.editing: Editing | None = None
         with ExitStack() as opened:
             self._compared = None if compare_with is None else Served(compare_with, mapped=mapped)
@@ -331,8 +296,16 @@ class Served:
     @contextmanager
     def lease(self) -> Iterator[Snapshot]:
         """Hold the current snapshot: inside it stays open, and its items do not change."""
-        with self._items.shared(), self.held() as held:
-            yield held
+        with self._state:
+            self._state.wait_for(lambda: not self._writing)
+            self._readers += 1
+        try:
+            with self.held() as held:
+                yield held
+        finally:
+            with self._state:
+                self._readers -= 1
+                self._state.notify_all()
 
     @contextmanager
     def held(self, one: Snapshot | None = None) -> Iterator[Snapshot]:
@@ -340,7 +313,7 @@ class Served:
 
         It stays open, but items may come and go.
         """
-        with self._lock:
+        with self._state:
             held = self._current if one is None else one
             held.users += 1
         try:
@@ -351,14 +324,21 @@ class Served:
     @contextmanager
     def changing_items(self) -> Iterator[None]:
         """Change items inside, while no request reads; what is shown follows."""
-        with self._items.exclusive():
-            try:
-                yield
-            finally:
-                with self.held() as held:
-                    held.renew(items=True)
-                self._undrawn.set()
-                self._unlearned.set()
+        with self._state:
+            self._state.wait_for(lambda: not self._writing)
+            # Readers that come later wait.
+            self._writing = True
+            self._state.wait_for(lambda: not self._readers)
+        try:
+            yield
+        finally:
+            with self.held() as held:
+                held.renew(items=True)
+            with self._state:
+                self._writing = False
+                self._state.notify_all()
+            self._undrawn.set()
+            self._unlearned.set()
 
     def look_again(self) -> bool:
         """Load the index again if it has changed on disk, and return whether it has.
@@ -379,7 +359,7 @@ class Served:
                 words = "The index changed and cannot be read, the old one stays: %s"
                 _log.warning(words, error, exc_info=None if known else error)
             return False
-        with self._lock:
+        with self._state:
             older, self._current = self._current, newer
             older.users += 1
             older.retired = True
@@ -407,7 +387,7 @@ class Served:
         return made
 
     def _let_go(self, held: Snapshot) -> None:
-        with self._lock:
+        with self._state:
             held.users -= 1
             done = held.retired and not held.users
         if done:
@@ -467,7 +447,7 @@ class Served:
         for thread in self._threads:
             # A layout that is being drawn stops at its next step and writes nothing later.
             thread.join(_SECONDS_TO_STOP)
-        with self._lock:
+        with self._state:
             held = self._current
             held.users += 1
             held.retired = True
