@@ -1,0 +1,138 @@
+"""What is chosen from labels that are known: alpha, beta, and fitted values for the others."""
+
+import numpy as np
+import pytest
+from _support.fitting import MLSI_SOLVERS
+from sklearn.base import clone
+from sklearn.datasets import make_multilabel_classification
+from sklearn.linear_model import RidgeCV
+
+from labelspan import CCA, HSL, MLSI, OPLS
+from labelspan.solvers.alpha import generalized_cross_validation
+
+N, D = 150, 30
+X, Y = make_multilabel_classification(N, n_features=D, n_classes=5, random_state=0)
+X, Y = X / np.linalg.norm(X, axis=1)[:, None], Y.astype(float)
+RNG = np.random.default_rng(0)
+ROWS = np.repeat((np.arange(N) >= 70)[:, None], 5, axis=1)
+ENTRIES = RNG.random(Y.shape) < 0.3
+BOTH = ROWS | ENTRIES
+
+
+def ridge(alpha, unknown=BOTH & False, intercept=True):
+    """Return the fitted values of each label, from the rows where it is known."""
+    fitted = np.empty_like(Y)
+    for j in range(Y.shape[1]):
+        rows = ~unknown[:, j]
+        means = X[rows].mean(axis=0) * intercept
+        shift = Y[rows, j].mean() * intercept
+        A = X[rows] - means
+        slopes = np.linalg.solve(A.T @ A + alpha * np.eye(D), A.T @ (Y[rows, j] - shift))
+        fitted[:, j] = shift + (X - means) @ slopes
+    return fitted
+
+
+# --- alpha ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", [OPLS(), CCA(), HSL(), MLSI(5), MLSI(5, center=False)], ids=repr)
+def test_the_choice_minimises_the_leave_one_out_error_of_ridge(model):
+    model = clone(model).fit(X, Y)
+    centred = model.center
+    A, B = (X - X.mean(axis=0), Y - Y.mean(axis=0)) if centred else (X, Y)
+
+    def error(alpha):
+        hat = A @ np.linalg.solve(A.T @ A + alpha * np.eye(D), A.T)
+        left = 1 - np.diag(hat) - (1 / N if centred else 0)
+        return np.square((B - hat @ B) / left[:, None]).sum() / N
+
+    here = error(model.alpha_)
+    np.testing.assert_allclose(here, model.alpha_curve_.error, rtol=1e-9)
+    assert here <= min(error(model.alpha_ * factor) for factor in (0.5, 0.9, 1.1, 2.0))
+
+
+def test_unlabelled_rows_do_not_take_part():
+    for model in (OPLS(), MLSI(5)):
+        with_rows = clone(model).fit(X, np.where(ROWS, -1, Y)).alpha_
+        np.testing.assert_allclose(with_rows, clone(model).fit(X[:70], Y[:70]).alpha_, rtol=1e-9)
+
+
+def test_streams_choose_by_generalized_cross_validation():
+    stream = OPLS()
+    for rows in np.array_split(np.arange(N), 4):
+        stream.partial_fit(X[rows], Y[rows])
+    A, B = X - X.mean(axis=0), Y - Y.mean(axis=0)
+    curve = generalized_cross_validation(A.T @ A, A.T @ B, np.square(B).sum(), rows=N)
+    np.testing.assert_allclose(stream.alpha_, curve.alpha, rtol=1e-6)
+    assert 0.5 < stream.alpha_ / OPLS().fit(X, Y).alpha_ < 2
+
+
+def test_scores_are_those_of_scikit_learns_ridge_by_leave_one_out():
+    model = OPLS().fit(X, Y)
+    reference = RidgeCV(model.alpha_curve_.alphas).fit(X, Y)
+    nearest = np.abs(np.log(model.alpha_curve_.alphas / model.alpha_)).argmin()
+    steps = np.flatnonzero(model.alpha_curve_.alphas == reference.alpha_)[0]
+    assert abs(steps - nearest) <= 1
+
+
+# --- labels in MLSI -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", MLSI_SOLVERS, ids=lambda o: o["solver"])
+def test_scores_are_the_ridge_regression_seen_from_the_space(options):
+    fitted = ridge(0.5)
+    model = MLSI(5, alpha=0.5, **options).fit(X, Y)
+    V = np.linalg.qr(model.transform(X))[0]
+    expected = Y.mean(axis=0) + V @ (V.T @ fitted)
+    np.testing.assert_allclose(model.label_scores(X), expected, atol=1e-6)
+    whole = MLSI(D, alpha=0.5, **options).fit(X, Y)
+    np.testing.assert_allclose(whole.label_scores(X), fitted, atol=1e-6)
+
+
+def test_a_label_that_is_the_same_everywhere_changes_nothing():
+    more = np.hstack([Y, np.full((N, 1), 0.1)])
+    found = MLSI(5, alpha=3.0).fit(X, more)
+    expected = MLSI(5, alpha=3.0).fit(X, Y)
+    np.testing.assert_allclose(found.transform(X), expected.transform(X), atol=1e-10)
+    np.testing.assert_allclose(found.label_scores(X)[:, -1], 0.1, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("unknown", "center", "solver"),
+    [
+        (ROWS, True, "krylov"),
+        (ENTRIES, False, "exact"),
+        (BOTH, True, "exact"),
+        (BOTH, False, "krylov"),
+    ],
+)
+def test_scores_with_all_components_are_those_of_the_known_rows(unknown, center, solver):
+    """With beta=1 and all directions the scores are fitted labels plus alpha W'B."""
+    options = {"alpha": 0.5, "beta": 1.0, "label_weight": None, "center": center, "solver": solver}
+    model = MLSI(**options).fit(X, np.where(unknown, np.nan, Y))
+    filled = np.where(unknown, ridge(0.5, unknown, center), Y)
+    whole = MLSI(**options).fit(X, filled)
+    np.testing.assert_allclose(model.eigenvalues_, whole.eigenvalues_, rtol=1e-5)
+    # They are the regression itself, on the rows where a label is known.
+    scores = model.label_scores(X)
+    np.testing.assert_allclose(scores, ridge(0.5, unknown, center), atol=1e-5)
+
+
+@pytest.mark.parametrize("part", [slice(60, None), slice(0, None, 2), slice(12, None)])
+def test_few_known_labels_weigh_less(part):
+    # Two of four labels have nothing to do with the features.
+    labels = np.hstack([Y[:, :2], np.random.default_rng(1).integers(0, 2, (N, 2)) * 1.0])
+    partly = labels.copy()
+    partly[part] = -1
+    share = float((partly[:, 0] >= 0).mean())
+    model = MLSI(9).fit(X, partly)
+    curve = model.alpha_curve_
+    explained = max(0.0, 1 - curve.error / curve.errors[-1])
+    trust = explained + share**2 * (1 - explained)
+    assert model.beta_ == pytest.approx(min(0.65, 4 * trust / (1 + 4 * trust)))
+    # A given alpha does not change the weight, and a stream has nearly the same.
+    assert MLSI(9, alpha=model.alpha_).fit(X, partly).beta_ == pytest.approx(model.beta_)
+    stream = MLSI(9, alpha=model.alpha_).partial_fit(X, partly)
+    assert stream.beta_ == pytest.approx(model.beta_, abs=0.1)
+    assert MLSI(9).fit(X, labels).beta_ == 0.65
+    assert MLSI(9, beta=0.2).fit(X, partly).beta_ == 0.2
