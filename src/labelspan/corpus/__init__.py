@@ -1,18 +1,8 @@
 """Tagged texts from any file: one streaming reader, and labels written back.
 
-:class:`CorpusReader` opens a file, a folder, an archive or a stream in any format, and yields
-:class:`Record` s with ``id``, ``title``, ``text``, ``labels`` and ``metadata``:
-
-- ``CorpusReader(source, **options)`` guesses what is not given from the first items, about 8 MiB;
-  ``reading`` says what was guessed and why, ``head`` contains these items, and ``head.notes``
-  describes the guesses in sentences.
-- ``items(skip=n)`` yields all items after the first n, as often as it is called. Only the first
-  items and one at a time are in memory.
-- ``fingerprint`` identifies the content of the source, as values for JSON.
-- ``collect()`` reads everything into memory (:class:`TaggedTexts`), which is what
-  :func:`read_corpus` does.
-
-:func:`edit_corpus` changes labels in a file, and leaves everything else unchanged.
+:class:`CorpusReader` yields the items of a file, a folder, an archive or a stream in any format;
+:func:`read_corpus` reads all of them into memory. :func:`edit_corpus` changes labels in a file,
+and leaves everything else unchanged.
 """
 
 from importlib import import_module

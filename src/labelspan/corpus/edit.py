@@ -478,12 +478,10 @@ def _row(raw: str, cells: list[str], changed: list[str], layout: TableLayout) ->
         return out.getvalue()[:-2]
 
     old = raw.rstrip("\r\n")
-    joined = mark.join(changed)
-    plain = old == mark.join(cells)
-    if plain and [*csv.reader(io.StringIO(joined, newline=""), delimiter=mark)] == [changed]:
-        return joined
-    every = written(cells, csv.QUOTE_ALL) == old
-    return written(changed, csv.QUOTE_ALL if every else csv.QUOTE_MINIMAL)
+    for quoting in (csv.QUOTE_ALL, csv.QUOTE_MINIMAL):
+        if written(cells, quoting) == old:
+            return written(changed, quoting)
+    return mark.join(changed) if old == mark.join(cells) else written(changed, csv.QUOTE_MINIMAL)
 
 
 # --- Markdown and Calibre -------------------------------------------------------------------

@@ -342,25 +342,17 @@ def read_corpus(
     -----
     - ``jsonl``, ``json``: objects, one per line or in a list. Fields inside objects have dotted
       names, as ``labels.name``; a field may be missing in some items.
-    - ``csv``, ``tsv``: a table with or without header and quotation marks. Without a header the
-      fields are ``"column 1"``, ``"column 2"`` and so on. Repeated header lines are left out,
-      missing cells at the end of a line are empty.
+    - ``csv``, ``tsv``, ``parquet``: a table. Without a header the fields are ``"column 1"``,
+      ``"column 2"`` and so on.
     - ``uris``: per line a text and, after tabs, URIs in angle brackets or other labels.
-    - ``parquet``: a table; needs ``labelspan[io]``.
     - ``lines``: a text per line, without labels.
-    - ``posts``: the questions in ``Posts.xml`` of a dump of StackExchange.
-    - ``calibre``: the books in ``metadata.db`` of a Calibre library.
-    - ``folder``: a text per file. Labels are in files with the same name as the text, next to it
-      (``7.txt`` and ``7.tsv`` or ``7.key``) or in a folder (``text/7.txt`` and
-      ``labels/7.txt``), one per line, optionally a URI, a tab and a name, or in one line with
-      separators. Without such files, the names of the folders around a text are its labels, except
-      ``train``, ``test`` and the like.
-    - ``markdown``: a folder of Markdown files that begin with fields (``tags:``) between lines
-      ``---``.
+    - ``posts``, ``calibre``: ``Posts.xml`` of StackExchange, ``metadata.db`` of Calibre.
+    - ``folder``: a text per file. Labels are in files with the same name, next to it or in a folder
+      of labels; without such files, the names of the folders around a text are its labels.
+    - ``markdown``: a folder of Markdown files that begin with fields between lines ``---``.
 
-    A folder or an archive of tables in one format is read as one table, in the order of file names;
-    all files must have the columns of text, labels and ids. If a format is given, other files are
-    ignored. Files called README, LICENSE and the like are not items.
+    A folder or an archive of tables in one format is read as one table, in the order of file names.
+    Files called README, LICENSE and the like are not items.
 
     Examples
     --------
