@@ -8,16 +8,14 @@ public source, where scikit-learn or OpenML has the set.
 from .arff import read_arff
 from .dataset import Card, DataSet
 from .generators import make_tagged_vectors
-from .label_files import RowLabels, read_label_file
+from .label_files import read_label_file
 from .npz import read_npz, write_npz
 from .registry import card, data_home, load, load_debtags, names
-from .vector_files import VectorFile, open_vectors
+from .vector_files import open_vectors
 
 __all__ = [
     "Card",
     "DataSet",
-    "RowLabels",
-    "VectorFile",
     "card",
     "data_home",
     "load",

@@ -25,36 +25,7 @@ __all__ = ["RowLabels", "read_label_file"]
 
 @dataclass(frozen=True)
 class RowLabels:
-    r"""Labels of rows, held sparse.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Name of each column.
-    values : sparse array of int8 of shape (n, k)
-        1 where a row has a label.
-    unknown : array of bool of shape (n,)
-        The rows whose labels are not known.
-
-    See Also
-    --------
-    read_label_file : Read them from a file.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from labelspan.datasets import read_label_file
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "tags.txt").write_text("game;board\n\ngame\n")
-    ...     labels = read_label_file(f"{folder}/tags.txt")
-    >>> labels.names
-    ('board', 'game')
-    >>> labels.block(0, 3)
-    array([[ 1,  1],
-           [-1, -1],
-           [ 0,  1]], dtype=int8)
-    """
+    """Labels of rows: their names, 1 where a row has one, and the rows that have none known."""
 
     names: tuple[str, ...]
     values: Any
@@ -64,13 +35,7 @@ class RowLabels:
         return int(self.values.shape[0])
 
     def block(self, start: int, stop: int) -> Array:
-        """Return some rows as an array of 0 and 1; -1 in rows whose labels are unknown.
-
-        Parameters
-        ----------
-        start, stop : int
-            The first row, and the row after the last.
-        """
+        """Return some rows as an array of 0 and 1; -1 in rows whose labels are unknown."""
         block = self.values[start:stop].toarray()
         block[self.unknown[start:stop]] = -1
         return np.asarray(block)
@@ -84,7 +49,7 @@ def read_label_file(
     empty: Literal["unknown", "none"] = "unknown",
     min_count: int = 1,
 ) -> RowLabels:
-    """Read the labels of vectors from a file, one row per vector in the same order.
+    r"""Read the labels of vectors from a file, one row per vector in the same order.
 
     Parameters
     ----------
@@ -105,7 +70,8 @@ def read_label_file(
     Returns
     -------
     RowLabels
-        The labels, by row.
+        The labels, with their ``names``; ``block(start, stop)`` returns some rows as an array of 0
+        and 1, with -1 in rows whose labels are unknown.
 
     See Also
     --------
@@ -114,12 +80,17 @@ def read_label_file(
     Examples
     --------
     >>> import tempfile
-    >>> import numpy as np
+    >>> from pathlib import Path
     >>> from labelspan.datasets import read_label_file
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     np.save(f"{folder}/classes.npy", np.array(["cat", "dog", "cat"]))
-    ...     read_label_file(f"{folder}/classes.npy").names
-    ('cat', 'dog')
+    ...     _ = Path(folder, "tags.txt").write_text("game;board\n\ngame\n")
+    ...     labels = read_label_file(f"{folder}/tags.txt")
+    >>> labels.names
+    ('board', 'game')
+    >>> labels.block(0, 3)
+    array([[ 1,  1],
+           [-1, -1],
+           [ 0,  1]], dtype=int8)
     """
     path = Path(path)
     if path.suffix.lower() in (".npy", ".npz"):

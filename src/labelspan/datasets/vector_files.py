@@ -33,53 +33,16 @@ _TYPES = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "BF16": "<u2", "I8": "i1", "
 
 @dataclass(frozen=True)
 class VectorFile:
-    """Vectors of a file, read in batches.
-
-    Attributes
-    ----------
-    path : str
-        The file.
-    name : str
-        Name of the array or column inside the file.
-    shape : tuple of int
-        Number of vectors, number of dimensions.
-    read_rows : callable
-        Takes a number of rows, and yields batches of at most that many as they are stored.
-
-    See Also
-    --------
-    open_vectors : Open a file.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import numpy as np
-    >>> from labelspan.datasets import open_vectors
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     np.save(f"{folder}/vectors.npy", np.ones((5, 3), np.float16))
-    ...     vectors = open_vectors(f"{folder}/vectors.npy")
-    ...     vectors.shape, [batch.shape for batch in vectors.batches(2)]
-    ((5, 3), [(2, 3), (2, 3), (1, 3)])
-    """
+    """Vectors of a file, read in batches."""
 
     path: str
     name: str
     shape: tuple[int, int]
+    # Takes a number of rows, and yields batches of at most that many as they are stored.
     read_rows: Callable[[int], Iterator[Array]] = field(repr=False)
 
     def batches(self, rows: int = _ROWS) -> Iterator[Array]:
-        """Yield the vectors in order, at most ``rows`` at a time, as float32 or float64.
-
-        Parameters
-        ----------
-        rows : int, default=16384
-            Maximum number of rows of a batch.
-
-        Yields
-        ------
-        batch : array of shape (b, d)
-            Numbers that are not finite raise :class:`~labelspan.errors.InvalidFile`.
-        """
+        """Yield the vectors in order, at most ``rows`` at a time, as float32 or float64."""
         start = 0
         for batch in self.read_rows(rows):
             block = np.asarray(batch, dtype=np.float64 if batch.dtype == np.float64 else np.float32)
@@ -111,7 +74,8 @@ def open_vectors(path: str | os.PathLike[str], *, name: str | None = None) -> Ve
     Returns
     -------
     VectorFile
-        The vectors, to be read in batches.
+        Vectors with a ``shape``; ``batches(rows)`` yields arrays of at most so many rows, float32
+        or float64, and ``read()`` returns all.
 
     See Also
     --------
@@ -124,8 +88,9 @@ def open_vectors(path: str | os.PathLike[str], *, name: str | None = None) -> Ve
     >>> from labelspan.datasets import open_vectors
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     np.savez(f"{folder}/both.npz", left=np.eye(2), right=np.ones((4, 3)))
-    ...     open_vectors(f"{folder}/both.npz", name="right").read().shape
-    (4, 3)
+    ...     vectors = open_vectors(f"{folder}/both.npz", name="right")
+    ...     vectors.shape, [batch.shape for batch in vectors.batches(3)]
+    ((4, 3), [(3, 3), (1, 3)])
     """
     path = Path(path)
     check_there(path)
