@@ -77,25 +77,18 @@ def column(*values):
     return [values[n % len(values)] for n in range(60)]
 
 
-@pytest.mark.parametrize(
-    ("name", "values"),
-    [
-        ("Class Index", column("1", "2", "3")),
-        ("label", column("0", "1")),
-        ("target", column("4", "0")),
-        ("polarity", column("0", "4")),
-    ],
-)
-def test_a_class_that_is_a_number(tmp_path, name, values):
-    columns = {name: values, "Title": column("One", "Two", "Three", "Four"), "Description": TEXTS}
-    found = read(table(tmp_path, columns))
-    assert found.reading.labels == (name,)
-    assert found.reading.text == ("Title", "Description")
+COLOURS = column("red; green", "green; blue", "blue")
 
 
 @pytest.mark.parametrize(
     ("columns", "labels", "others"),
     [
+        ({"Class Index": column("1", "2", "3")}, ("Class Index",), ()),
+        ({"label": column("0", "1")}, ("label",), ()),
+        ({"target": column("4", "0")}, ("target",), ()),
+        ({"polarity": column("0", "4")}, ("polarity",), ()),
+        # Names of classes come before their numbers.
+        ({"label": column("0", "1"), "label_text": column("-", "+")}, ("label_text",), ("label",)),
         (["author", "tags"], ("tags",), ()),
         (["Item Type", "keywords", "type"], ("keywords",), ()),
         (["tags", "keywords", "categories"], ("tags",), ("categories", "keywords")),
@@ -107,16 +100,13 @@ def test_a_class_that_is_a_number(tmp_path, name, values):
     ],
 )
 def test_names_decide_before_statistics(tmp_path, columns, labels, others):
-    cells = {name: column("red; green", "green; blue", "blue") for name in columns}
-    found = read(table(tmp_path, {"id": range(60), "text": TEXTS, **cells}))
+    cells = dict.fromkeys(columns, COLOURS) if isinstance(columns, list) else columns
+    texts = {"Title": column("One", "Two", "Three", "Four"), "Description": TEXTS}
+    found = read_corpus(table(tmp_path, {"id": range(60), **cells, **texts}))
+    assert found.reading.text == ("Title", "Description")
     assert found.reading.labels == labels
     assert found.reading.other_labels == others
-    assert found.labels[0] == ["red", "green"]
-
-
-def test_names_of_classes_come_before_their_numbers(tmp_path):
-    columns = {"text": TEXTS, "label": column("0", "1"), "label_text": column("bad", "good")}
-    assert read_corpus(table(tmp_path, columns)).labels[:2] == [["bad"], ["good"]]
+    assert found.labels[0] == cells[labels[0]][0].split("; ")
 
 
 def test_columns_without_names_are_not_metadata(tmp_path):
@@ -130,17 +120,12 @@ def test_columns_without_names_are_not_metadata(tmp_path):
     assert "328 column(s) without a name left out" in found.notes
 
 
-def test_a_title_is_part_of_the_text(tmp_path):
-    titles = [f"Title {n}" for n in range(60)]
-    for name in ("title", "Headline", "post_title", "name"):
-        found = read(
-            table(
-                tmp_path, {"id": range(60), name: titles, "text": TEXTS, "tags": column("a", "b")}
-            )
-        )
-        assert found.texts[3] == f"Title 3\n\n{TEXTS[3]}"
-        reader = CorpusReader(tmp_path / "a.csv")
-        assert next(reader.items(3)).title == "Title 3"
+@pytest.mark.parametrize("name", ["title", "Headline", "post_title", "name"])
+def test_a_title_is_part_of_the_text(tmp_path, name):
+    columns = {"id": range(60), name: [f"Title {n}" for n in range(60)], "text": TEXTS}
+    path = table(tmp_path, {**columns, "tags": column("a", "b")})
+    assert read(path).texts[3] == f"Title 3\n\n{TEXTS[3]}"
+    assert next(CorpusReader(path).items(3)).title == "Title 3"
 
 
 ZOTERO = {

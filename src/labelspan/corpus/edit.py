@@ -330,13 +330,13 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 
 def _json_edits(text: str, plan: _Plan) -> Iterator[Span]:
     """Yield the places of labels that change, with what to write there."""
-    dumps = partial(json.dumps, ensure_ascii=text.isascii())
     lines = plan.reader.reading.format == "jsonl"
     starts = _line_starts(text) if lines else _objects(text)
     for number, (line, _, by_field) in plan.edits.items():
         for name, wanted in by_field.items():
-            change = partial(_json_value, how=plan.parsers[name], wanted=wanted, dumps=dumps)
-            yield _object_edit(text, starts[line - 1 if lines else number], name, change)
+            place = _place(text, starts[line - 1 if lines else number], name)
+            piece = _json_value(text, place, wanted, plan.parsers[name])
+            yield place.start, place.stop, place.lead + piece
 
 
 def _line_starts(text: str) -> list[int]:
@@ -367,24 +367,40 @@ def _objects(text: str) -> list[int]:
     return [start for _, start, _, _ in _parts(text, found[0])]
 
 
-def _json_value(
-    raw: str,
-    value: Any,
-    inner: str,
-    *,
-    how: LabelParser,
-    wanted: Wanted,
-    dumps: Callable[[Any], str],
-) -> str:
-    """Return the labels of an item as JSON; ``inner`` is the key of names in objects."""
+@dataclass(frozen=True)
+class _Place:
+    """Where the labels of an item are; ``inner`` is the key of names in objects."""
+
+    start: int
+    stop: int
+    value: Any
+    inner: str = ""
+    # What is written before them in an item that lacks the field.
+    lead: str = ""
+
+
+def _place(text: str, item: int, name: str) -> _Place:
+    """Find the labels of the object that begins somewhere in a text."""
+    item = _skip(text, item)
+    for key, start, stop, value in _parts(text, item):
+        inner = "" if key == name else name.removeprefix(f"{key}.")
+        if inner != name and inner and isinstance(value, dict) and value:
+            return _place(text, start, inner)
+        if not inner or (inner != name and isinstance(value, list)):
+            return _Place(start, stop, value, inner)
+    end = _DECODER.raw_decode(text, item)[1] - 1
+    comma = ", " if text[item + 1 : end].strip() else ""
+    return _Place(end, end, None, lead=f"{comma}{json.dumps(name)}: ")
+
+
+def _json_value(text: str, place: _Place, wanted: Wanted, how: LabelParser) -> str:
+    """Return the labels of an item as JSON, written as before."""
+    dumps = partial(json.dumps, ensure_ascii=text.isascii())
+    raw, value, inner = text[place.start : place.stop], place.value, place.inner
     if value is None and how.how == "lists":
         raw, value = "[]", []
-    if value is None or isinstance(value, str):
-        return dumps(_rewritten(value or "", wanted, how))
     if not isinstance(value, list):
-        raise InvalidInput(
-            f"The labels {raw:.60} are not a list or a string, and cannot be changed."
-        )
+        return dumps(_rewritten("" if value is None else str(value), wanted, how))
     spans = [(start, stop) for _, start, stop, _ in _parts(raw, 0)]
     kept = []
     for (start, stop), one in zip(spans, value, strict=True):
@@ -397,23 +413,6 @@ def _json_value(
     tail = raw[spans[-1][1] : -1] if spans else ""
     between = raw[spans[0][1] : spans[1][0]] if len(spans) > 1 else "," + (lead or " ")
     return f"[{lead}{between.join(kept)}{tail}]" if kept else "[]"
-
-
-def _object_edit(text: str, place: int, name: str, change: Callable[..., str]) -> Span:
-    """Return where the labels of one object are, and what to write there."""
-    place = _skip(text, place)
-    for key, start, stop, value in _parts(text, place):
-        if key == name:
-            return start, stop, change(text[start:stop], value, "")
-        inner = name.removeprefix(f"{key}.")
-        if inner != name and isinstance(value, dict) and value:
-            return _object_edit(text, start, inner, change)
-        if inner != name and isinstance(value, list):
-            return start, stop, change(text[start:stop], value, inner)
-    # An item without the field.
-    end = _DECODER.raw_decode(text, place)[1] - 1
-    comma = ", " if text[place + 1 : end].strip() else ""
-    return end, end, f"{comma}{json.dumps(name)}: {change('null', None, '')}"
 
 
 def _parts(text: str, place: int) -> Iterator[tuple[str, int, int, Any]]:
@@ -455,12 +454,6 @@ def _table_edits(text: str, plan: _Plan) -> Iterator[Span]:
         for column, wanted in by_line[last].items():
             place = layout.columns.index(column)
             changed[place] = _rewritten(changed[place], wanted, plan.parsers[column])
-            if not layout.quoted and any(
-                one in changed[place] for one in (layout.delimiter, "\n", "\r")
-            ):
-                raise InvalidInput(
-                    f"{name} has no quotation marks, and {changed[place]!r:.60} would need them."
-                )
         ending = raw[len(raw.rstrip("\r\n")) :]
         yield starts[begin], starts[last], _row(raw, cells, changed, layout) + ending
 
