@@ -59,23 +59,6 @@ def test_a_save_that_fails_leaves_the_old_index(folder, failing, monkeypatch):
     assert answers(SemanticIndex.load(bigger.save(folder) and folder)) == answers(bigger)
 
 
-def test_at_every_step_of_a_save_the_old_index_is_there(folder, monkeypatch):
-    before, bigger, steps = answers(SemanticIndex.load(folder)), made(40), []
-    real = Path.replace
-
-    def replace(self, target):
-        steps.append(Path(target).name)
-        assert answers(SemanticIndex.load(folder)) == before
-        return real(self, target)
-
-    monkeypatch.setattr(Path, "replace", replace)
-    bigger.save(folder)
-    assert steps[-1] == "manifest.json"
-    assert len(steps) == 6
-    monkeypatch.undo()
-    assert answers(SemanticIndex.load(folder)) == answers(bigger)
-
-
 def test_an_add_without_room_leaves_the_index(folder):
     with SemanticIndex.load(folder, write=True) as index:
         before = answers(index)
