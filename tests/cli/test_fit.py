@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 from _support.commands import one_sentence, run
-from _support.tagged import as_lines, formats, rows
+from _support.tagged import as_lines, as_table, formats, rows
 
 from labelspan import SemanticIndex
 from labelspan.index.folder import write_manifest
@@ -23,10 +23,23 @@ def test_fit_in_every_format(name, here):
     answer = json.loads(result.stdout)
     assert (answer["index"], answer["items"], answer["labels"]) == ("index.labelspan", 48, 4)
     assert (answer["dimensions"], answer["method"]) == (5, "mlsi")
-    assert "labels from 'tags' (guessed)" in result.stderr
+    for part in ("labels from 'tags' (guessed)", "item0: '", "item1: '", "most frequent of 4"):
+        assert part in result.stderr
+    assert "item2: " not in result.stderr
     with SemanticIndex.load("index.labelspan") as index:
         assert index.ids == [item["id"] for item in rows()]
         assert index.item("item3").labels == tuple(rows()[3]["tags"])
+
+
+def test_options_of_reading(here):
+    (here / "a.csv").write_bytes(as_table(rows()).replace("Item", "Stück").encode("latin-1"))
+    (here / "names.tsv").write_text("game\tGames\nsound\tSounds\n")
+    assert "--encoding cp1252" in one_sentence(run("fit", "a.csv"))
+    asked = ("--encoding", "cp1252", "--vocabulary", "names.tsv", "--language", "en")
+    result = run("fit", "a.csv", "--dimensions", 4, *asked)
+    assert result.exit_code == 0, result.output
+    assert "2 label(s) are not in the vocabulary: 'image'" in result.stderr
+    assert "Games" in result.stderr
 
 
 @pytest.mark.parametrize("method", ["mlsi", "lsi", "cca"])
@@ -132,6 +145,20 @@ def test_add_and_replace(here):
     assert len(SemanticIndex.load("index.labelspan")) == 51
     result = run("add", "-", "--replace", input=as_lines([{**more[0], "body": "other"}]))
     assert "0 items added, 1 replaced; index.labelspan now has 51." in result.stdout
+
+
+@pytest.mark.parametrize("options", [(), ("--stream",)])
+def test_add_reads_the_fields_of_the_fit(here, options):
+    items = [{**item, "kind": "; ".join(item["tags"])} for item in rows()]
+    (here / "a.jsonl").write_text(as_lines(items))
+    asked = ("--labels", "kind", "--text", "body", "--dimensions", 4)
+    assert run("fit", "a.jsonl", *asked, *options).exit_code == 0
+    result = run(
+        "add", "-", input=as_lines([{**item, "id": f"new {item['id']}"} for item in items])
+    )
+    assert result.exit_code == 0, result.output
+    assert "labels from 'kind'" in result.stderr
+    assert "text from 'body'" in result.stderr
 
 
 def test_items_without_ids_get_the_next_numbers(here):

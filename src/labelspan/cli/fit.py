@@ -496,35 +496,17 @@ def _cluster(scheduler: str) -> Iterator[Any]:
 def _check_out(out: Path, *, force: bool) -> None:
     """Raise an error for a folder that must not be overwritten, before any work is done."""
     from ..errors import InvalidInput  # noqa: PLC0415
+    from ..index.folder import foreign_files  # noqa: PLC0415
 
     there = (out / "manifest.json").is_file()
     # What a killed fit left behind does not stop the next one.
-    if not there and out.exists() and not (out.is_dir() and _only_ours(out)):
+    if not there and out.exists() and not (out.is_dir() and not foreign_files(out)):
         raise InvalidInput(f"{str(out)!r} exists and is not an index; choose another --out.")
     if there and not force:
         raise InvalidInput(
             f"There is an index in {str(out)!r} already; give --force to overwrite it, or "
             "choose another --out."
         )
-
-
-def _only_ours(out: Path) -> bool:
-    """Return whether a folder has only files of an index."""
-    if not any(out.iterdir()):
-        return True
-    from ..index.folder import foreign_files  # noqa: PLC0415
-
-    return not foreign_files(out)
-
-
-def _where_labels(found: TaggedTexts) -> str:
-    """Say where labels are looked for, in the format of a corpus."""
-    format = None if found.reading is None else found.reading.format
-    if format == "folder":
-        return "put the files into folders named like their labels, or 7.tsv next to 7.txt"
-    if format == "lines":
-        return "give a table or JSON with a field of labels"
-    return "give their field with --labels"
 
 
 def _estimator(
@@ -542,8 +524,8 @@ def _estimator(
         )
     if method is not Method.lsi and not found.n_labelled:
         raise InvalidLabels(
-            f"{found.name}: --method {method.value} needs labels, but no item has any; "
-            f"{_where_labels(found)}, or use --method lsi."
+            f"{found.name}: --method {method.value} needs labels, but no item has any; give their "
+            "field with --labels, put texts into folders named like labels, or use --method lsi."
         )
     same = {tuple(sorted(own)) for own in found.labels if own is not None}
     if method is not Method.lsi and len(same) == 1 and len(found) > 1:

@@ -99,27 +99,10 @@ class ItemStream(Protocol):
 class FitOptions:
     """How an index is fitted.
 
-    Attributes
-    ----------
-    estimator : estimator or None
-        Learns the space; None for the default.
-    language : str
-        A code, "none", or "auto" to detect it.
-    min_count : int
-        Labels of fewer items are left out.
-    empty_is_none : bool
-        Whether items without labels, after that, are known to have none.
-    tag_sample : int or None
-        Maximum number of labelled items from which the tagger learns; None for all, 0 for no
-        tagger.
-    client, device : object or None
-        Cluster or device on which the space is learned.
-    fields : mapping
-        Fields of the corpus with text, labels and ids, by which more items are read later.
-    static : path or None
-        File of word vectors that are used next to the words.
-    vocabulary : LabelVocabulary or None
-        Names of the labels and what is broader, to be kept with the items.
+    Labels of fewer than ``min_count`` items are left out; ``empty_is_none`` says whether items
+    without labels, after that, are known to have none. The tagger learns from at most
+    ``tag_sample`` labelled items (None: all), the space on a cluster (``client``) or a ``device``.
+    ``fields`` says how more items are read later.
     """
 
     estimator: Any
@@ -203,11 +186,8 @@ def fit_items(
     fit.read(_batches(items, *ONE_BLOCK), "fit")
     if encoder is not None:
         model = ModelEncoder(encoder)
-        found = (
-            model.of_texts(texts, "fit")
-            if vectors is None
-            else np.asarray(read_vectors(vectors, len(items), "fit"))
-        )
+        found = model.of_texts(texts, "fit") if vectors is None else vectors
+        found = np.asarray(read_vectors(found, len(items), "fit"))
         model.size = int(found.shape[1])
         return fit.learn(model, found)
     if vectors is not None:
@@ -225,20 +205,9 @@ def fit_stream(
 ) -> Fitted:
     """Fit an index on a stream of items, and write it to a folder.
 
-    Memory is bounded by a block of items and their features, by the number of different words and
-    labels, and by a few numbers per item. A fit of several blocks that is interrupted goes on where
-    it stopped; one of a single block leaves nothing.
-
-    Parameters
-    ----------
-    corpus : ItemStream
-    out : Path
-        A folder, new or with an index or an unfinished fit.
-    options : FitOptions
-    block : tuple of (int, int), default=(20_000, 1 << 24)
-        Maximum number of items of a block, and of characters of their texts.
-    report : function or None, default=None
-        Called with the number of steps done, their total, and what is being done.
+    Memory is bounded by a block (items, and characters of their texts, at most), by the number of
+    different words and labels, and by a few numbers per item. A fit of several blocks that is
+    interrupted goes on where it stopped; one of a single block leaves nothing.
     """
     estimator = options.estimator
     if not _takes_operators(estimator):
