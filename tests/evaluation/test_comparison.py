@@ -13,13 +13,9 @@ from labelspan.evaluation.spaces import (
     METHODS,
     RAW,
     RIDGE,
-    SplitVectors,
     embed,
-    retrieval_measures,
-    tagging_measures,
     tagging_scores,
 )
-from labelspan.metrics import f1_scores, retrieval_at_k, threshold_by_share
 from labelspan.operators import as_operator
 from labelspan.solvers.alpha import choose_alpha
 
@@ -68,21 +64,6 @@ def test_tagging_scores_are_ridge_regression():
     assert (scores[:, 1] == 0).all()
     assert (scores[:, 2] == 1).all()
     assert (tagging_scores(X, Y[:, 1:3], unseen) == [0, 1]).all()
-
-
-def test_measures_are_those_of_the_metrics():
-    rng = np.random.default_rng(2)
-    vectors = SplitVectors(rng.normal(size=(30, 4)), rng.normal(size=(12, 4)))
-    known, truth = (rng.random((30, 5)) < 0.4), (rng.random((12, 5)) < 0.4)
-    items = np.arange(0, 30, 2)
-    near = retrieval_measures(vectors, truth, items, known[items])
-    wanted = retrieval_at_k(vectors.test, truth, vectors.train[items], known[items], 10)
-    assert (near["nDCG"], near["Jaccard"]) == (wanted.ndcg, wanted.jaccard)
-    scores, shares = rng.normal(size=(12, 5)), known.mean(axis=0)
-    f1 = f1_scores(truth, scores > threshold_by_share(scores, shares))
-    assert tagging_measures(truth, scores, shares) == {"macro F1": f1.macro, "micro F1": f1.micro}
-    # Fewer items than neighbours asked for.
-    assert retrieval_measures(vectors, truth, items[:4], known[items[:4]])["nDCG"] > 0
 
 
 @pytest.mark.parametrize("method", ESTIMATORS)

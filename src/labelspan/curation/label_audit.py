@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,6 +47,7 @@ _ENOUGH_TO_SPLIT = 20
 _DIFFERENT = 0.35
 _MOST_LABELS = 3000
 _MOST_UNLABELLED = 1000
+_MOST_FINDINGS = 10_000
 # Probabilities are known up to about this.
 _LEAST_CHANCE = 0.01
 # Share of left-out decisions that must be right, and scores from which a finding is clear: chosen
@@ -75,7 +77,10 @@ def audit_labels(index: SemanticIndex, n: int, kinds: Sequence[str] | None) -> L
         tagger, ids = index.tagger, index.store.ids_by_row()
         assert tagger is not None
         names = [ids.get(int(row), "") for row in tagger.rows]
-        known |= {kind: list(_FINDERS[kind](index, tagger, names)) for kind in fresh}
+        for kind in fresh:
+            # A review has all labels that look wrong or missing.
+            most = None if kind in ("wrong", "missing") else _MOST_FINDINGS
+            known[kind] = list(islice(_FINDERS[kind](index, tagger, names), most))
         index.store.keep(
             _NAME,
             {
