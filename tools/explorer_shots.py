@@ -123,8 +123,6 @@ def main() -> None:
         chosen = {name: wanted[name] for name in args.only or wanted}
         with serving(copy, args.compare_with) as (address, entrance):
             complaints = look(address, entrance, chosen, args.out, axe)
-    for line in complaints:
-        print(line)
     runs = len(SIZES) * len(THEMES) * len(chosen)
     print(f"{runs} pages looked at, {len(complaints)} complaints")
     raise SystemExit(bool(complaints))
@@ -169,7 +167,7 @@ def look(
                         # Points are painted a few frames later.
                         page.wait_for_timeout(2000)
                     page.screenshot(path=out / f"{name}-{width}-{theme}.png", full_page=True)
-                    at = f"{name} {width} {theme}"
+                    at, before = f"{name} {width} {theme}", len(complaints)
                     wide = page.evaluate("document.documentElement.scrollWidth")
                     if wide > width:
                         complaints.append(f"{at}: {wide} pixels wide")
@@ -177,6 +175,7 @@ def look(
                     complaints += [f"{at}: {one}" for one in said if "404" not in one]
                     if axe is not None:
                         complaints += [f"{at}: {one}" for one in violations(page, axe)]
+                    print(*complaints[before:] or [f"{at}: fine"], sep="\n", flush=True)
                 context.close()
         browser.close()
     return complaints

@@ -237,10 +237,7 @@ def test_demo(here, small_demo, monkeypatch):
     before = (here / "demo.labelspan" / "manifest.json").read_bytes()
     again = run("demo")
     assert "demo.labelspan exists and was not changed; --force overwrites it" in again.stdout
-    answer = json.loads(run("demo", "--json").stdout)
     assert (here / "demo.labelspan" / "manifest.json").read_bytes() == before
-    assert [row["space"] for row in answer["rows"]] == ["raw TF-IDF", "LSI", "MLSI"]
-    assert len(answer["searches"]["draw molecules"]) == 5
     assert run("demo", "--force").exit_code == 0
     assert (here / "demo.labelspan" / "manifest.json").read_bytes() != before
 

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from .failures import plain_errors
+from .inspect import print_facts
 
 if TYPE_CHECKING:
     from ..datasets import Card
@@ -64,17 +65,11 @@ def info(name: Name, data_home: Home = None, as_json: AsJson = False) -> None:
     if as_json:
         typer.echo(json.dumps(described, indent=2))
         return
-    table = Table(show_header=False, box=None)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    for key, value in described.items():
-        shown = ", ".join(value) if isinstance(value, list | tuple) else value
-        table.add_row(key, f"{shown:,}" if isinstance(shown, int) else str(shown or "-"))
-    Console().print(table)
+    print_facts(described)
 
 
 @data.command()
-def get(name: Name, data_home: Home = None, as_json: AsJson = False) -> None:
+def get(name: Name, data_home: Home = None) -> None:
     """Download a data set if it is not in the folder yet, and verify it."""
     from ..datasets import card, load  # noqa: PLC0415
     from ..datasets.registry import find  # noqa: PLC0415
@@ -84,12 +79,7 @@ def get(name: Name, data_home: Home = None, as_json: AsJson = False) -> None:
         with Console(stderr=True).status(f"loading {name} ..."):
             loaded = load(name, data_home)
     found = find(one, data_home)
-    path = None if found is None else str(found[0])
     verified = found is not None and found[1] is not None
-    if as_json:
-        answer = {"name": name, "path": path, "source": loaded.source, "verified": verified}
-        typer.echo(json.dumps(answer, indent=2))
-        return
     typer.echo(f"{loaded!r} from {loaded.source}" + (", sha256 verified" if verified else ""))
 
 

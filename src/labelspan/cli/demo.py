@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +11,6 @@ from rich.table import Table
 from rich.text import Text
 
 from .._install import install_command
-from .corpus_argument import AsJson
 from .failures import plain_errors
 from .progress import progress_bar
 from .search import hit_table
@@ -38,7 +35,6 @@ def demo(
         "demo.labelspan"
     ),
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing index.")] = False,
-    as_json: AsJson = False,
 ) -> None:
     """Try it out: fit an index on 4,899 tagged Debian programs, evaluate it and search it.
 
@@ -57,18 +53,6 @@ def demo(
         there = (out / "manifest.json").is_file() and not force
         if not there:
             found.index.save(out)
-    if as_json:
-        answer = {
-            "rows": [asdict(row) for row in found.rows],
-            "searches": {
-                query: [{"id": hit.id, "score": hit.score} for hit in hits]
-                for query, hits in zip(SEARCHES, found.hits, strict=True)
-            },
-            "index": str(out),
-            "seconds": round(found.seconds, 2),
-        }
-        typer.echo(json.dumps(answer, indent=2))
-        return
     console = Console()
     console.print(
         f"Trained on {found.train:,} Debian programs with {found.labels} tags, evaluated on "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -14,7 +15,7 @@ from .corpus_argument import AsJson
 from .failures import plain_errors
 from .index_argument import DEFAULT, IndexArgument, open_index
 
-__all__ = ["info"]
+__all__ = ["info", "print_facts"]
 
 _MOST_LABELS = 10
 
@@ -68,9 +69,6 @@ def info(
     if as_json:
         typer.echo(json.dumps({**found, "label_counts": dict(labels)}, indent=2))
         return
-    table = Table(show_header=False, box=None, pad_edge=False)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
     found["parameters"] = ", ".join(
         f"{name} {value}" for name, value in found["parameters"].items()
     )
@@ -78,10 +76,18 @@ def info(
         value, shown = found.pop(name), found["parameters"]
         if value is not None:
             found["parameters"] = shown.replace(f"{name} auto", f"{name} {value:.3g} (auto)")
-    found["metadata"] = ", ".join(found["metadata"])
     found["verified"] = "every file and item" if found["verified"] else "small files (--verify)"
     top = ", ".join(f"{name} ({count:,})" for name, count in labels[:_MOST_LABELS])
     found["frequent labels"] = top + (", ..." if len(labels) > _MOST_LABELS else "")
+    print_facts(found)
+
+
+def print_facts(found: Mapping[str, Any]) -> None:
+    """Print names and values as a table."""
+    table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
     for key, value in found.items():
-        table.add_row(key, Text(f"{value:,}" if isinstance(value, int) else str(value) or "-"))
+        shown = ", ".join(value) if isinstance(value, list | tuple) else value
+        table.add_row(key, Text(f"{shown:,}" if isinstance(shown, int) else str(shown or "-")))
     Console().print(table)

@@ -22,7 +22,7 @@ from .snapshot import PAIRS, Snapshot
 __all__ = ["example_queries", "home", "map_page"]
 
 _COMMON = 24
-_PLACES = 9
+_PLACES = 14
 # Items that are read for examples of queries, characters of their texts, and items that must
 # have a phrase.
 _READ, _BEGINNING, _LEAST_ITEMS = 3000, 600, 3
