@@ -14,7 +14,6 @@ from ..errors import InvalidInput, InvalidLabels
 from ..estimators._streams import one_at_a_time
 from ..estimators.base import (
     Embedding,
-    Features,
     TrainingRows,
     all_or_nothing,
     inverse_transform,
@@ -185,15 +184,14 @@ class Adapter(Embedding):
             Fitted estimator.
         """
         self._check_params()
-        features = self._read_features(X)
-        rows = features.operator
+        rows = self._read_features(X)
         _refuse_wide(rows.shape[1])
         labels = read_labels(y, rows.shape[0], "Adapter", keep_sparse=sparse_table(y))
         _refuse_targets(labels)
         labels = self._completed(rows, labels)
         stream = AdapterStream.opened(labels, rows, self._seed).extended(rows, labels)
         self._forget()
-        self._publish_map(features, stream)
+        self._publish_map(rows, stream)
         return self
 
     @one_at_a_time
@@ -250,7 +248,7 @@ class Adapter(Embedding):
             raise InvalidInput("Adapter: there is no batch to solve; call partial_fit first.")
         self._check_params()
         self._forget()
-        self._publish_map(Features(None, stream.dtype), stream)
+        self._publish_map(None, stream)
         self._stream = replace(stream, solved=True)
         return self
 
@@ -277,7 +275,7 @@ class Adapter(Embedding):
 
     # --- solution ---------------------------------------------------------------------
 
-    def _publish_map(self, features: Features, stream: AdapterStream) -> None:
+    def _publish_map(self, raw: Operator | None, stream: AdapterStream) -> None:
         alpha = None if self.alpha == "auto" else float(self.alpha)
         spectrum = LabelSpectrum.of(
             stream.whole(), stream.unlabelled, alpha, stream.rows, stream.row_labels
@@ -298,14 +296,15 @@ class Adapter(Embedding):
         axes = spectrum.solve(balance, count=choice.size)
         size = min(choice.size, axes.values.size)
         weights = spectrum.axes @ axes.weights[:, :size]
-        rows = TrainingRows(features, stream.n_rows, features.operator, spectrum.mean)
+        placed = as_operator(stream.rows) if raw is None else raw
+        rows = TrainingRows(raw, stream.dtype, stream.n_rows, placed, spectrum.mean)
         signs = self._publish(rows, weights, axes.values[:size])
         better = "; the original vectors were better on held-out rows"
         self.solver_, self.n_iter_ = "exact", 1
         self.status_ = "exact" + (better if choice.original_better else "")
         self.classes_ = stream.names
-        self.label_directions_ = features.place(axes.directions[:, :size] * signs)
-        self.label_means_ = features.place(spectrum.label_mean)
+        self.label_directions_ = rows.place(axes.directions[:, :size] * signs)
+        self.label_means_ = rows.place(spectrum.label_mean)
         self.alpha_, self.balance_ = spectrum.alpha, balance
         self.adapted_ = balance > 0
         self.report_ = AdapterReport(

@@ -11,9 +11,8 @@ import numpy as np
 from .._params import Constraint, Either, Integer, Null, OneOf, Real
 from .._typing import Array
 from ..errors import InvalidInput, NotConverged, warn_caller
-from ..graph.affinity import AFFINITIES, affinity_graph
+from ..graph.affinity import AFFINITIES
 from ..operators import Operator, as_operator
-from ..operators.row_graph import read_graph
 from ..solvers.exact import complete_basis
 from ..solvers.problem import DIRECT_LIMIT, rounding
 
@@ -21,7 +20,6 @@ __all__ = [
     "GRAPH_OPTIONS",
     "Coordinates",
     "coordinates",
-    "graph_over_rows",
     "warn_if_short",
     "warn_unclear",
 ]
@@ -33,14 +31,6 @@ GRAPH_OPTIONS: Mapping[str, Constraint] = {
     "n_neighbors": Integer(1),
     "gamma": Either((Real(0.0), Null())),
 }
-
-
-def graph_over_rows(model: Any, data: Any, graph: Any) -> tuple[Operator, float | None]:
-    """Return the graph that was given and None, or one made by the affinity, with its gamma."""
-    if graph is not None:
-        return read_graph(graph, data.shape[0]), None
-    owner = type(model).__name__
-    return affinity_graph(owner, data, model.affinity, model.n_neighbors, model.gamma)
 
 
 # Entries up to which data in float32 is solved in float64.

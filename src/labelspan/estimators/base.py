@@ -46,7 +46,6 @@ from ._streams import (
 
 __all__ = [
     "Embedding",
-    "Features",
     "LabelledEmbedding",
     "TrainingRows",
     "all_or_nothing",
@@ -111,33 +110,26 @@ def refuse_overflow(method: F) -> F:
 
 
 @dataclass(frozen=True)
-class Features:
-    """X as an operator, None in a stream, and the type of its numbers."""
-
-    operator: Any
-    dtype: Any
-
-    def place(self, values: Array) -> Array:
-        """Move fitted numbers to where X is: its device, or the host in the dtype of X."""
-        if self.operator is None or self.operator.device is None:
-            return contiguous(values, self.dtype)
-        return cast(Array, self.operator.place(values))
-
-
-@dataclass(frozen=True)
 class TrainingRows:
     """Features and labels of n rows, centred if the estimator centres.
 
-    In a stream, X and Y are few rows with the products of all.
+    ``raw`` is X as it came, or None: in a stream, X and Y are few rows with the products of all.
     """
 
-    features: Features
+    raw: Any
+    dtype: Any
     n: int
     X: Operator
     means: Array
     labels: Any = None
     Y: Any = None
     label_means: Any = None
+
+    def place(self, values: Array) -> Array:
+        """Move fitted numbers to where X is: its device, or the host in the dtype of X."""
+        if self.raw is None or self.raw.device is None:
+            return contiguous(values, self.dtype)
+        return cast(Array, self.raw.place(values))
 
 
 class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -188,7 +180,18 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         owner = type(self).__name__
         operator = None if select_rows else operator_or_none(X)
         if operator is not None:
-            self._validate_operator(operator, reset=reset, least=least)
+            rows, columns = operator.shape
+            if rows < least:
+                raise InvalidInput(f"{owner}: X has {rows} row(s); at least {least} are needed.")
+            if reset:
+                self.n_features_in_ = columns
+                self.__dict__.pop("feature_names_in_", None)
+            elif columns != self.n_features_in_:
+                raise InvalidInput(
+                    f"{owner}: X has {columns} features, but fit had {self.n_features_in_}."
+                )
+            if not np.isfinite(operator.sum_of_squares()):
+                raise InvalidInput(f"{owner}: X contains NaN or infinity, or numbers too large.")
             return operator
         try:
             data = validate_data(
@@ -212,25 +215,9 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         # Others take products only, and as_operator sums duplicates itself.
         return canonical(data) if select_rows else data
 
-    def _validate_operator(self, X: Operator, *, reset: bool, least: int) -> None:
-        owner = type(self).__name__
-        rows, columns = X.shape
-        if rows < least:
-            raise InvalidInput(f"{owner}: X has {rows} row(s); at least {least} are needed.")
-        if reset:
-            self.n_features_in_ = columns
-            self.__dict__.pop("feature_names_in_", None)
-        elif columns != self.n_features_in_:
-            raise InvalidInput(
-                f"{owner}: X has {columns} features, but fit had {self.n_features_in_}."
-            )
-        if not np.isfinite(X.sum_of_squares()):
-            raise InvalidInput(f"{owner}: X contains NaN or infinity, or numbers too large.")
-
-    def _read_features(self, X: Any) -> Features:
+    def _read_features(self, X: Any) -> Operator:
         """Validate X of ``fit``."""
-        data = self._validate(X, reset=True, least=2)
-        return Features(as_operator(data), data.dtype)
+        return as_operator(self._validate(X, reset=True, least=2))
 
     def _count(self, most: int, reason: str, default: int) -> int:
         """Return the number of components to look for; ``reason`` says what limits it."""
@@ -260,8 +247,8 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """Set the fitted attributes, with signs fixed; return the signs."""
         self._forget()
         signs = fixed_signs(weights)
-        self.components_ = rows.features.place(scaled_transpose(weights, signs))
-        self.mean_ = rows.features.place(rows.means)
+        self.components_ = rows.place(scaled_transpose(weights, signs))
+        self.mean_ = rows.place(rows.means)
         self.eigenvalues_ = eigenvalues
         self.n_components_ = eigenvalues.size
         if solution is not None:
@@ -591,8 +578,8 @@ class LabelledEmbedding(Embedding):
         """Set the map from the space to labels."""
         self.classes_ = rows.labels.names
         self.label_kind_ = cast(Kind, rows.labels.kind)
-        self.label_loadings_ = rows.features.place(loadings)
-        self.label_means_ = rows.features.place(rows.label_means)
+        self.label_loadings_ = rows.place(loadings)
+        self.label_means_ = rows.place(rows.label_means)
 
     def _publish_pairs(self, rows: TrainingRows, H: Any, images: Array) -> None:
         """Set what a method has besides, from Y and its regression on the directions."""
@@ -724,8 +711,7 @@ def training_rows(
 ) -> TrainingRows:
     """Read X and y of ``fit``, and centre them; ``unlabelled`` keeps rows without labels too."""
     owner = type(model).__name__
-    features = model._read_features(X)
-    rows = features.operator
+    raw = rows = model._read_features(X)
     labels = indicator_on_device(y, rows, owner) if on_device else None
     if labels is None:
         labels = model._read_labels(y, rows.shape[0], keep_sparse=keep_sparse)
@@ -733,7 +719,7 @@ def training_rows(
         rows, labels = _labelled_rows(owner, rows, labels)
     rows, means = centre(model, rows)
     Y, label_means = centred_labels(model, labels, rows.dtype)
-    return TrainingRows(features, rows.shape[0], rows, means, labels, Y, label_means)
+    return TrainingRows(raw, raw.dtype, rows.shape[0], rows, means, labels, Y, label_means)
 
 
 def stream_rows(model: Any, stream: Stream) -> TrainingRows:
@@ -741,7 +727,7 @@ def stream_rows(model: Any, stream: Stream) -> TrainingRows:
     seen = stream.seen(type(model).__name__)
     X, Y = rows_of(model, seen)
     means, label_means = seen.x_mean * model.center, seen.b_mean * model.center
-    return TrainingRows(Features(None, stream.dtype), seen.n, X, means, stream, Y, label_means)
+    return TrainingRows(None, stream.dtype, seen.n, X, means, stream, Y, label_means)
 
 
 def centred_labels(model: Any, labels: Labels, dtype: Any = np.float64) -> tuple[Any, Array]:

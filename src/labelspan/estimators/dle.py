@@ -14,6 +14,7 @@ from .._params import Constraint, Either, OneOf, Real
 from .._typing import Array
 from ..errors import InvalidInput, InvalidLabels
 from ..graph import Laplacian, combine, label_graph
+from ..graph.affinity import graph_over_rows
 from ..graph.laplacian import metric_form
 from ..graph.neighbors import nearest_neighbors
 from ..labels import Labels
@@ -27,12 +28,10 @@ from ._graph_methods import (
     GRAPH_OPTIONS,
     Coordinates,
     coordinates,
-    graph_over_rows,
     warn_unclear,
 )
 from ._options import ALPHA, described
 from .base import (
-    Features,
     LabelledEmbedding,
     TrainingRows,
     all_or_nothing,
@@ -223,7 +222,7 @@ class DLE(LabelledEmbedding):
             directions = parts.smooth @ directions  # F = A^-1/2 U
         if self.projection == "whitened":
             directions = parts.tight @ directions  # S_w^-1/2 A^-1/2 U
-        rows = TrainingRows(Features(None, data.dtype), data.shape[0], place.rows, means, labels)
+        rows = TrainingRows(None, data.dtype, data.shape[0], place.rows, means, labels)
         signs = self._publish(rows, place.to_features(directions), lengths[:count] ** 2)
         self.graph_, self.gamma_, self.label_weight_ = graph, gamma, beta
         self.alpha_, self.graph_alpha_ = parts.alpha, parts.graph_alpha
@@ -307,13 +306,9 @@ class DLEClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n, d)
-            The features.
-        y : array or sparse matrix of shape (n,) or (n, k)
-            Classes, or a 0/1 indicator. -1 or NaN mean unknown, as in scikit-learn; a vector of
-            only -1 and 1 has these two classes, and NaN for unknown.
-        graph : array, sparse matrix, operator or None, default=None
-            Weights between all rows, instead of those that ``affinity`` defines.
+        X, y, graph : arrays
+            As in :meth:`DLE.fit`; a vector of only -1 and 1 has these two classes, and NaN for
+            unknown.
 
         Returns
         -------

@@ -131,7 +131,7 @@ def state_factor(model: Any, X: Any, y: Any, *, graph: Any = None, mu: float = 0
     plain = graph is None and model.penalty == "l2" and model.solver == "auto"
     on_device = plain and model._factor_is_labels
     rows = training_rows(model, X, y, keep_sparse=plain, on_device=on_device)
-    raw, labels = rows.features.operator, rows.labels
+    raw, labels = rows.raw, rows.labels
     edges = _graph_rows(type(model).__name__, raw, graph, mu)
     H = rows.Y if model._factor_is_labels else model.label_factor(labels)
     rank = H.shape[1] if labels.many else _rank(model, H)
@@ -482,7 +482,7 @@ class CCA(LabelledEmbedding):
         # the feature side on the labels, at unit length.
         root = _label_map(H, rows.Y)
         scale = np.where(self.correlations_ > 0, self.correlations_, 1.0)
-        self.label_weights_ = (root @ (root.T @ images.T) / scale).astype(rows.features.dtype)
+        self.label_weights_ = (root @ (root.T @ images.T) / scale).astype(rows.dtype)
 
     def transform(self, X: Any, y: Any = None, labels: Any = None) -> Array:
         """Map rows to the feature side of the pairs.

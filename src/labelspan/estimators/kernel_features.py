@@ -148,10 +148,8 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n, d)
-            The features; for "precomputed", the kernel between the rows, of shape (n, n).
-        y : ignored
-            The labels.
+        X, y : features, and labels, which are ignored
+            As in :meth:`fit_transform`.
 
         Returns
         -------

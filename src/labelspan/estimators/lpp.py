@@ -10,16 +10,15 @@ import numpy as np
 from .._params import Boolean, Constraint, OneOf
 from ..errors import InvalidLabels
 from ..graph import Laplacian, label_graph
-from ..graph.affinity import AFFINITIES
+from ..graph.affinity import AFFINITIES, graph_over_rows
 from ..graph.laplacian import metric_form
 from ..labels import Labels, read_labels
 from ..operators import Operator, Scaled, as_operator
 from ..solvers.exact import complete_basis
-from ._graph_methods import GRAPH_OPTIONS, coordinates, graph_over_rows, warn_if_short
+from ._graph_methods import GRAPH_OPTIONS, coordinates, warn_if_short
 from ._options import described
 from .base import (
     Embedding,
-    Features,
     TrainingRows,
     all_or_nothing,
     refuse_large_squares,
@@ -167,7 +166,7 @@ class LPP(Embedding):
         values, vectors = np.linalg.eigh(metric_form(along, laplacian))
         components = place.to_features(white @ vectors[:, :count])
         eigenvalues = np.maximum(values[:count], 0.0)
-        trained = TrainingRows(Features(None, data.dtype), data.shape[0], rows, means)
+        trained = TrainingRows(None, data.dtype, data.shape[0], rows, means)
         self._publish(trained, components, eigenvalues)
         self.graph_ = weights
         return self

@@ -135,9 +135,9 @@ class LSI(Embedding):
 
     def _state(self, X: Any, y: Any = None) -> _Stated:
         self._check_params()
-        features = self._read_features(X)
-        rows, means = centre(self, features.operator)
-        return self._stated(TrainingRows(features, rows.shape[0], rows, means))
+        raw = self._read_features(X)
+        rows, means = centre(self, raw)
+        return self._stated(TrainingRows(raw, raw.dtype, rows.shape[0], rows, means))
 
     def _stated(self, rows: TrainingRows) -> _Stated:
         squared_norm(self, rows.X)

@@ -223,10 +223,8 @@ class MLSI(LabelledEmbedding):
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n, d)
-            The features.
-        y : labels as :meth:`fit` takes them
-            The labels.
+        X, y : features and labels
+            As in :meth:`fit`.
 
         Returns
         -------
@@ -239,7 +237,7 @@ class MLSI(LabelledEmbedding):
         if solution.embed is None or stated.problem.X.device is not None:
             return self.transform(X)
         embedded = scale_columns(solution.embed(), signs * _lengths(solution))
-        return stated.rows.features.place(embedded)
+        return stated.rows.place(embedded)
 
     def _state(self, X: Any, y: Any) -> _Chosen:
         """Read X and y, and choose alpha and beta."""
@@ -248,7 +246,7 @@ class MLSI(LabelledEmbedding):
         rows = training_rows(self, X, y, keep_sparse=sparse, on_device=True, unlabelled=True)
         Y, labels = rows.Y, rows.labels
         if labels.many:
-            alpha, curve = choose_penalty(self, rows.X, labels, rows.features.operator)
+            alpha, curve = choose_penalty(self, rows.X, labels, rows.raw)
             squares, beta = Y.column_squares(), self._weight(None, 1.0)
         else:
             alpha, curve = self._penalty(rows)
@@ -334,7 +332,7 @@ class MLSI(LabelledEmbedding):
         signs = self._publish(rows, weights, solution.eigenvalues, solution)
         self.label_directions_ = None
         if stated.beta == 0:
-            self.label_directions_ = rows.features.place(np.zeros((scale.size, signs.size)))
+            self.label_directions_ = rows.place(np.zeros((scale.size, signs.size)))
         if solution.label_axes is None:
             # V'Y, at unit length, because products of large targets may overflow the dtype of X.
             length = np.sqrt(sum_of_squares(rows.Y)) or 1.0
@@ -343,7 +341,7 @@ class MLSI(LabelledEmbedding):
         else:
             # V'X B: with all components the scores are the prediction of ridge regression.
             axes = on_host(solution.label_axes)
-            self.label_directions_ = rows.features.place(scale[:, None] * axes * signs)
+            self.label_directions_ = rows.place(scale[:, None] * axes * signs)
             along = np.sqrt(np.maximum(solution.eigenvalues, 0.0))[:, None]
             images = along * axes.T / (solution.level**2 * scale)
         self._publish_labels(rows, (signs / lengths)[:, None] * images)

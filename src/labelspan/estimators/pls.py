@@ -196,7 +196,7 @@ class PLSSVD(LabelledEmbedding):
         # One number per component, as in scikit-learn's estimators of two sides.
         self.n_iter_ = np.full(self.n_components_, self.n_iter_)
         label_weights = ((found.right * signs).T / sides.y_scale).T
-        self.label_weights_ = label_weights.astype(rows.features.dtype)
+        self.label_weights_ = label_weights.astype(rows.dtype)
 
     def transform(self, X: Any, y: Any = None) -> Array:
         """Map rows to the features' side of the directions.
@@ -339,7 +339,7 @@ class PLSDA(LabelledEmbedding):
         weights = (found.rotations.T / sides.x_scale).T
         signs = self._publish(rows, weights, solution.eigenvalues, solution)
         self._publish_labels(rows, (found.label_loadings * signs).T * sides.y_scale)
-        dtype = rows.features.dtype
+        dtype = rows.dtype
         self.weights_ = (found.weights * signs).astype(dtype)
         self.vip_ = _importance(found).astype(dtype)
 

@@ -151,11 +151,11 @@ def tune(
     """
     grid = _grid(estimator, n_components, alpha, beta)
     estimator._check_params()
-    features = estimator._read_features(X)
-    labels = estimator._read_labels(y, features.operator.shape[0])
+    rows = estimator._read_features(X)
+    labels = estimator._read_labels(y, rows.shape[0])
     score = _scoring(scoring, labels)
     whole = score is not None and score is not _precision
-    known = np.arange(features.operator.shape[0])
+    known = np.arange(rows.shape[0])
     if labels.unknown is not None:
         known = np.flatnonzero(~labels.unknown.any(axis=1) if whole else labels.labelled)
     if not 2 <= cv <= known.size:
@@ -167,10 +167,10 @@ def tune(
     folds, found = [], []
     for _, place in KFold(cv, shuffle=True, random_state=random_state).split(known):
         left_out = known[place]
-        train = np.setdiff1d(np.arange(features.operator.shape[0]), left_out)
+        train = np.setdiff1d(np.arange(rows.shape[0]), left_out)
         if left_out.size > _MOST_SCORED:
             left_out = np.sort(rng.choice(left_out, _MOST_SCORED, replace=False))
-        fold = _Fold(estimator, features.operator, labels, train, left_out)
+        fold = _Fold(estimator, rows, labels, train, left_out)
         fold.prepare(grid, random_state)
         measure = fold.score_neighbours if score is None else partial(fold.score, scoring=score)
         solved = [fold.solved(params) for params in grid]

@@ -13,11 +13,11 @@ from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter
 from ..operators import Dense, Operator, Sum
 from ..operators.row_data import as_rows, check_rows, product, row_squares, translated, transposed
-from ..operators.row_graph import graph_of_edges
+from ..operators.row_graph import graph_of_edges, read_graph
 from .laplacian import degrees
 from .neighbors import Search, nearest_neighbors
 
-__all__ = ["AFFINITIES", "affinity_graph", "combine", "gaussian_graph", "neighbor_graph"]
+__all__ = ["AFFINITIES", "combine", "gaussian_graph", "graph_over_rows", "neighbor_graph"]
 
 AFFINITIES = ("nearest_neighbors", "rbf", "precomputed")
 
@@ -127,19 +127,19 @@ def neighbor_graph(
     return graph_of_edges(near, weights)
 
 
-def affinity_graph(
-    owner: str, X: Any, affinity: str, n_neighbors: int, gamma: float | None
-) -> tuple[Operator, float]:
-    """Make the graph that an estimator asks for, and return it with its gamma."""
-    if affinity == "precomputed":
+def graph_over_rows(model: Any, X: Any, graph: Any) -> tuple[Operator, float | None]:
+    """Return a graph that was given and None, or that of the estimator's affinity and its gamma."""
+    if graph is not None:
+        return read_graph(graph, X.shape[0]), None
+    if model.affinity == "precomputed":
         raise InvalidInput(
-            f"{owner}: affinity='precomputed' needs a graph over the rows of X; "
+            f"{type(model).__name__}: affinity='precomputed' needs a graph over the rows of X; "
             "give graph= in fit, or choose another affinity."
         )
-    if affinity == "rbf":
-        return _gaussian(as_rows(X), gamma)
-    near, distances = nearest_neighbors(X, n_neighbors, search="auto")
-    weights, gamma = _heat(distances, gamma)
+    if model.affinity == "rbf":
+        return _gaussian(as_rows(X), model.gamma)
+    near, distances = nearest_neighbors(X, model.n_neighbors, search="auto")
+    weights, gamma = _heat(distances, model.gamma)
     return graph_of_edges(near, weights), gamma
 
 
