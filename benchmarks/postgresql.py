@@ -70,7 +70,8 @@ def queries(index: SemanticIndex) -> list[str]:
             found.append(" ".join(rng.choice(words, 3, replace=False)))
         else:
             found.append(item.title[:200])
-    return [query for query in found if query.strip()]
+    # In quotes words are a phrase, which the functions in SQL do not know.
+    return [query.replace('"', " ") for query in found if query.strip()]
 
 
 def size(folder: Path) -> int:

@@ -151,8 +151,8 @@ def _with_votes(
     order = np.random.default_rng(seed).permutation(n)
 
     def votes(rows: Array) -> Any:
-        place = sparse.csr_matrix((np.ones(rows.size, np.float32), (rows, np.arange(rows.size))))
-        place.resize(n, rows.size)
+        ones = np.ones(rows.size, np.float32)
+        place = sparse.csr_matrix((ones, (rows, np.arange(rows.size))), shape=(n, rows.size))
         return place @ voters.votes(features[rows], rows)
 
     sample, rest = np.sort(order[:_VOTING]), np.sort(order[_VOTING:])
