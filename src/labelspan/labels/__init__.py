@@ -2,13 +2,12 @@
 
 from .factor import Factor, Regression, cca_factor, hsl_factor, lda_factor, opls_factor
 from .reading import Labels, read_labels
-from .scatter import Scatter, class_scatter
+from .scatter import class_scatter
 
 __all__ = [
     "Factor",
     "Labels",
     "Regression",
-    "Scatter",
     "cca_factor",
     "class_scatter",
     "hsl_factor",

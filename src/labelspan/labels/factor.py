@@ -184,12 +184,6 @@ def cca_factor(labels: Labels, *, center: bool = True) -> Any:
     opls_factor : Labels count by their size.
     lda_factor : The case of classes.
 
-    References
-    ----------
-    .. [1] Sun, L., Ji, S., & Ye, J. (2009). A least squares formulation for a class of
-           generalized eigenvalue problems in machine learning. ICML.
-           https://doi.org/10.1145/1553374.1553499
-
     Examples
     --------
     >>> from labelspan.labels import cca_factor, read_labels
@@ -244,12 +238,6 @@ def lda_factor(labels: Labels, *, center: bool = True) -> Any:
     cca_factor : The same for multi-label data.
     class_scatter : The scatters themselves.
 
-    References
-    ----------
-    .. [1] Sun, L., Ji, S., & Ye, J. (2009). A least squares formulation for a class of
-           generalized eigenvalue problems in machine learning. ICML.
-           https://doi.org/10.1145/1553374.1553499
-
     Examples
     --------
     >>> from labelspan.labels import lda_factor, read_labels
@@ -299,12 +287,6 @@ def hsl_factor(
     See Also
     --------
     lda_factor : The case of classes, for star and Zhou's Laplacian.
-
-    References
-    ----------
-    .. [1] Sun, L., Ji, S., & Ye, J. (2009). A least squares formulation for a class of
-           generalized eigenvalue problems in machine learning. ICML.
-           https://doi.org/10.1145/1553374.1553499
 
     Examples
     --------

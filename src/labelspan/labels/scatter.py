@@ -2,39 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from .._typing import Array
 from ..operators import Operator, Scaled
 
-__all__ = ["Scatter", "class_scatter"]
+__all__ = ["class_scatter"]
 
 
-@dataclass(frozen=True)
-class Scatter:
-    """``S_b = B B'`` by its thin side B, S_w, and their sum S_t, about the multi-label mean.
-
-    Attributes
-    ----------
-    between : array of shape (d, k)
-        B.
-    within, total : arrays of shape (d, d)
-
-    See Also
-    --------
-    class_scatter : Compute it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from labelspan.labels.scatter import class_scatter
-    >>> from labelspan.operators import as_operator
-    >>> found = class_scatter(as_operator(np.array([[0.0], [2.0], [6.0]])), np.eye(3)[:, [0, 0, 2]])
-    >>> np.allclose(found.between @ found.between.T + found.within, found.total)
-    True
-    """
+class Scatter(NamedTuple):
+    """``S_b = B B'`` by its thin side B, S_w, and their sum S_t, about the multi-label mean."""
 
     between: Array
     within: Array
@@ -58,8 +37,9 @@ def class_scatter(X: Operator, Y: Array) -> Scatter:
 
     Returns
     -------
-    Scatter
-        The scatters between and within classes, and the means.
+    tuple of arrays
+        ``between`` of shape (d, k), B with ``S_b = B B'``; ``within`` and ``total``, of shape
+        (d, d).
 
     See Also
     --------

@@ -125,7 +125,7 @@ class Exact:
             if solution.converged or not small_enough(problem.X):
                 return solution
         basis = factorise(problem.X, problem.factor.labels)
-        return _certified(problem, _in_basis_of(basis, problem, _FROM_DATA))
+        return _certified(problem, _in_basis(basis, problem, _FROM_DATA))
 
 
 # --- decompositions -----------------------------------------------------------------------
@@ -158,13 +158,7 @@ _KNOWN: WeakKeyDictionary[Operator, Spectrum] = WeakKeyDictionary()
 
 
 def decompose(X: Operator) -> Spectrum:
-    """Decompose the smaller Gram matrix; only once for an operator.
-
-    Parameters
-    ----------
-    X : Operator
-        Centred already where it should be.
-    """
+    """Decompose the smaller Gram matrix; only once for an operator."""
     known = _KNOWN.get(X)
     if known is not None:
         return known
@@ -452,21 +446,14 @@ def _dual(X: Operator, targets: Array, alpha: float) -> Ridge | None:
     return Ridge(slopes, agreement, _FROM_PRODUCTS, scale, check=Check(off, off))
 
 
-def _ridge_in_basis(basis: Decomposition, alpha: float, how: str) -> Ridge:
-    shrunk = basis.coordinates * (basis.values / (basis.values + alpha))[:, None]
+def _ridge_in_basis(basis: Decomposition, alpha: float, how: str, *, agree: bool = True) -> Ridge:
+    """Regress in a basis; the slopes are multiplied where they are needed."""
+    shrunk = basis.coordinates * (np.sqrt(basis.values) / (basis.values + alpha))[:, None]
+    agreement = (np.sqrt(basis.values)[:, None] * shrunk).T @ basis.coordinates if agree else None
     scale = np.sqrt(np.square(basis.lengths) + alpha)
     energy = partial(basis.energy, alpha=alpha)
-    agreement = shrunk.T @ basis.coordinates
-    return Ridge(basis.slopes(alpha), agreement, how, scale, energy, lost=basis.lost)
-
-
-def _checkable(basis: Decomposition, alpha: float, how: str) -> Ridge:
-    """Return a regression that is only checked: its slopes are multiplied where they are needed."""
-    shrunk = np.sqrt(basis.values) / (basis.values + alpha)
-    slopes = LazyProduct(basis.right, basis.coordinates * shrunk[:, None])
-    scale = np.sqrt(np.square(basis.lengths) + alpha)
-    energy = partial(basis.energy, alpha=alpha)
-    return Ridge(slopes, None, how, scale, energy, lost=basis.lost)
+    slopes = LazyProduct(basis.right, shrunk)
+    return Ridge(slopes, agreement, how, scale, energy, lost=basis.lost)
 
 
 # --- the directions -----------------------------------------------------------------------
@@ -484,7 +471,6 @@ class _Found:
     how: str
     scale: Array
     ridge: Ridge | None = None
-    rank: int | None = None
     label_axes: Array | None = None
     level: float = 1.0
     images: Array | None = None
@@ -506,7 +492,7 @@ def _by_products(problem: Problem) -> _Found | None:
     basis = _basis_of_gram(X, factor.labels, _regression_alpha(factor, alpha))
     if basis is None:
         return None
-    found = _in_basis_of(basis, problem, _FROM_PRODUCTS)
+    found = _in_basis(basis, problem, _FROM_PRODUCTS)
     short = not found.values.size or not found.values[-1] > _DIGITS * found.values[0]
     return None if factor.share and short else found
 
@@ -543,15 +529,14 @@ def _thin(fit: Ridge, count: int) -> _Found:
     return _Found(fit.slopes @ mixing, values, fit.how, fit.scale, fit, images=images)
 
 
-def _in_basis(
-    basis: Decomposition, factor: Factor, alpha: float, count: int, how: str, *, known: bool
-) -> _Found:
-    """Solve in the singular basis of X; ``known`` tells whether there are labels."""
-    coordinates = basis.coordinates if known else None
+def _in_basis(basis: Decomposition, problem: Problem, how: str) -> _Found:
+    """Solve in the singular basis of X."""
+    factor, alpha, count = problem.factor, problem.metric_alpha, problem.n_components
+    coordinates = None if factor.labels is None else basis.coordinates
     penalty = _regression_alpha(factor, alpha)
     if coordinates is not None and factor.thin:
-        return replace(_thin(_ridge_in_basis(basis, penalty, how), count), rank=basis.rank)
-    fit = None if coordinates is None else _checkable(basis, penalty, how)
+        return _thin(_ridge_in_basis(basis, penalty, how), count)
+    fit = None if coordinates is None else _ridge_in_basis(basis, penalty, how, agree=False)
     values, inside = spectral(basis.values, coordinates, factor, alpha, count)
     label_axes, level = None, 1.0
     if coordinates is not None and factor.regression is not None:
@@ -559,13 +544,7 @@ def _in_basis(
         image = np.sqrt(basis.values)[:, None] * inside  # U'X W
         label_axes = level**2 * (fitted.T @ image) / np.sqrt(values)
     scale = np.sqrt(np.square(basis.lengths) + penalty)
-    weights = basis.right @ inside
-    return _Found(weights, values, how, scale, fit, basis.rank, label_axes, level)
-
-
-def _in_basis_of(basis: Decomposition, problem: Problem, how: str) -> _Found:
-    factor, known = problem.factor, problem.factor.labels is not None
-    return _in_basis(basis, factor, problem.metric_alpha, problem.n_components, how, known=known)
+    return _Found(basis.right @ inside, values, how, scale, fit, label_axes, level)
 
 
 def _certified(problem: Problem, found: _Found) -> Solution:
@@ -588,7 +567,6 @@ def _certified(problem: Problem, found: _Found) -> Solution:
         images=found.images,
         label_axes=found.label_axes,
         level=found.level,
-        statistics={} if found.rank is None else {"rank": float(found.rank)},
     )
 
 

@@ -235,7 +235,6 @@ class Krylov:
             error=fit.error,
             # W'X'L without a product: the agreement is L'X G, and W = G mixing.
             images=mixing.T @ fit.agreement.T,
-            statistics={"method": fit.method},
         )
 
     @property
@@ -302,10 +301,7 @@ class Krylov:
         tol: float,
         shown: Inspection,
         reported: float | None = None,
-        images: Array | None = None,
-        label_axes: Array | None = None,
-        level: float = 1.0,
-        embed: Any = None,
+        **more: Any,
     ) -> Solution:
         converged = rest <= tol
         rest = rest if reported is None else reported
@@ -334,11 +330,7 @@ class Krylov:
             status=status,
             n_iter=n_iter,
             residual=float(rest),
-            images=images,
-            label_axes=label_axes,
-            level=level,
-            statistics={"shown": float(shown.missing)},
-            embed=embed,
+            **more,
         )
 
 
@@ -350,17 +342,7 @@ class LabelledSpace:
     ``hidden`` what labels outside the first block would add, from random combinations of them.
     ``unsized`` is the part of the fitted labels' squared norm that is estimated to be missing where
     nothing tells it. ``crowded`` tells that the space would become so large that a decomposition
-    costs less.
-
-    Parameters
-    ----------
-    problem : Problem
-        With labels.
-    tol : float
-        The share of the objective that may be missing.
-    max_iter : int
-        The most blocks.
-    rng : numpy Generator
+    costs less. ``tol`` is the share of the objective that may be missing.
     """
 
     def __init__(
@@ -485,16 +467,15 @@ class LabelledSpace:
 
     def _is_crowded(self, gains: list[float]) -> bool:
         """Return whether the space has, or will have, more directions than it is worth."""
-        X, size = self.X, self.space.size
+        X, size, most = self.X, self.space.size, _MOST_DIRECTIONS
         if X.short_side <= _MANY_DIRECTIONS:
             return False
-        most = max(_MOST_DIRECTIONS, self._count)
         if small_enough(X) and not X.one_pass and not isinstance(self.labels.values, Operator):
             # A space that has half of all directions costs as much as a decomposition.
-            most = max(X.short_side // 2, self._count)
+            most = X.short_side // 2
             if self._tol <= _FORETOLD or len(gains) >= _SLOW_GAINS:
                 size += self._width * remaining_blocks(gains, self.rest, self._tol)
-        self.crowded = size > most and self.rest > self._tol
+        self.crowded = size > max(most, self._count) and self.rest > self._tol
         return self.crowded
 
     def _settled(self, fits: list[float]) -> bool:
@@ -647,16 +628,8 @@ def krylov_bytes(  # noqa: PLR0917
 ) -> int:
     """Estimate the memory of a space for labels that are an operator.
 
-    Parameters
-    ----------
-    rows, columns, labels : int
-        Sizes of X and of the labels; for rows in files, 0 rows.
-    count : int
-        Number of directions.
-    width : int
-        Bytes of a number.
-    blocks : int or None, default=None
-        The most blocks that the space may have; None is 12.
+    From the sizes of X (0 rows where they are in files) and of the labels, the number of
+    directions, the bytes of a number, and the most blocks.
     """
     block = max(count, _LABEL_AXES) + max(SMOOTH_WIDTH, count // 10)
     longest = rows or columns

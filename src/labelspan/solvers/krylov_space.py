@@ -95,14 +95,9 @@ _GRAM_LABELS, _LABEL_STEPS = 512, 2
 
 
 class LabelBlock:
-    """The labels L of the rows of X: an array or an operator, scaled or combined where asked.
+    """The labels L of the rows of X: an array or an operator.
 
-    Parameters
-    ----------
-    X : Operator
-    labels : array or Operator of shape (n, k)
-    mixing : array of shape (k,) or (k, r), or None, default=None
-        What columns are multiplied by, or their combinations that take their place.
+    ``mixing`` is what columns are multiplied by, or their combinations that take their place.
     """
 
     def __init__(self, X: Operator, labels: Any, mixing: Array | None = None) -> None:

@@ -172,7 +172,6 @@ class LeastSquares:
             n_iter=n_iter,
             residual=float(left_over.max()),
             metric=metric,
-            statistics={"equivalent": float(equivalent)},
         )
 
 

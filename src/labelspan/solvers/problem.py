@@ -7,7 +7,7 @@ the penalty stays in the units of the data.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Protocol, runtime_checkable
@@ -201,8 +201,6 @@ class Solution:
         the factor of L.
     metric : array of shape (m, m) or None
         ``W'(X'X + alpha I)W`` where it is not the identity, as for least squares.
-    statistics : mapping
-        Further numbers, by name.
     embed : function or None
         Returns ``X W`` from what the solver has kept, without a product with X; None where it has
         kept nothing.
@@ -237,7 +235,6 @@ class Solution:
     label_axes: Array | None = None
     level: float = 1.0
     metric: Array | None = None
-    statistics: Mapping[str, float | str] = field(default_factory=dict)
     embed: Callable[[], Array] | None = None
 
 
@@ -457,6 +454,9 @@ class LazyProduct:
     @property
     def T(self) -> LazyProduct:
         return LazyProduct(self.right.T, self.left.T)
+
+    def formed(self) -> Array:
+        return np.asarray(self.left @ self.right)
 
     def __matmul__(self, block: Array) -> Array:
         return np.asarray(self.left @ (self.right @ block))

@@ -32,7 +32,7 @@ from ..operators.array_backend import (
 from ..operators.threads import single_thread
 from .exact import ridge
 from .krylov_space import orthonormalize, rest_of
-from .problem import DIRECT_LIMIT, accuracy_wanted, column_lengths, rounding
+from .problem import DIRECT_LIMIT, LazyProduct, accuracy_wanted, column_lengths, rounding
 
 __all__ = [
     "Regressed",
@@ -132,7 +132,8 @@ def regress(
 def _direct(X: Operator, targets: Array, alpha: float) -> Regressed:
     fit, check = ridge(X, targets, alpha)
     right = check.off <= accuracy_wanted(X.dtype)
-    return Regressed(fit.slopes, fit.agreement, fit.how, 1, check.residual, check.error, right)
+    slopes = fit.slopes.formed() if isinstance(fit.slopes, LazyProduct) else fit.slopes
+    return Regressed(slopes, fit.agreement, fit.how, 1, check.residual, check.error, right)
 
 
 def _iterate(X: Operator, targets: Array, alpha: float, tol: float, max_iter: int) -> Regressed:

@@ -114,17 +114,14 @@ class Statistics:
             step = np.sqrt(share) * np.concatenate([x_gap, b_gap])[None]
             factor = _shortened(np.concatenate([self.factor, other.factor, step]))
             return Statistics(n, x_mean, b_mean, self.xx, self.xb, self.bb, factor)
+        between = np.square(b_gap) if self.bb.ndim == 1 else np.outer(b_gap, b_gap)
         return Statistics(
             n,
             x_mean,
             b_mean,
-            _sum(np.outer(share * x_gap, x_gap), self.xx, other.xx),
-            _sum(np.outer(share * x_gap, b_gap), self.xb, other.xb),
-            _sum(
-                share * (np.square(b_gap) if self.bb.ndim == 1 else np.outer(b_gap, b_gap)),
-                self.bb,
-                other.bb,
-            ),
+            self.xx + other.xx + np.outer(share * x_gap, x_gap),
+            self.xb + other.xb + np.outer(share * x_gap, b_gap),
+            self.bb + other.bb + share * between,
         )
 
     def rows(self, *, center: bool) -> tuple[Array, Array, float]:
@@ -179,9 +176,3 @@ def _rows_of(products: Array) -> tuple[Array, float]:
     lost = 4 * len(unit) * float(np.finfo(np.float64).eps) * max(float(values[-1]), 0.0)
     keep = values > lost
     return (np.sqrt(values[keep]) * axes[:, keep]).T * lengths, lost
-
-
-def _sum(total: Array, *others: Array) -> Array:
-    for other in others:
-        total += other
-    return total
