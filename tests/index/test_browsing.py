@@ -34,7 +34,6 @@ CONDITIONS = [
         {"labels": [GAME], "without": [IMAGE]},
         lambda item: GAME in (item.labels or ()) and IMAGE not in item.labels,
     ),
-    ({"any_labels": [GAME, SOUND]}, lambda item: {GAME, SOUND} & set(item.labels or ())),
     ({"labels": ["works-with::*"]}, lambda item: IMAGE in (item.labels or ())),
     ({"metadata": {"year": 2002}}, lambda item: item.metadata["year"] == 2002),
     ({"metadata": {"year": ["2002", 2003]}}, lambda item: item.metadata["year"] in (2002, 2003)),
@@ -139,8 +138,7 @@ def test_pages_and_parts_of_the_items(index):
     marks = np.arange(len(index)) < 20
     part = index.browse("chess", within=marks)
     assert ids(part) == [one for one in ids(found) if one in index.ids[:20]]
-    assert ids(index.browse(within=index.ids[3:5])) == index.ids[3:5]
-    with pytest.raises(InvalidInput, match="a mark for each of 60 items"):
+    with pytest.raises(InvalidInput, match="True or False for each of 60 items"):
         index.browse(within=marks[:5])
 
 

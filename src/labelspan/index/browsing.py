@@ -11,7 +11,6 @@ from scipy import sparse
 
 from .._typing import Array
 from ..errors import InvalidInput
-from .inputs import as_names
 from .label_tree import LabelNode, label_tree
 from .metadata_fields import FieldKind, metadata_text
 from .model import IndexModel
@@ -63,14 +62,7 @@ class Facet:
 
 
 def label_separator(labels: Sequence[str]) -> str:
-    """Return what separates the levels of labels; empty if nothing does.
-
-    Examples
-    --------
-    >>> from labelspan.index.browsing import label_separator
-    >>> label_separator(["role::program", "role::plugin", "game"])
-    '::'
-    """
+    """Return what separates the levels of labels; empty if nothing does."""
     for one, share in _SEPARATORS.items():
         if sum(one in label.strip(one) for label in labels) > share * len(labels):
             return one
@@ -196,7 +188,14 @@ def browse(  # noqa: PLR0917
     wanted = Filter.of(filter)
     mask = mask_rows(store, wanted)
     if within is not None:
-        mask = mask & _inside(store, within)
+        marks = np.asarray(within)
+        if marks.dtype != bool or marks.shape != (len(store),):
+            raise InvalidInput(
+                f"browse: within must have True or False for each of {len(store)} items, but its "
+                f"shape is {marks.shape}."
+            )
+        mask = mask.copy()
+        mask[np.flatnonzero(store.vectors.alive)[~marks]] = False
     nothing = Ranking.by_space(np.zeros(0, dtype=np.intp), np.zeros(0))
     scored, close = True, nothing
     asked = query is not None and not (isinstance(query, str) and not query.strip())
@@ -219,22 +218,6 @@ def browse(  # noqa: PLR0917
     ranks = _ranks(store, name)[found.rows]
     order = np.lexsort((found.rows, -ranks if back else ranks, ranks < 0))
     return ItemList(store, found.take(order), nothing, scored=scored)
-
-
-def _inside(store: ItemStore, within: Any) -> Array:
-    """Mark some items, given by their ids or by a mark for each item."""
-    mask = np.zeros(store.vectors.alive.size, dtype=bool)
-    marks = np.asarray(within) if isinstance(within, np.ndarray) else None
-    if marks is not None and marks.dtype == bool:
-        if marks.shape != (len(store),):
-            raise InvalidInput(
-                f"browse: within must have a mark for each of {len(store)} items, but its shape "
-                f"is {marks.shape}."
-            )
-        mask[np.flatnonzero(store.vectors.alive)[marks]] = True
-    else:
-        mask[store.rows(as_names(within))] = True
-    return mask
 
 
 def _ranks(store: ItemStore, name: str) -> Array:

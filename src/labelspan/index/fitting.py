@@ -258,7 +258,7 @@ def fit_stream(
 
         folder.write(adopt, key)
     except BaseException:
-        if fit is None or fit.n_blocks < 2:
+        if fit is None or len(fit.blocks) < 2:
             shutil.rmtree(out if created else work, ignore_errors=True)
         raise
     finally:
@@ -291,63 +291,8 @@ def _continue(folder: Path, plan: Mapping[str, Any]) -> str:
     return key
 
 
-class _TextBlocks:
-    """Words and labels of the blocks that were read, in memory or in files."""
-
-    def __init__(self, language: str, folder: Path | None) -> None:
-        self.blocks: list[Mapping[str, Array]] | ArrayBlocks = []
-        if folder is not None:
-            self.blocks = ArrayBlocks(folder / "texts")
-        self.vocabulary = Vocabulary(language)
-        if len(self.blocks):
-            names = ("words", "terms", "term_of")
-            parts = [[block[f"new_{name}"] for name in names] for block in self.blocks]
-            joined = map(np.concatenate, zip(*parts, strict=True))
-            self.vocabulary = Vocabulary.from_arrays(
-                language, dict(zip(names, joined, strict=True))
-            )
-        # Of a single block, which need not be read again.
-        self._only: WordSegment | None = None
-
-    def append(self, items: Sequence[Item]) -> None:
-        """Split the texts of items into words, and keep their numbers."""
-        words, terms = len(self.vocabulary), len(self.vocabulary.terms)
-        texts = [item.text for item in items]
-        block = self.vocabulary.number(texts)
-        segment = WordSegment.build(block, [item.id for item in items], texts)
-        labels = json.dumps([item.labels for item in items]).encode()
-        self._only = None if len(self.blocks) else segment
-        self.blocks.append(
-            {
-                **segment.arrays(),
-                "new_words": pack_strings(self.vocabulary.words[words:]),
-                "new_terms": pack_strings(self.vocabulary.terms[terms:]),
-                "new_term_of": self.vocabulary.term_of[words:],
-                "labels": np.frombuffer(labels, dtype=np.uint8),
-            }
-        )
-
-    @property
-    def n_items(self) -> int:
-        """Number of items of all blocks."""
-        return sum(block["lengths"].size for block in self.blocks)
-
-    def segments(self) -> Iterator[WordSegment]:
-        """Yield the words of each block."""
-        if self._only is not None:
-            yield self._only
-            return
-        for block in self.blocks:
-            yield WordSegment.from_arrays(self.vocabulary, block)
-
-    def labels(self) -> LabelLists:
-        """Return the labels of all items."""
-        every = (own for block in self.blocks for own in json.loads(bytes(block["labels"])))
-        return [None if own is None else tuple(own) for own in every]
-
-
 class _Fit:
-    """The steps of a fit, in memory or in a folder."""
+    """The steps of a fit: words, labels and features of blocks, in memory or in a folder."""
 
     def __init__(
         self,
@@ -358,26 +303,38 @@ class _Fit:
     ) -> None:
         self._options, self._folder = options, folder
         self._report = report or (lambda *_: None)
+        self.blocks: list[Mapping[str, Array]] | ArrayBlocks = []
+        self._vocabulary = Vocabulary(options.language)
+        # The words of a single block, which need not be read again.
+        self._only: WordSegment | None = None
+        self._undercount = 0
         if folder is None:
             self.database = ItemDatabase.build()
-        else:
-            self.files = Files(folder / "index")
-            self.database = ItemDatabase.build(folder / "index" / ITEMS, key)
-        self._texts = _TextBlocks(options.language, folder)
-        self._undercount = 0
+            return
+        self.files = Files(folder / "index")
+        self.database = ItemDatabase.build(folder / "index" / ITEMS, key)
+        self.blocks = ArrayBlocks(folder / "texts")
+        if len(self.blocks):
+            names = ("words", "terms", "term_of")
+            parts = [[block[f"new_{name}"] for name in names] for block in self.blocks]
+            joined = zip(names, map(np.concatenate, zip(*parts, strict=True)), strict=True)
+            self._vocabulary = Vocabulary.from_arrays(options.language, dict(joined))
 
     @property
     def n_items(self) -> int:
         """Number of items that were read."""
-        return self._texts.n_items
+        return sum(block["lengths"].size for block in self.blocks)
 
-    @property
-    def n_blocks(self) -> int:
-        """Number of blocks that were read."""
-        return len(self._texts.blocks)
+    def _segments(self) -> Iterator[WordSegment]:
+        """Yield the words of each block."""
+        if self._only is not None:
+            yield self._only
+            return
+        for block in self.blocks:
+            yield WordSegment.from_arrays(self._vocabulary, block)
 
     def _blocks(self) -> Iterator[TextBlock]:
-        return (segment.block for segment in self._texts.segments())
+        return (segment.block for segment in self._segments())
 
     # --- 1: items ---------------------------------------------------------------------
 
@@ -398,16 +355,35 @@ class _Fit:
                         "(--ids), or --ids '' to number the items."
                     ) from error
                 raise
-            self._texts.append(batch)
+            self._append(batch)
             done += len(batch)
         if done < 2:
             raise InvalidInput(f"fit: an index needs two items or more, but {done} were given.")
+
+    def _append(self, items: Sequence[Item]) -> None:
+        """Split the texts of items into words, and keep their numbers."""
+        vocabulary, texts = self._vocabulary, [item.text for item in items]
+        words, terms = len(vocabulary), len(vocabulary.terms)
+        segment = WordSegment.build(vocabulary.number(texts), [item.id for item in items], texts)
+        labels = json.dumps([item.labels for item in items]).encode()
+        self._only = None if len(self.blocks) else segment
+        self.blocks.append(
+            {
+                **segment.arrays(),
+                "new_words": pack_strings(vocabulary.words[words:]),
+                "new_terms": pack_strings(vocabulary.terms[terms:]),
+                "new_term_of": vocabulary.term_of[words:],
+                "labels": np.frombuffer(labels, dtype=np.uint8),
+            }
+        )
 
     # --- 2: labels and features -------------------------------------------------------
 
     def _labels(self) -> LabelTable:
         """Choose the labels, and write them to the database."""
-        options, lists = self._options, self._texts.labels()
+        options = self._options
+        every = (own for block in self.blocks for own in json.loads(bytes(block["labels"])))
+        lists: LabelLists = [None if own is None else tuple(own) for own in every]
         table = LabelTable.of(lists)
         if options.min_count > 1:
             kept = {one for one, count in table.totals.items() if count >= options.min_count}
@@ -421,7 +397,7 @@ class _Fit:
 
     def features(self) -> tuple[TextFeatures, Any]:
         """Choose the features, and compute those of all items."""
-        vocabulary, static = self._texts.vocabulary, None
+        vocabulary, static = self._vocabulary, None
         if self._options.static is not None:
             self._report(1, _STEPS, "reading word vectors")
             static = PooledVectors.learn(self._options.static, vocabulary, self._blocks)
@@ -433,7 +409,7 @@ class _Fit:
         chosen = counts.choose(static)
         if not chosen.idf.size:
             raise InvalidInput("fit: the texts have no words to learn from; give texts with words.")
-        if self._folder is None or self.n_blocks == 1 or self._options.elsewhere:
+        if self._folder is None or len(self.blocks) == 1 or self._options.elsewhere:
             parts = [chosen.transform(block) for block in self._blocks()]
             return chosen, parts[0] if len(parts) == 1 else sparse.csr_matrix(sparse.vstack(parts))
         folder = self._folder / "rows"
@@ -465,8 +441,8 @@ class _Fit:
             tagger = self._tagger(features, labels, chosen, rows, vectors, estimator)
         words = None
         if features is not None:
-            segments = merged_segments(self._texts.segments())
-            words = WordSearch(self._texts.vocabulary, segments)
+            segments = merged_segments(self._segments())
+            words = WordSearch(self._vocabulary, segments)
         self._report(_STEPS, _STEPS, "done")
         return Fitted(
             IndexModel(features, space, tagger),
@@ -540,7 +516,7 @@ class _Fit:
                 blocks.append(block.take(own))
                 first += len(block)
             joined = TextBlock.join(blocks)
-            counts = FeatureCounts(self._texts.vocabulary, TAGS)
+            counts = FeatureCounts(self._vocabulary, TAGS)
             counts.add(joined)
             texts = counts.choose(features.static)
             found = texts.transform(joined)

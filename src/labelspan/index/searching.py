@@ -43,7 +43,7 @@ __all__ = [
     "weak",
 ]
 
-_LABELS = ("labels", "any_labels", "without")
+_LABELS = ("labels", "without")
 _METADATA = ("metadata", "without_metadata")
 # Weight of the space in a search, from 0 (only words) to 1 (only the space).
 BALANCE = 0.4
@@ -154,8 +154,6 @@ class Filter:
     ----------
     labels : tuple of str
         An item must have all of them.
-    any_labels : tuple of str
-        An item must have at least one of them.
     without : tuple of str
         An item must have none of them.
     metadata : mapping
@@ -179,13 +177,12 @@ class Filter:
     >>> labels = [["game"], ["game"], ["image"], ["image"]]
     >>> years = [{"year": 2001}, {"year": 2003}, {"year": 2005}, {"year": 2007}]
     >>> index = SemanticIndex().fit(texts, labels, metadata=years)
-    >>> recent = Filter(any_labels=("game", "image"), metadata={"year": {"from": 2003}})
+    >>> recent = Filter(labels=("game",), metadata={"year": {"from": 2003}})
     >>> [hit.id for hit in index.search("chess", filter=recent)]
     ['1']
     """
 
     labels: tuple[str, ...] = ()
-    any_labels: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
     without_metadata: Mapping[str, Any] = field(default_factory=dict)
@@ -216,8 +213,6 @@ def mask_rows(store: ItemStore, wanted: Filter, leave_out: Sequence[str] = ()) -
     mask = mask.copy()
     for label in wanted.labels:
         mask &= _having(store, [label])
-    if wanted.any_labels:
-        mask &= _having(store, wanted.any_labels)
     if wanted.without:
         mask &= ~_having(store, wanted.without)
     for key, choice in wanted.metadata.items():

@@ -366,14 +366,6 @@ class SemanticIndex:
         -------
         self
             The index with the new labels.
-
-        Examples
-        --------
-        >>> from labelspan import SemanticIndex
-        >>> texts = ["a chess game", "chess online", "edit photos", "crop pictures"]
-        >>> index = SemanticIndex().fit(texts, [["game"], ["game"], ["image"], ["image"]])
-        >>> index.relabel("1", ["game", "net"]).item("1").labels
-        ('game', 'net')
         """
         _, store = self._changing("relabel")
         names = as_names(ids)
@@ -449,14 +441,6 @@ class SemanticIndex:
         -------
         array of shape (n_dimensions,) or (n_texts, n_dimensions)
             Zeros for a text without known words.
-
-        Examples
-        --------
-        >>> from labelspan import SemanticIndex
-        >>> texts = ["a chess game", "chess online", "edit photos", "crop pictures"]
-        >>> index = SemanticIndex().fit(texts, [["game"], ["game"], ["image"], ["image"]])
-        >>> index.embed(["chess", "photos"]).shape[0]
-        2
         """
         given = read_texts([texts] if isinstance(texts, str) else texts, "embed")
         found = self.model.vectors(given, None, "embed")
@@ -705,8 +689,8 @@ class SemanticIndex:
             reverses the order, and items without the value come last. Empty for the order by
             score; without a text, the most typical items of the filter's labels come first, or
             items are in the order of the index.
-        within : array of bool, list of str, or None, default=None
-            Restrict to these items: a mask over :attr:`ids`, or ids.
+        within : array of bool or None, default=None
+            Restrict to the items that it marks, in the order of :attr:`ids`.
 
         Returns
         -------
@@ -827,14 +811,6 @@ class SemanticIndex:
         list of LabelReport
             In the order of the labels. Items that were added or relabelled after the fit count in
             ``support``, but not in the other numbers.
-
-        Examples
-        --------
-        >>> from labelspan import SemanticIndex
-        >>> texts = ["a chess game", "chess online", "edit photos", "edit a photo"]
-        >>> index = SemanticIndex().fit(texts, [["game"], ["game"], ["image"], ["image"]])
-        >>> [(row.label, row.support, row.precision) for row in index.label_report()]
-        [('game', 2, 1.0), ('image', 2, 1.0)]
         """
         return self._tagging().report()
 
