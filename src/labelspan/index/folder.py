@@ -508,12 +508,6 @@ def write_manifest(folder: Path, content: Mapping[str, Any]) -> None:
     """Write the manifest, in place of the old one."""
     head = {"format": _FORMAT, "version": _VERSION, "sha256": _digest(content)}
     data = json.dumps({**head, "content": content}, ensure_ascii=False, indent=1).encode()
-    if len(data) > _LARGEST_MANIFEST:
-        raise InvalidInput(
-            f"save: the parameters take {len(data):,} bytes, and at most {_LARGEST_MANIFEST:,} are "
-            "written; give the estimator shorter ones."
-        )
-
     write_whole(folder / _MANIFEST, lambda file: file.write(data))
 
 

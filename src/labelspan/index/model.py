@@ -32,7 +32,6 @@ __all__ = [
     "merged_segments",
     "read_model",
     "read_vectors",
-    "refuse_vectors",
     "write_model",
 ]
 
@@ -267,7 +266,8 @@ class IndexModel:
         """Map texts, or given vectors, to unit vectors in the space."""
         if self.features is None:
             return self.space.vectors(self.given(vectors, len(texts), owner))
-        refuse_vectors(vectors, owner)
+        if vectors is not None:
+            raise Mismatch(f"{owner}: this index computes vectors from texts; omit vectors=.")
         return self.space.vectors(self.features_of(texts, owner))
 
     @cached_property
@@ -305,12 +305,6 @@ def read_vectors(vectors: Any, count: int, owner: str) -> Any:
     return found
 
 
-def refuse_vectors(vectors: Any, owner: str) -> None:
-    """Raise an error if vectors are given to an index that reads texts."""
-    if vectors is not None:
-        raise Mismatch(f"{owner}: this index computes vectors from texts; omit vectors=.")
-
-
 # --- files ----------------------------------------------------------------------------------
 
 
@@ -320,7 +314,7 @@ def write_model(
     """Write what was learned next to the vectors; return the content of the manifest."""
     features: dict[str, Any] | None = None
     if isinstance(model.features, ModelEncoder):
-        features = {"kind": "encoder", "size": model.features.size}
+        features = {"kind": "encoder"}
     elif model.features is not None:
         static = model.features.static
         features = {"kind": "words", "stems": model.features.stems, "static": static is not None}
@@ -343,7 +337,6 @@ def write_model(
         files.write("tagger", arrays)
     write_ann(files)
     return {
-        "class": "SemanticIndex",
         "settings": settings,
         "features": features,
         "text": text,
@@ -357,15 +350,13 @@ def read_model(
     files: Files, content: Mapping[str, Any]
 ) -> tuple[IndexModel, WordSearch | None, dict[str, Any]]:
     """Read what was learned, the words of the texts, and the settings, as a manifest says."""
-    if field(content, "class", str) != "SemanticIndex":
-        raise InvalidFile(f"manifest.json: the class {content['class']!r:.80} is unknown.")
     settings: dict[str, Any] = field(content, "settings", dict)
     for name, kind in (("language", str), ("fields", dict)):
         field(settings, name, kind)
     space = Space.read(files, field(content, "estimator", dict))
-    words = (
-        None if content.get("text") is None else _read_words(files, field(content, "text", dict))
-    )
+    words = None
+    if content.get("text") is not None:
+        words = _read_words(files, field(content, "text", dict))
     features = _read_features(files, content, space, words)
     tagger = None
     if field(content, "tagger", bool):
@@ -405,8 +396,6 @@ def _read_features(
         return None
     described = field(content, "features", dict)
     if described.get("kind") == "encoder":
-        if described.get("size") != space.n_features:
-            raise InvalidFile("manifest.json: the size of the encoder's vectors is damaged.")
         return ModelEncoder(None, space.n_features)
     if described.get("kind") != "words" or words is None:
         raise InvalidFile("manifest.json: the kind of the features is unknown.")

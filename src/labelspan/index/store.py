@@ -158,8 +158,8 @@ class LabelTable:
         """Return the labels of a row, sorted."""
         if not self.known[row]:
             return None
-        own = self.columns[self.starts[row] : self.starts[row + 1]]
-        return tuple(sorted(self.names[column] for column in own))
+        own = self.columns[self.starts[row] : self.starts[row + 1]].tolist()
+        return tuple(sorted([self.names[column] for column in own]))
 
     def rows(self, label: Any) -> Array:
         """Return the rows with a label, in order; raise an error if no item has it."""
@@ -521,6 +521,8 @@ class ItemDatabase:
         return Item(name, text, own, self._metadata(metadata))
 
     def _metadata(self, text: str) -> dict[str, Any]:
+        if text == "{}":
+            return {}
         try:
             found = json.loads(text)
         except (ValueError, TypeError, RecursionError):
