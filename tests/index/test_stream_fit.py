@@ -16,7 +16,7 @@ from scipy import linalg
 from labelspan import LPP, LSI, MLSI, OPLS, SemanticIndex
 from labelspan.corpus import CorpusReader
 from labelspan.errors import InvalidFile, InvalidLabels, Mismatch
-from labelspan.index.fitting import FitOptions, fit_stream
+from labelspan.index.fitting import ONE_BLOCK, FitOptions, fit_stream
 
 N = 240
 
@@ -105,11 +105,26 @@ def test_searches_are_those_of_an_index_in_memory(tmp_path, model):
         assert len(index) == N + 1
 
 
-def test_a_sampled_tagger_learns_only_what_comes_later(tmp_path):
-    done = fitted(tmp_path / "index", items(), tag_sample=80)
+def test_one_block_is_a_fit_in_memory(tmp_path):
+    content, model = items(), MLSI(6, alpha=1.0, tol=1e-4)
+    options = FitOptions(model, "en")
+    fit_stream(Corpus(content), tmp_path / "index", options, block=ONE_BLOCK)
+    whole = in_memory(content, model)
+    with SemanticIndex.load(tmp_path / "index") as index:
+        np.testing.assert_array_equal(index.vectors(), whole.vectors())
+        assert index.search("topic2x3 word1") == whole.search("topic2x3 word1")
+        assert index.tag("topic2x3 word1") == whole.tag("topic2x3 word1")
+
+
+def test_rare_labels_are_left_out_and_a_sampled_tagger_learns_only_what_comes_later(tmp_path):
+    done = fitted(tmp_path / "index", items(), tag_sample=80, min_count=27)
     assert done.tag_sample == 80
-    assert np.count_nonzero(done.labels.known) == sum(one.labels is not None for one in items())
     with SemanticIndex.load(tmp_path / "index", write=True) as index:
+        assert len(done.labels.totals) == len(index.labels) == 6
+        assert set(index.item("id4").labels) <= set(index.labels)
+        lost = [one.id for one in items() if one.labels and not set(one.labels) & set(index.labels)]
+        assert lost
+        assert all(index.item(name).labels is None for name in lost)
         before = index.tagger
         assert before.sampled
         assert before.rows.size == 80
@@ -121,17 +136,6 @@ def test_a_sampled_tagger_learns_only_what_comes_later(tmp_path):
     with SemanticIndex.load(tmp_path / "index") as index:
         assert index.tagger.sampled
         assert index.tagger.rows.size == 82
-
-
-def test_rare_labels_are_left_out_everywhere(tmp_path):
-    done = fitted(tmp_path / "index", items(), min_count=27)
-    with SemanticIndex.load(tmp_path / "index") as index:
-        assert len(done.labels.totals) == len(index.labels) == 6
-        assert "one" not in index.labels
-        assert set(index.item("id4").labels) <= set(index.labels)
-        lost = [one.id for one in items() if one.labels and not set(one.labels) & set(index.labels)]
-        assert lost
-        assert all(index.item(name).labels is None for name in lost)
 
 
 # --- interruptions ------------------------------------------------------------------------
