@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .edit import CorpusEdit, edit_corpus
     from .label_vocabulary import Concept, LabelVocabulary, read_vocabulary
-    from .reader import CorpusReader, read_corpus
-    from .texts import CorpusReading, Record, TaggedTexts
+    from .reader import CorpusReader, CorpusReading, Record, TaggedTexts, read_corpus
 
 __all__ = [
     "Concept",
@@ -30,8 +29,7 @@ __all__ = [
 _MODULES = {
     "edit": ("CorpusEdit", "edit_corpus"),
     "label_vocabulary": ("Concept", "LabelVocabulary", "read_vocabulary"),
-    "reader": ("CorpusReader", "read_corpus"),
-    "texts": ("CorpusReading", "Record", "TaggedTexts"),
+    "reader": ("CorpusReader", "CorpusReading", "Record", "TaggedTexts", "read_corpus"),
 }
 
 

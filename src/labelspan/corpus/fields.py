@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from functools import cache, lru_cache
+from pathlib import Path
 from typing import Any
 
 from ..errors import InvalidParameter
 from .label_values import IN_BRACKETS, LISTS_AS_TEXT, LabelParser, clean, is_missing, is_names
-from .names import first_known, known_names, listed, normal, rank
-from .texts import CorpusReading
 
-__all__ = ["choose_fields", "names_in", "plain"]
+__all__ = [
+    "choose_fields",
+    "first_known",
+    "is_known",
+    "known_names",
+    "listed",
+    "names_in",
+    "normal",
+    "plain",
+    "rank",
+]
 
 # Items whose values are looked at to guess what a field is.
 _SAMPLE = 5000
@@ -23,7 +34,57 @@ _MEASURE = re.compile(
 _ID_NAME = re.compile(
     r"(^|[_\W])(id|ids|key|code|no|nr|number|isbn|doi|uri|url)$|[a-z]I[dD]$", re.I
 )
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W_]+", re.UNICODE)
 _UNNAMED = re.compile(r"column \d+|Unnamed: \d+|Field\d+", re.I)
+
+
+@cache
+def known_names(kind: str) -> tuple[str, ...]:
+    """Return the known names of a kind, as "texts" or "labels", the likelier first."""
+    text = Path(__file__).with_name("names.toml").read_text(encoding="utf-8")
+    return tuple(tomllib.loads(text)[kind])
+
+
+@lru_cache(1 << 12)
+def normal(name: str) -> str:
+    """Return a name in lower case with spaces between its words: "AbstractNote", "doc_id"."""
+    return " ".join(word.lower() for word in _WORDS.findall(name[:200])) or name.lower()
+
+
+@lru_cache(1 << 12)
+def rank(name: str, kind: str) -> int | None:
+    """Return how likely a field is of a kind, by its name, 0 first; None if it is not known.
+
+    The whole name is known, or it ends in a known name ("Manual Tags", "fine_label"), or begins
+    with one ("label_text").
+    """
+    known, own = known_names(kind), normal(name)
+    if own in known:
+        return known.index(own)
+    words = own.split()
+    if len(words) > 1 and words[-1] in known and kind != "ids":
+        return len(known) + known.index(words[-1])
+    if len(words) > 1 and words[0] in known and words[-1] in known_names("qualifiers"):
+        return 2 * len(known) + known.index(words[0])
+    return None
+
+
+def is_known(name: str) -> bool:
+    """Return whether a name is known for texts, headings, labels or ids."""
+    kinds = ("texts", "headings", "labels", "ids")
+    return len(name.split()) < 4 and any(normal(name) in known_names(kind) for kind in kinds)
+
+
+def first_known(names: Iterable[str], kind: str) -> str | None:
+    """Return the likeliest of some fields, by name; None if no name is known."""
+    ranked = [(found, name) for name in names if (found := rank(name, kind)) is not None]
+    return min(ranked, key=lambda pair: pair[0])[1] if ranked else None
+
+
+def listed(names: Sequence[str], last: str = ", ") -> str:
+    """Return names in quotation marks, at most twenty of them."""
+    quoted = [repr(name) for name in names[:20]] + (["..."] if len(names) > 20 else [])
+    return last.join([", ".join(quoted[:-1]), quoted[-1]]) if len(quoted) > 1 else "".join(quoted)
 
 
 class _Profile:
@@ -281,8 +342,8 @@ def choose_fields(
     ids: str | None,
     labelled: bool,
     like: Mapping[str, Any],
-) -> CorpusReading:
-    """Check that the fields named exist, and guess the others.
+) -> dict[str, Any]:
+    """Check that the fields named exist, and guess the others; return those of a CorpusReading.
 
     ``like`` has fields of an earlier reading, which are taken where they are there.
     """
@@ -323,17 +384,16 @@ def choose_fields(
     judged = [one for one in left if guess.is_named(one, "judgements")]
     if judged and labelled and not labels:
         notes.append(f"{judged[0]!r} says which items are right for a query; these are not labels")
-    return CorpusReading(
-        "",
-        text=text,
-        labels=labels,
-        ids=ids,
-        title=title,
-        metadata=tuple(one for one in named if _is_metadata(items, one)),
-        guessed=why,
-        other_labels=others,
-        notes=tuple(notes),
-    )
+    return {
+        "text": text,
+        "labels": labels,
+        "ids": ids,
+        "title": title,
+        "metadata": tuple(one for one in named if _is_metadata(items, one)),
+        "guessed": why,
+        "other_labels": others,
+        "notes": tuple(notes),
+    }
 
 
 def names_in(items: Sequence[dict[str, Any]]) -> list[str]:

@@ -8,10 +8,10 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from ..errors import InvalidInput
+from .fields import known_names, normal
 from .formats import SUFFIXES, CorpusFiles
 from .front_matter import has_front_matter
 from .label_values import best_separator, name_of, unique_names
-from .names import known_names, normal
 from .sources import READABLE, Member, Source, text_of
 
 __all__ = ["open_files"]

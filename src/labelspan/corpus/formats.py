@@ -19,8 +19,8 @@ from xml.parsers import expat
 
 from .._install import install_command
 from ..errors import InvalidFile, InvalidInput
+from .fields import listed, rank
 from .front_matter import split_front_matter
-from .names import listed, rank
 from .sources import LONGEST, READABLE, Member, encoding_of, lines_of, open_text, text_of
 from .tables import (
     Row,

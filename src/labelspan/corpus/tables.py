@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import InvalidFile
+from .fields import is_known
 from .label_values import ANGLED, IN_ANGLES
-from .names import is_known
 from .sources import LONGEST
 
 __all__ = [

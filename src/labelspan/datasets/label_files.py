@@ -11,10 +11,9 @@ import numpy as np
 from scipy import sparse
 
 from .._typing import Array
-from ..corpus.fields import names_in
+from ..corpus.fields import first_known, listed, names_in
 from ..corpus.formats import CorpusFiles
 from ..corpus.label_values import LabelParser
-from ..corpus.names import first_known, listed
 from ..corpus.sources import open_source, text_of
 from ..errors import InvalidFile, InvalidInput
 from .dataset import indicator
