@@ -409,8 +409,8 @@ class WordSearch:
         scores = np.bincount(rows, every, state.n).astype(np.float64, copy=False)
         sizes = [match.rows.size for match in matches]
         total = float(rarity.sum())
-        coverage = np.bincount(rows, np.repeat(rarity, sizes), state.n)
-        coverage = coverage * (0.0 if common or not total else 1 / total)
+        covered = np.bincount(rows, np.repeat(rarity, sizes), state.n)
+        coverage = covered * (0.0 if common or not total else 1 / total)
         unknown = tuple(match.word for match in matches if not match.rows.size)
         deviation = _deviation(scores, state.alive)
         allowed = self._allowed(state, query)
