@@ -18,8 +18,16 @@ from ..text import parse_query
 from .browsing import ItemList, browse
 from .explain import explain, read_axes
 from .folder import Files, IndexFolder
-from .frames import frame_of, read_frame
-from .inputs import as_names, check_count, read_ids, read_label_lists, read_metadata, read_texts
+from .inputs import (
+    as_names,
+    check_count,
+    frame_of,
+    read_frame,
+    read_ids,
+    read_label_lists,
+    read_metadata,
+    read_texts,
+)
 from .label_tree import FoundLabel, LabelNode, find_labels, label_tree
 from .metadata_fields import FieldKind
 from .model import IndexModel, read_model, write_model
