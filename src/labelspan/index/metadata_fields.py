@@ -54,18 +54,11 @@ def metadata_text(value: Any) -> str:
 
 @dataclass(frozen=True)
 class MetadataField:
-    """A key of the metadata.
+    """A key of the metadata: its different values, sorted, and the number of the value of each row.
 
-    Attributes
-    ----------
-    kind : {"category", "number", "date", "text"}
-        "text" if the values hardly repeat, and are neither numbers nor dates.
-    values : list
-        The different values, sorted.
-    keys : array
-        Of a field of numbers the values, of one of dates the days; NaN where a value is neither.
-    codes : array of int
-        For each row the number of its value; -1 if it has none.
+    ``codes`` has these numbers, -1 for a row without a value. ``keys`` are the values of a field of
+    numbers, and the days of one of dates; NaN where a value is neither. The kind is "text" if the
+    values hardly repeat, and are neither numbers nor dates.
     """
 
     kind: FieldKind

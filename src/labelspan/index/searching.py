@@ -508,11 +508,12 @@ def _with_best_words(near: Array, scored: _Scored, mask: Array, k: int) -> Array
 
 def _exact(text: str, store: ItemStore, mask: Array) -> dict[int, Literal["id", "title"]]:
     """Return the rows that may be found whose id or title is the query."""
+    assert store.words is not None
     found: dict[int, Literal["id", "title"]] = {}
     own = store.find(text.strip())
     if own is not None and mask[own]:
         found[own] = "id"
-    for row in store.named(text):
+    for row in store.words.named(text):
         if mask[row]:
             found.setdefault(int(row), "title")
     return found

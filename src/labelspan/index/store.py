@@ -797,10 +797,6 @@ class ItemStore:
         """Return the rows of items by their ids."""
         return np.array([self.row(name) for name in names], dtype=np.intp)
 
-    def named(self, text: str) -> Array:
-        """Return the rows of the items whose title is a text, or whose id apart from case."""
-        return np.zeros(0, dtype=np.intp) if self.words is None else self.words.named(text)
-
     def ids(self) -> list[str]:
         """Return the ids of all items, in the order of their rows."""
         return list(self.ids_by_row().values())
