@@ -3,10 +3,12 @@
 ``python -m benchmarks.tagging netflix kirjastonhoitaja`` prints a table; each row is measured in a
 process of its own, with one thread. The features of the labelspan tagger were chosen on netflix,
 debtags and the training part of makupalat (development). Splits: makupalat and kirjastonhoitaja
-as they come, debtags by source package, Reuters ModApte, others at random.
+as they come, debtags by source package, Reuters ModApte, others at random. ``headlines`` are
+synthetic: Han characters without spaces, see :func:`make_headlines`.
 
 - ``svm``, ``logistic``: one-vs-rest ``LinearSVC`` and logistic regression (``SGDClassifier``) on
   TF-IDF of single words; ``svm-same`` and ``logistic-same`` on the features of labelspan's tagger.
+- ``svm-char``: ``LinearSVC`` on TF-IDF of sequences of one to three characters.
 - ``centroids``: cosine with the mean of each label's texts.
 - ``fasttext``: softmax, pairs of words, 25 epochs, 100 dimensions.
 - ``napkinxc``: a probabilistic label tree on TF-IDF of single words, with its defaults.
@@ -54,11 +56,20 @@ from labelspan.text import TAGS, Analyzer, detect_language
 __all__ = ["METHODS", "SETS", "main", "measure"]
 
 Texts = tuple[list[str], list[Sequence[str]]]
-SETS = ("netflix", "debtags", "stackoverflow", "reuters21578", "makupalat", "kirjastonhoitaja")
+SETS = (
+    "netflix",
+    "debtags",
+    "stackoverflow",
+    "reuters21578",
+    "makupalat",
+    "kirjastonhoitaja",
+    "headlines",
+)
 METHODS = (
     "labelspan",
     "svm",
     "svm-same",
+    "svm-char",
     "logistic",
     "logistic-same",
     "centroids",
@@ -98,6 +109,9 @@ def load_split(name: str) -> tuple[Texts, Texts]:
         rows = [row for row in _lines(home / "debtags.jsonl.gz") if row["tags"]]
         texts = [f"{row['summary']}\n{row['description']}" for row in rows]
         labels, groups = [row["tags"] for row in rows], [row["source"] for row in rows]
+    elif name == "headlines":
+        texts, labels = make_headlines()
+        groups = [str(number) for number in range(len(texts))]
     else:
         file = {"netflix": "netflix_titles.csv.gz", "stackoverflow": "stackoverflow.tsv.gz"}[name]
         texts, labels = _plain(read_corpus(home / "corpora" / file))
@@ -109,6 +123,37 @@ def load_split(name: str) -> tuple[Texts, Texts]:
         sides[group in held][0].append(text)
         sides[group in held][1].append(own)
     return sides[0], sides[1]
+
+
+def make_headlines(count: int = 5000, classes: int = 15, seed: int = 0) -> Texts:
+    """Make headlines of Han characters, with one or two labels each.
+
+    4,000 words of one to three characters, out of 1,500, have a frequency by Zipf's law. A class
+    makes 60 of them, at random, a hundred times as frequent. A headline has six to twelve words,
+    a third of them by its classes, and no spaces.
+    """
+    rng = np.random.default_rng(seed)
+    characters = [chr(0x4E00 + n) for n in rng.permutation(6000)[:1500]]
+    words = np.array(["".join(rng.choice(characters, rng.integers(1, 4))) for _ in range(4000)])
+    usual = 1 / np.arange(1, words.size + 1)
+    special = np.array(
+        [usual * 100 ** np.isin(usual, rng.choice(usual, 60)) for _ in range(classes)]
+    )
+    special /= special.sum(axis=1, keepdims=True)
+    texts: list[str] = []
+    labels: list[Sequence[str]] = []
+    for _ in range(count):
+        own = rng.choice(classes, 1 + (rng.random() < 0.3), replace=False)
+        size = int(rng.integers(6, 13))
+        drawn = [
+            rng.choice(words, p=special[rng.choice(own)])
+            if rng.random() < 1 / 3
+            else rng.choice(words, p=usual / usual.sum())
+            for _ in range(size)
+        ]
+        texts.append("".join(drawn))
+        labels.append([f"class {n}" for n in own])
+    return texts, labels
 
 
 def _plain(corpus: Any) -> Texts:
@@ -173,7 +218,10 @@ def _linear(kind: str, texts: list[str], targets: Any, new: list[str]) -> Any:
         own, rows = learn_features(texts, TAGS)
         asked = own.of_texts(new)
     else:
-        words = TfidfVectorizer(sublinear_tf=True, min_df=2, dtype=np.float32)
+        own_words: dict[str, Any] = {"sublinear_tf": True, "min_df": 2}
+        if features == "char":
+            own_words = {"analyzer": "char", "ngram_range": (1, 3)}
+        words = TfidfVectorizer(**own_words, dtype=np.float32)
         rows, asked = words.fit_transform(texts), words.transform(new)
     if model == "centroids":
         return (asked @ normalize(targets.T @ rows).T).toarray()
