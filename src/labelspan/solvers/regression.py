@@ -71,6 +71,8 @@ _ROUNDING = 1e-14
 _BLOCK_CG = "block conjugate gradients"
 # Iterations of a regression that starts near its end, and by how much its energy may be off.
 _MOST_ITERATIONS, _COUNTED = 200, 1e-3
+# The relative residual of fitted values that take the place of unknown labels.
+_COMPLETED = 1e-2
 
 
 @dataclass(frozen=True)
@@ -371,7 +373,7 @@ def _by_rows(
     if intercept:
         X, x_means = X.centered()
         y_means = values.mean(axis=0)
-    fit = regress(X, values - y_means, alpha)
+    fit = regress(X, values - y_means, alpha, tol=_COMPLETED)
     slopes = host(fit.slopes)
     return slopes, y_means - x_means @ slopes, fit.converged
 
