@@ -33,7 +33,7 @@ def audit(
     as_csv: Annotated[bool, typer.Option("--csv", help="Print a table as csv.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find labels that look wrong or missing, and labels to merge, split or drop.
+    """Find labels that look wrong or missing, and labels to merge or drop.
 
     For example:
 

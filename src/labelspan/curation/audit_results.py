@@ -13,7 +13,6 @@ KINDS = {
     "unlabelled": "Items without labels",
     "duplicates": "Nearly equal items with different labels",
     "merge": "Labels to merge",
-    "split": "Labels to split",
     "implied": "Labels that imply another",
     "broader_missing": "Items without the broader label",
     "broader_too": "Items with a label and its broader one",

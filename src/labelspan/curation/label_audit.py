@@ -1,4 +1,4 @@
-"""Find labels that look wrong or missing, and labels that should be merged, split or dropped.
+"""Find labels that look wrong or missing, and labels that should be merged or dropped.
 
 The evidence comes from a model trained without the item: the regression and the votes of
 neighbours. If this model predicts a label badly on held-out items, its evidence is not reliable,
@@ -21,7 +21,6 @@ from scipy import sparse
 from .._typing import Array
 from ..errors import InvalidParameter, Mismatch
 from ..index.tagging import ItemTagger
-from ..operators.row_data import unit_rows
 from ..tagger import Tagger
 from .audit_results import KINDS, Finding, LabelAudit
 from .similar_rows import similar_rows
@@ -43,8 +42,6 @@ _SAME_ITEMS = 0.8
 _SAME_WORDS = 0.9
 _IMPLIED = 0.95
 _FEW = 5
-_ENOUGH_TO_SPLIT = 20
-_DIFFERENT = 0.35
 _MOST_LABELS = 3000
 _MOST_UNLABELLED = 1000
 _MOST_FINDINGS = 10_000
@@ -247,7 +244,9 @@ def _same_names(tagger: Tagger) -> Iterator[Finding]:
     spelled: dict[str, list[int]] = {}
     for column in np.flatnonzero(tagger.record.support).tolist():
         plain = unicodedata.normalize("NFKC", tagger.labels[column]).casefold()
-        words = [word.removesuffix("s") or word for word in re.findall(r"[^\W_]+", plain)]
+        # c, c++ and c# are different.
+        parts = re.findall(r"(?:[^\W_]|[+#])+", plain)
+        words = [word.removesuffix("s") or word for word in parts]
         spelled.setdefault("".join(words) or plain, []).append(column)
     for columns in spelled.values():
         if len(columns) > 1:
@@ -264,34 +263,6 @@ def _agreement(labels: Any, counts: Array, features: Any) -> Array:
     inner = _dense(means @ means.T) - along[:, None] - along + centre @ centre
     lengths = np.sqrt(np.maximum(np.diag(inner), 1e-12))
     return np.asarray(inner / lengths[:, None] / lengths)
-
-
-def _split(_: SemanticIndex, tagger: Tagger, names: Names) -> Iterator[Finding]:
-    """Find labels whose items form two groups: 2-means, from the items farthest from the mean."""
-    found = []
-    units, labels = unit_rows(tagger.features), tagger.targets.tocsc()
-    for column in _frequent(tagger, _ENOUGH_TO_SPLIT):
-        rows = units[np.sort(labels.indices[labels.indptr[column] : labels.indptr[column + 1]])]
-        side = np.zeros(rows.shape[0], dtype=bool)
-        ends = [_dense(rows[[int(np.argmin(rows @ _centre(rows, ~side)))]]).ravel()]
-        ends.append(_dense(rows[[int(np.argmin(rows @ ends[0]))]]).ravel())
-        for _round in range(5):
-            side = rows @ ends[0] >= rows @ ends[1]
-            if side.all() or not side.any():
-                break
-            ends = [_centre(rows, part) for part in (side, ~side)]
-        smaller = float(min(side.mean(), 1 - side.mean()))
-        alike = float(ends[0] @ ends[1])
-        # How far the words of this number of items agree at all: two halves, taken in turn.
-        even = np.arange(rows.shape[0]) % 2 == 0
-        usual = float(_centre(rows, even) @ _centre(rows, ~even))
-        if smaller >= 0.25 and alike <= _DIFFERENT * usual:
-            reason = (
-                f"Its items form two groups ({smaller:.0%} and {1 - smaller:.0%}) whose words "
-                f"agree by only {alike:.0%}."
-            )
-            found.append(Finding("split", 1 - alike, (), (tagger.labels[column],), reason))
-    yield from sorted(found, key=lambda one: (-one.score, one.labels))
 
 
 def _implied(_: SemanticIndex, tagger: Tagger, names: Names) -> Iterator[Finding]:
@@ -364,7 +335,6 @@ _FINDERS: dict[str, Callable[[SemanticIndex, Tagger, Names], Iterator[Finding]]]
     "unlabelled": _unlabelled,
     "duplicates": _duplicates,
     "merge": _merge,
-    "split": _split,
     "implied": _implied,
     "broader_missing": partial(_broader, "broader_missing"),
     "broader_too": partial(_broader, "broader_too"),
@@ -378,13 +348,6 @@ def _frequent(tagger: Tagger, least: int) -> Array:
     """Return the columns of the most frequent labels with some number of items."""
     order = np.argsort(-tagger.record.support, kind="stable")[:_MOST_LABELS]
     return np.sort(order[tagger.record.support[order] >= least])
-
-
-def _centre(rows: Any, chosen: Array) -> Array:
-    """Return the sum of some rows, scaled to length 1."""
-    total = np.asarray(rows.T @ chosen.astype(rows.dtype))
-    length = float(np.linalg.norm(total))
-    return total / length if length > 0 else total
 
 
 def _dense(values: Any) -> Array:

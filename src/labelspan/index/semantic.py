@@ -823,7 +823,7 @@ class SemanticIndex:
         return self._tagging().report()
 
     def audit(self, n: int = 20, *, kinds: Sequence[str] | None = None) -> LabelAudit:
-        """Find labels that look wrong or missing, and labels to merge, split or drop.
+        """Find labels that look wrong or missing, and labels to merge or drop.
 
         Parameters
         ----------
