@@ -76,8 +76,8 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
         str | None,
         typer.Option(
             help=(
-                "Number of dimensions, or auto: by labels and items for mlsi, by the spectrum for "
-                "opls, cca and hsl (default: auto for mlsi, 100 for lsi, all for the others)."
+                "Number of dimensions, or auto: 30 plus half the number of labels (default: auto "
+                "for mlsi, 100 for lsi, all for the others)."
             ),
             metavar="N|auto",
         ),
