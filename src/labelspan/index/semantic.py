@@ -953,7 +953,8 @@ class SemanticIndex:
         """Write the index to a folder, replacing an index in it.
 
         If the process is killed or the disk is full, either the old index or the new one remains.
-        Readers of the old index can continue to read it.
+        Readers of the old index can continue to read it. With 300,000 items or more, and usearch,
+        saving takes some minutes, after which searches are approximate.
 
         Parameters
         ----------
