@@ -23,12 +23,13 @@ from ..errors import InvalidFile
 from .analysis import is_unspaced
 from .static_vectors import PooledVectors
 from .vocabulary import (
+    Numbers,
     TextBlock,
     Vocabulary,
     checked_parts,
     pack_strings,
-    ranges,
     unpack_strings,
+    within,
 )
 
 __all__ = ["SPACE", "TAGS", "FeatureCounts", "FeatureKind", "TextFeatures"]
@@ -44,6 +45,9 @@ _WEIGHT_OF_PARTS = 0.7
 _MOST_PAIRS = 1 << 23
 # Sequences of characters have larger numbers than pairs of words; those of three a bit more.
 _GRAM, _THREE = 1 << 62, 1 << 48
+# Numbers of the parts of each word of a vocabulary, and where those of each word start.
+_PartLists = tuple[Array, Array]
+_NO_PARTS: _PartLists = (np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64))
 _DAMAGED = "The files of the features do not fit together; it is damaged."
 
 
@@ -103,8 +107,8 @@ class FeatureCounts:
         self._words = np.zeros(0, dtype=np.int64)
         self._pairs = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
         self._waiting: list[tuple[Array, Array]] = []
-        self._part_numbers: dict[str, int] = {}
-        self._part_lists = _PartLists()
+        self._part_numbers = Numbers()
+        self._part_lists = _NO_PARTS
         self._parts = np.zeros(0, dtype=np.int64)
 
     def add(self, block: TextBlock) -> None:
@@ -118,39 +122,11 @@ class FeatureCounts:
         if sum(keys.size for keys, _ in self._waiting) > _MOST_PAIRS // 2:
             self._merge()
         if self.kind.parts:
-            if self.kind.stems:
-                counts = _counts(block.tokens, block.starts)
-            self._parts = _added(self._parts, self._part_frequencies(counts))
-
-    def _part_frequencies(self, counts: sparse.csr_matrix) -> Array:
-        numbers = self._part_numbers
-        self._part_lists = self._part_lists.extended(
-            self.vocabulary.words, lambda part: numbers.setdefault(part, len(numbers))
-        )
-        found = np.zeros(len(numbers), dtype=np.int64)
-        texts = np.bincount(counts.indices, minlength=len(self._part_lists))
-        present = np.flatnonzero(texts)
-        if not present.size:
-            return found
-        lists, starts = self._part_lists.take(present)
-        owner = np.repeat(present, np.diff(starts))
-        shared = np.bincount(lists, minlength=len(numbers)) > 1
-        # A part of one word only is in the texts of that word.
-        only = ~shared[lists]
-        found[lists[only]] = texts[owner[only]]
-        number = np.cumsum(shared) - 1
-        some = shared[lists]
-        ones = np.ones(int(some.sum()), dtype=np.float32)
-        parts = sparse.csr_matrix(
-            (ones, (owner[some], number[lists[some]])),
-            shape=(len(self._part_lists), int(shared.sum())),
-        )
-        wide = sparse.csr_matrix(
-            (counts.data, counts.indices, counts.indptr), shape=(counts.shape[0], parts.shape[0])
-        )
-        in_texts = np.bincount((wide @ parts).indices, minlength=parts.shape[1])
-        found[shared] = in_texts
-        return found
+            numbers = self._part_numbers
+            words = self.vocabulary.words
+            self._part_lists = _extended(self._part_lists, words, numbers.__getitem__)
+            found = _part_counts(block, self._part_lists, len(numbers))
+            self._parts = _added(self._parts, np.bincount(found.indices))
 
     def _merge(self) -> None:
         keys, texts = (
@@ -271,7 +247,7 @@ class TextFeatures:
         grams = {_gram_key(part): n for part, n in self._columns.items() if _is_gram(part)}
         self._gram_keys = np.array(sorted(grams), dtype=np.int64)
         self._gram_columns = np.array([grams[key] for key in sorted(grams)], dtype=np.int32)
-        self._maps: tuple[Vocabulary | None, Array, _PartLists] = (None, np.zeros(0), _PartLists())
+        self._maps: tuple[Vocabulary | None, Array, _PartLists] = (None, np.zeros(0), _NO_PARTS)
 
     @property
     def size(self) -> int:
@@ -296,7 +272,7 @@ class TextFeatures:
         _weigh(words, self.idf, 1.0)
         found = [words]
         if self.parts:
-            parts = self._part_counts(block, lists)
+            parts = self._counted_parts(block, lists)
             _weigh(parts, self.idf[self._n_words :], _WEIGHT_OF_PARTS)
             found.append(parts)
         if self.static is not None:
@@ -319,13 +295,8 @@ class TextFeatures:
             (len(block), self._n_words),
         )
 
-    def _part_counts(self, block: TextBlock, lists: _PartLists) -> sparse.csr_matrix:
-        counts = _counts(block.tokens, block.starts, len(lists))
-        ones = np.ones(lists.size, dtype=np.float32)
-        shape = (len(lists), len(self.parts))
-        by_word = sparse.csr_matrix((ones, *lists.csr), shape=shape)
-        by_word.sum_duplicates()
-        found = sparse.csr_matrix(counts @ by_word)
+    def _counted_parts(self, block: TextBlock, lists: _PartLists) -> sparse.csr_matrix:
+        found = _part_counts(block, lists, len(self.parts))
         if self._gram_keys.size and block.runs.size:
             keys, at = _gram_keys(block)
             hit, place = _looked_up(self._gram_keys, keys)
@@ -337,7 +308,7 @@ class TextFeatures:
         """Return for each word of a vocabulary its number and its parts."""
         known, numbers, lists = self._maps
         if known is not vocabulary:
-            numbers, lists = np.zeros(0, dtype=np.int32), _PartLists()
+            numbers, lists = np.zeros(0, dtype=np.int32), _NO_PARTS
         if numbers.size < len(vocabulary):
             get = self._numbers.get
             if self.stems:
@@ -347,7 +318,7 @@ class TextFeatures:
                 new = [get(word, -1) for word in vocabulary.words[numbers.size :]]
                 numbers = np.concatenate([numbers, np.array(new, dtype=np.int32)])
             if self.parts:
-                lists = lists.extended(vocabulary.words, self._columns.get)
+                lists = _extended(lists, vocabulary.words, self._columns.get)
             if known is None or known is vocabulary or len(vocabulary) > len(known):
                 # That of a query is not kept.
                 self._maps = (vocabulary, numbers, lists)
@@ -418,7 +389,8 @@ class TextFeatures:
         sound = (
             pairs.shape[1] == 2
             and idf.shape == (singles.size + len(pairs) + len(parts),)
-            and all(not a.size or (a.min() >= 0 and a.max() < count) for a in (singles, pairs))
+            and within(singles, count)
+            and within(pairs, count)
             and bool(np.isfinite(idf).all())
             and len(set(words)) == count
             and len(set(parts)) == len(parts)
@@ -437,45 +409,27 @@ class TextFeatures:
         )
 
 
-class _PartLists:
-    """Numbers of the parts of each word, which grow with a vocabulary."""
+def _extended(
+    lists: _PartLists, words: Sequence[str], number: Callable[[str], int | None]
+) -> _PartLists:
+    """Return lists of the parts of all words, of which some are known; ``number`` may be None."""
+    known, starts = lists
+    own = [
+        [n for part in _parts(word) if (n := number(part)) is not None]
+        for word in words[starts.size - 1 :]
+    ]
+    sizes = np.array([len(one) for one in own], dtype=np.int64)
+    numbers = np.fromiter(chain.from_iterable(own), dtype=np.int32, count=int(sizes.sum()))
+    return np.concatenate([known, numbers]), np.concatenate([starts, starts[-1] + np.cumsum(sizes)])
 
-    def __init__(self) -> None:
-        self._lists = np.zeros(0, dtype=np.int32)
-        self._starts = np.zeros(1, dtype=np.int64)
 
-    def __len__(self) -> int:
-        return self._starts.size - 1
-
-    @property
-    def size(self) -> int:
-        """Number of parts of all words."""
-        return self._lists.size
-
-    @property
-    def csr(self) -> tuple[Array, Array]:
-        """Numbers of the parts, and where those of each word start."""
-        return self._lists, self._starts
-
-    def extended(self, words: Sequence[str], number: Callable[[str], int | None]) -> _PartLists:
-        """Return a copy with the parts of all words; ``number`` may return None."""
-        new = words[len(self) :]
-        own = [[n for part in _parts(word) if (n := number(part)) is not None] for word in new]
-        sizes = np.array([len(one) for one in own], dtype=np.int64)
-        numbers = np.fromiter(chain.from_iterable(own), dtype=np.int32, count=int(sizes.sum()))
-        made = _PartLists()
-        made._lists = np.concatenate([self._lists, numbers])
-        made._starts = np.concatenate([self._starts, self._starts[-1] + np.cumsum(sizes)])
-        return made
-
-    def take(self, words: Array) -> tuple[Array, Array]:
-        """Return the different parts of each of some words, and where those of each start."""
-        sizes = self._starts[words + 1] - self._starts[words]
-        lists = self._lists[ranges(self._starts[words], sizes)]
-        owner = np.repeat(np.arange(words.size), sizes)
-        keys = np.unique(owner << 32 | lists)
-        starts = np.searchsorted(keys >> 32, np.arange(words.size + 1))
-        return (keys & 0xFFFFFFFF).astype(np.int32), starts
+def _part_counts(block: TextBlock, lists: _PartLists, width: int) -> sparse.csr_matrix:
+    """Count the parts of the words of each text."""
+    numbers, starts = lists
+    ones = np.ones(numbers.size, dtype=np.float32)
+    by_word = sparse.csr_matrix((ones, numbers, starts), shape=(starts.size - 1, width), copy=True)
+    by_word.sum_duplicates()
+    return sparse.csr_matrix(_counts(block.tokens, block.starts, starts.size - 1) @ by_word)
 
 
 def _parts(word: str) -> list[str]:

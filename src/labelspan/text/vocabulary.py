@@ -22,6 +22,7 @@ from ..errors import InvalidFile
 from .analysis import RUNS, Analyzer, first_line, has_unspaced, is_unspaced, normalise, split_words
 
 __all__ = [
+    "Numbers",
     "TextBlock",
     "Vocabulary",
     "checked_parts",
@@ -35,7 +36,7 @@ __all__ = [
 _DAMAGED = "The files of the words do not fit together; the index is damaged."
 
 
-class _Numbers(dict[str, int]):
+class Numbers(dict[str, int]):
     """Number of each string, in the order in which they first come."""
 
     def __missing__(self, key: str) -> int:
@@ -74,8 +75,8 @@ class Vocabulary:
         self.term_of = np.zeros(0, dtype=np.int32)
         self.common = np.zeros(0, dtype=bool)
         self.unspaced = np.zeros(0, dtype=bool)
-        self._words = _Numbers()
-        self._terms = _Numbers()
+        self._words = Numbers()
+        self._terms = Numbers()
         self._lock = threading.Lock()
 
     @property
