@@ -10,6 +10,7 @@ Modules that are only imported do not count.
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
 import tempfile
@@ -43,7 +44,8 @@ class Recorder:
     def __call__(self, frame: FrameType, event: str, argument: Any) -> None:
         """Note one event, as sys.setprofile calls it."""
         code = frame.f_code
-        called = self.active and event == "call" and code.co_name != "<module>"
+        # Bodies of modules and classes run when they are imported, and are not optimized code.
+        called = self.active and event == "call" and code.co_flags & inspect.CO_OPTIMIZED
         if called and code.co_filename.startswith(str(ROOT)):
             self.seen.add((code.co_filename, code.co_qualname, code.co_firstlineno))
 
