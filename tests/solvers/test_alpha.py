@@ -61,14 +61,16 @@ def test_generalized_cross_validation_is_its_formula(shape, intercept):
     n, d = X.shape
     Xc, Yc = (A - A.mean(axis=0) * intercept for A in (X, Y))
     curve = generalized_cross_validation(
-        Xc.T @ Xc, Xc.T @ Yc, np.square(Yc).sum(), rows=n, intercept=intercept, alphas=ALPHAS
+        Xc.T @ Xc, Xc.T @ Yc, np.square(Yc).sum(), rows=n, intercept=intercept
     )
     expected = []
-    for alpha in ALPHAS:
+    # Smaller penalties than this leave nothing of a square array that is solved directly.
+    usual = curve.alphas > 1e-3
+    for alpha in curve.alphas[usual]:
         hat = Xc @ np.linalg.solve(Xc.T @ Xc + alpha * np.eye(d), Xc.T)
         residual = np.square(Yc - hat @ Yc).sum()
         expected.append(n * residual / (n - intercept - np.trace(hat)) ** 2)
-    np.testing.assert_allclose(curve.errors, expected, rtol=1e-6)
+    np.testing.assert_allclose(curve.errors[usual], expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("factor", [1e-6, 1e-3, 1e5])

@@ -34,7 +34,6 @@ from .problem import decomposes, rounding
 
 __all__ = [
     "AlphaCurve",
-    "alpha_grid",
     "choose_alpha",
     "generalized_cross_validation",
     "held_out",
@@ -392,7 +391,6 @@ def generalized_cross_validation(
     *,
     rows: int,
     intercept: bool = True,
-    alphas: Array | None = None,
 ) -> AlphaCurve:
     """Return the generalised cross-validation error, from sufficient statistics only.
 
@@ -405,7 +403,7 @@ def generalized_cross_validation(
     rank = _rank(values[::-1], _gram_tolerance(values.size))
     values, axes = values[::-1][:rank], axes[:, ::-1][:, :rank]
     return spectral_cross_validation(
-        values, axes.T @ cross, label_square, rows=rows, intercept=intercept, alphas=alphas
+        values, axes.T @ cross, label_square, rows=rows, intercept=intercept
     )
 
 
@@ -416,7 +414,6 @@ def spectral_cross_validation(
     *,
     rows: int,
     intercept: bool = True,
-    alphas: Array | None = None,
 ) -> AlphaCurve:
     """Return what :func:`generalized_cross_validation` does, for a matrix that is decomposed.
 
@@ -428,14 +425,13 @@ def spectral_cross_validation(
     explained = np.square(cross).sum(axis=1) / values
     beyond = max(label_square - float(explained.sum()), 0.0)
     free = rows - rank - intercept
-    grid = alpha_grid(values) if alphas is None else np.asarray(alphas, dtype=np.float64)
 
     def errors(alphas: Array) -> Array:
         kept = alphas[:, None] / (values + alphas[:, None])
         left_over = free + kept.sum(axis=1)
         return np.asarray(rows * (beyond + np.square(kept) @ explained) / left_over**2)
 
-    return _minimise(errors, grid)
+    return _minimise(errors, alpha_grid(values))
 
 
 def _rank(falling: Array, tolerance: float) -> int:

@@ -47,10 +47,8 @@ from .small_dense import (
 )
 
 __all__ = [
-    "Decomposition",
     "Exact",
     "Ridge",
-    "Spectrum",
     "complete_basis",
     "decompose",
     "factorise",

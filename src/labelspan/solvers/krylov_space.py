@@ -30,10 +30,8 @@ from .problem import combinations, rounding
 from .small_dense import few_leading, leading, leading_values
 
 __all__ = [
-    "MANY_COPIES",
     "OUTSIDE",
     "PROBE",
-    "SAFETY",
     "SMOOTH_WIDTH",
     "Inspection",
     "KrylovSpace",
@@ -57,11 +55,11 @@ SMOOTH_WIDTH = 4
 # Random directions that a space is tried against before it is believed.
 PROBE = 2
 # Copies of one eigenvalue that are not expected: a block of this width has them all.
-MANY_COPIES = 32
+_MANY_COPIES = 32
 # The largest tolerance: above, powers of a narrow block may end inside a step of the spectrum.
 _COARSE = 2e-2
 # What more such directions would find, at most, for each part that these do.
-SAFETY = 16.0
+_SAFETY = 16.0
 # The slowest fall of the gains that is believed.
 _SLOWEST = 0.98
 # Rates of two falls that differ by less than this factor are one rate.
@@ -505,7 +503,7 @@ def truncated_svd(
     side = X.T if flipped else X
     lean = X.one_pass and not flipped
     # A pass over rows in files costs more than its columns.
-    width = max(MANY_COPIES, count) if lean else max(8, -(-count // 3))
+    width = max(_MANY_COPIES, count) if lean else max(8, -(-count // 3))
     width = min(-(-width // SMOOTH_WIDTH) * SMOOTH_WIDTH, side.shape[1])
 
     def random_rows() -> Array:
@@ -580,7 +578,7 @@ def _grow(
         n_iter += 1
         if space.size >= min(2 * count, side.shape[1]):
             before, energy = energy, float(leading_values(space.gram, count).sum())
-            unseen = SAFETY * (energy - before) / energy
+            unseen = _SAFETY * (energy - before) / energy
             if done and unseen <= tol:
                 rest = max(rest if np.isfinite(rest) else 0.0, unseen)
                 break

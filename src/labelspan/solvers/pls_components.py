@@ -13,13 +13,7 @@ from ..operators.array_backend import host
 from ..operators.operator import label_blocks, label_cross, label_square, seen_by
 from .krylov_space import truncated_svd
 
-__all__ = [
-    "CrossDirections",
-    "PLSComponents",
-    "cross_directions",
-    "pls_components",
-    "svd_directions",
-]
+__all__ = ["PLSComponents", "cross_directions", "pls_components"]
 
 # Entries up to which X'Y is formed; beyond, it is only multiplied by thin blocks.
 _FORMED = 1 << 24
@@ -57,7 +51,11 @@ def cross_directions(
     """
     d, k = X.shape[1], labels.shape[1]
     if min(d, k) <= _DIRECT_SIDE and d * k <= _FORMED:
-        return svd_directions(label_cross(X, labels), count)
+        cross = label_cross(X, labels)
+        left, values, right = np.linalg.svd(cross, full_matrices=False)
+        floor = max(cross.shape) * float(np.finfo(np.float64).eps)
+        count = min(count, int((values > floor * values[0]).sum()))
+        return CrossDirections(left[:, :count], values[:count], right[:count].T)
     both = Product(X.T, as_operator(labels))
     found = truncated_svd(
         both, count, tol=_ENERGY, max_iter=max_iter, rng=np.random.default_rng(seed)
@@ -69,14 +67,6 @@ def cross_directions(
     return CrossDirections(
         left[:, keep], values[keep], right[:, keep], found.n_iter, found.converged
     )
-
-
-def svd_directions(cross: Array, count: int) -> CrossDirections:
-    """Do the same for a matrix that was formed."""
-    left, values, right = np.linalg.svd(cross, full_matrices=False)
-    floor = max(cross.shape) * float(np.finfo(np.float64).eps)
-    count = min(count, int((values > floor * values[0]).sum())) if values[0] > 0 else 0
-    return CrossDirections(left[:, :count], values[:count], right[:count].T)
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,6 @@ __all__ = [
     "psd_basis",
     "psd_solve",
     "ritz",
-    "ritz_on_device",
     "scaled_cholesky",
     "spectral",
     "thin_ritz",
@@ -356,7 +355,7 @@ def ritz(  # noqa: PLR0917
     """
     assert factor.regression is not None
     if device is not None and device.type == "cuda":
-        found = ritz_on_device(gram, seen, factor, count, tolerance, device, outside)
+        found = _ritz_on_device(gram, seen, factor, count, tolerance, device, outside)
         if found is not None:
             return found
     with _threads(gram.shape[0]):
@@ -384,7 +383,7 @@ def ritz(  # noqa: PLR0917
     return Ritz(values, np.asarray(inside), energy, gram, slopes, factor.share, cut, level)
 
 
-def ritz_on_device(  # noqa: PLR0917
+def _ritz_on_device(  # noqa: PLR0917
     gram: Array,
     seen: Array,
     factor: Factor,
