@@ -33,17 +33,7 @@ _LOCKED = (
 
 
 class Editing:
-    """The review of an index that is served for editing, and the secrets that protect it.
-
-    Parameters
-    ----------
-    index : SemanticIndex
-        Loaded for writing.
-    who : str, default=""
-        Who decides, unless a page says otherwise.
-    corpus : Path or None, default=None
-        The file that the index was fitted on, of which a corrected copy can be downloaded.
-    """
+    """The review of an index that is served for editing, and the secrets that protect it."""
 
     def __init__(self, index: SemanticIndex, who: str = "", corpus: Path | None = None) -> None:
         if not index.can_tag:

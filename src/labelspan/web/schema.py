@@ -51,42 +51,22 @@ _PLAIN = {str: "string", bool: "boolean", int: "integer", float: "number"}
 def json_schema(kind: Any, components: dict[str, Schema] | None = None) -> Schema:
     """Return the JSON Schema of a type.
 
-    Parameters
-    ----------
-    kind : type
-        ``str``, ``bool``, ``int``, ``float``, a ``TypedDict``, a dataclass with its properties, a
-        ``Literal``, or a list, a dict with str keys or an optional value of these. In
-        ``Annotated``, a str is the description and ``Bounds`` are the range.
-    components : dict or None, default=None
-        Receives the schemas of nested TypedDicts, which are then referred to by name. None
-        writes them where they are used.
-
-    Returns
-    -------
-    dict
+    It is ``str``, ``bool``, ``int``, ``float``, a ``TypedDict``, a dataclass with its properties, a
+    ``Literal``, or a list, a dict with str keys or an optional value of these. In ``Annotated``, a
+    str is the description and ``Bounds`` are the range. ``components`` receives the schemas of
+    nested types, which are then referred to by name.
 
     Examples
     --------
-    >>> from typing import Annotated, TypedDict
+    >>> from typing import Annotated
     >>> from labelspan.web.schema import Count, json_schema
-    >>> class Counted(TypedDict):
-    ...     label: str
-    ...     count: Annotated[Count, "number of items"]
-    >>> json_schema(Counted)["properties"]["count"]
+    >>> json_schema(Annotated[Count, "number of items"])
     {'type': 'integer', 'minimum': 0, 'description': 'number of items'}
     """
-    if is_dataclass(kind):
-        hints = get_type_hints(kind) | {
-            name: get_type_hints(vars(kind)[name].fget)["return"] for name in computed_fields(kind)
-        }
-        return {
-            "type": "object",
-            "properties": {name: _nested(one, components) for name, one in hints.items()},
-            "required": list(hints),
-            "additionalProperties": False,
-        }
-    if is_typeddict(kind):
+    if is_dataclass(kind) or is_typeddict(kind):
         hints = get_type_hints(kind, include_extras=True)
+        for name in computed_fields(kind) if is_dataclass(kind) else ():
+            hints[name] = get_type_hints(vars(kind)[name].fget)["return"]
         return {
             "type": "object",
             "properties": {name: _nested(one, components) for name, one in hints.items()},
