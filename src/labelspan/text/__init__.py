@@ -35,15 +35,15 @@ from .analysis import (
     NO_LANGUAGE,
     TOKENS,
     Analyzer,
+    ParsedQuery,
     check_language,
     detect_language,
     language_name,
     normalise,
+    parse_query,
     split_words,
 )
 from .features import SPACE, TAGS, FeatureCounts, FeatureKind, TextFeatures
-from .query_syntax import ParsedQuery, parse_query
-from .spelling import near_spellings
 from .vocabulary import TextBlock, Vocabulary
 from .word_search import WordMatch, WordScores, WordSearch, WordSegment
 
@@ -67,7 +67,6 @@ __all__ = [
     "check_language",
     "detect_language",
     "language_name",
-    "near_spellings",
     "normalise",
     "parse_query",
     "split_words",

@@ -23,9 +23,7 @@ from scipy import sparse
 
 from .._typing import Array
 from ..errors import InvalidFile
-from .analysis import Analyzer, first_line, normalise, split_words
-from .query_syntax import ParsedQuery
-from .spelling import near_spellings
+from .analysis import Analyzer, ParsedQuery, first_line, normalise, split_words
 from .vocabulary import TextBlock, Vocabulary, checked_parts, offsets_rise, ranges, within
 
 __all__ = ["WordMatch", "WordScores", "WordSearch", "WordSegment"]
@@ -396,7 +394,7 @@ class WordSearch:
                 present = state.present[first:][one.rows]
                 counts[one.terms] += np.add.reduceat(present, one.starts[:-1], dtype=np.int64)
         words = self.vocabulary.words
-        return near_spellings(normalise(word), words, counts[self.vocabulary.term_of], n)
+        return _near_spellings(normalise(word), words, counts[self.vocabulary.term_of], n)
 
     def score(self, query: ParsedQuery) -> WordScores:
         """Compute BM25 of all items, and which of them a query allows."""
@@ -571,3 +569,61 @@ def _names(analyzer: Analyzer, ids: Sequence[str], texts: Sequence[str]) -> tupl
 def _hash(key: str) -> int:
     """Hash a name to a positive integer."""
     return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "big") >> 2
+
+
+# --- near spellings ----------------------------------------------------------------------------
+
+# Words that are compared letter by letter, those with the most pairs of letters in common.
+_COMPARED = 60
+
+
+def _near_spellings(word: str, words: Sequence[str], counts: Array, n: int = 3) -> list[str]:
+    """Return known words that differ from a word by a typing error or two, the nearest first.
+
+    Among equally near words the more frequent comes first. A word of up to three letters may
+    differ by nothing, one of up to five by one error, longer ones by two.
+    """
+    most = 0 if len(word) < 4 else 1 if len(word) < 6 else 2
+    if not most:
+        return []
+    letters, sizes = _letters([word, *words])
+    # An error replaces at most one letter by another.
+    different = np.unpackbits((letters[1:] ^ letters[0]).view(np.uint8)).reshape(-1, 64).sum(axis=1)
+    possible = (np.abs(sizes[1:] - sizes[0]) <= 4 * most) & (different <= 2 * most) & (counts > 0)
+    frequent = {words[number]: int(counts[number]) for number in np.flatnonzero(possible).tolist()}
+    own = _pairs(word)
+    shared = [(len(own & _pairs(other)), other) for other in frequent if other != word]
+    shared.sort(key=lambda entry: (-entry[0], -frequent[entry[1]], entry[1]))
+    near = [(_errors(word, other), other) for _, other in shared[:_COMPARED]]
+    near = [entry for entry in near if entry[0] <= most]
+    near.sort(key=lambda entry: (entry[0], -frequent[entry[1]], entry[1]))
+    return [other for _, other in near[:n]]
+
+
+def _letters(words: Sequence[str]) -> tuple[Array, Array]:
+    """Return the set of the letters of each word as bits, and its length in bytes."""
+    content = np.frombuffer("\n".join([*words, ""]).encode(), dtype=np.uint8)
+    ends = np.flatnonzero(content == ord("\n"))
+    starts = np.concatenate([[0], ends[:-1] + 1])
+    bits = np.uint64(1) << (content & 63).astype(np.uint64)
+    return np.bitwise_or.reduceat(bits, starts), ends - starts
+
+
+def _pairs(word: str) -> set[str]:
+    marked = f" {word} "
+    return {marked[n : n + 2] for n in range(len(marked) - 1)}
+
+
+def _errors(one: str, two: str) -> int:
+    """Count the letters to insert, delete, replace or exchange with the next."""
+    before: list[int] = []
+    last = list(range(len(two) + 1))
+    for i, letter in enumerate(one, 1):
+        row = [i]
+        for j, other in enumerate(two, 1):
+            best = min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (letter != other))
+            if i > 1 and j > 1 and letter == two[j - 2] and one[i - 2] == other:
+                best = min(best, before[j - 2] + 1)
+            row.append(best)
+        before, last = last, row
+    return last[-1]
