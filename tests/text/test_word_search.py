@@ -255,34 +255,31 @@ def test_what_is_stored_answers_the_same():
 
 def test_arrays_that_do_not_fit_are_refused():
     search = built(["a b\na", "b 数据", ""])
-    vocabulary, arrays = search.vocabulary, search.segments[0].arrays()
-    arrays = {name: np.array(values) for name, values in arrays.items()}
-    for name, values in arrays.items():
-        for wrong in (values[:-1], values.astype(np.float32), values[:, None]):
+    vocabulary = search.vocabulary
+    arrays = {name: np.array(one) for name, one in search.segments[0].arrays().items()}
+    words = {name: np.array(one) for name, one in vocabulary.arrays().items()}
+
+    def refused(read, parts, name, wrong):
+        with pytest.raises(InvalidFile, match="do not fit together"):
+            read({**parts, name: wrong})
+
+    def segment(own):
+        return WordSegment.from_arrays(vocabulary, own)
+
+    def numbers(own):
+        return Vocabulary.from_arrays("none", own)
+
+    for read, parts in ((segment, arrays), (numbers, words)):
+        for name, values in parts.items():
             # One run less is another text.
-            if name == "runs" and wrong.ndim == 1 and wrong.dtype == np.int64:
-                continue
-            with pytest.raises(InvalidFile, match="do not fit together"):
-                WordSegment.from_arrays(vocabulary, {**arrays, name: wrong})
-    for name in (
-        "tokens",
-        "starts",
-        "titles",
-        "runs",
-        "posting_rows",
-        "posting_terms",
-        "name_rows",
-    ):
+            shorter = [] if name == "runs" else [values[:-1]]
+            for wrong in (*shorter, values.astype(np.float32), values[:, None]):
+                refused(read, parts, name, wrong)
+    inside = ("tokens", "starts", "titles", "runs", "posting_rows", "posting_terms", "name_rows")
+    for name in inside:
         for value in (-1, 99):
             wrong = arrays[name].copy()
             wrong[0] = value
-            with pytest.raises(InvalidFile, match="do not fit together"):
-                WordSegment.from_arrays(vocabulary, {**arrays, name: wrong})
-    words = {name: np.array(values) for name, values in vocabulary.arrays().items()}
-    for name, values in words.items():
-        for wrong in (values[:-1], values.astype(np.float32), values[:, None]):
-            with pytest.raises(InvalidFile, match="do not fit together"):
-                Vocabulary.from_arrays("none", {**words, name: wrong})
+            refused(segment, arrays, name, wrong)
     for wrong in (np.full(3, 99, np.uint8), np.array([255, 10], np.uint8)):
-        with pytest.raises(InvalidFile, match="do not fit together"):
-            Vocabulary.from_arrays("none", {**words, "words": wrong})
+        refused(numbers, words, "words", wrong)

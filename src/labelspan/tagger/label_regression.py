@@ -40,19 +40,9 @@ _ENTRIES = 1 << 24
 
 
 class LabelRegression:
-    """Regression of labels on some rows with a penalty; solves for any labels of these rows.
+    """Regression of about ``labels`` labels on some rows; solves for any labels of these rows.
 
-    Parameters
-    ----------
-    features : array or CSR matrix of shape (n, d)
-    alpha : float
-        Regularization strength, positive.
-    seed : int, default=0
-        Of the random vectors, where the data is large.
-    direct : int, default=1500
-        The largest side of a matrix that is factorised.
-    labels : int, default=0
-        Number of labels, about, for which it is solved.
+    A matrix with a side of at most ``direct`` is factorised.
     """
 
     def __init__(
@@ -232,12 +222,6 @@ class WeightPruner:
     A weight counts by its size times the root mean square of its feature. What the others add to
     the mean score of a label goes into its intercept: without it the scores of all texts would be
     shifted, and more labels chosen than with all weights.
-
-    Parameters
-    ----------
-    features : array or CSR matrix of shape (n, d)
-    most : int
-        Number of weights to keep of each label.
     """
 
     def __init__(self, features: Any, most: int) -> None:

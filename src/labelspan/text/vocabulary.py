@@ -316,10 +316,7 @@ def unpack_strings(content: Array) -> list[str]:
 def checked_parts(
     kinds: Mapping[str, str], arrays: Mapping[str, Array], message: str
 ) -> list[Array]:
-    """Return stored arrays by name; raise InvalidFile if one is missing or of another type.
-
-    ``kinds`` has the type of each array, and its number of dimensions where that is not one.
-    """
+    """Return arrays by name; raise InvalidFile if one has another type or number of dimensions."""
     found = [arrays.get(name) for name in kinds]
     for name, part in zip(kinds, found, strict=True):
         kind, _, dimensions = kinds[name].partition(" ")
