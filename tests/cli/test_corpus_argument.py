@@ -93,7 +93,6 @@ def test_markup_in_texts_is_printed_as_it_is(here):
     ("args", "message"),
     [
         (["search", "x"], "There is no index in 'index.labelspan'; make one with `labelspan fit"),
-        (["search", "-i", "{saved}", "-"], "The query is empty; give words to search for"),
         (["search", "-i", "{saved}", "--like", "item999"], "There is no item 'item999'"),
         (["search", "-i", "{saved}", "x", "--having", "gmae"], "No item has the label 'gmae'"),
         (["search", "-i", "{saved}", "x", "--where", "year"], "--where must be KEY=VALUE"),

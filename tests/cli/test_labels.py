@@ -96,7 +96,7 @@ def test_unknown_words_are_offered_near_spellings(saved):
         ((), "Nothing to search for; give words"),
         ((" ",), "The query is empty"),
     ):
-        assert message in one_sentence(run("search", *words, "-i", saved))
+        assert message in one_sentence(run("search", *words, "-i", saved), code=2)
     assert json.loads(run("search", "the", "--json", "-i", saved).stdout)["note"]
 
 

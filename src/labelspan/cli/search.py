@@ -106,7 +106,6 @@ def search(  # noqa: PLR0917 - typer reads options from parameters
     with plain_errors():
         metadata = _metadata(where)
         with open_index(index) as opened:
-            from ..errors import InvalidInput  # noqa: PLC0415
             from ..index import Filter  # noqa: PLC0415
             from ..index.searching import weak  # noqa: PLC0415
 
@@ -116,7 +115,7 @@ def search(  # noqa: PLR0917 - typer reads options from parameters
             queries = _queries(query)
             asked: dict[str, Any] = {"items": tuple(like or ()), "labels": tuple(label or ())}
             if queries == [None] and not like and not label:
-                raise InvalidInput("Nothing to search for; give words, --like or --label.")
+                raise _empty("Nothing to search for; give words, --like or --label.")
             # Together they cost little more than one.
             several = len(queries) > 1
             together = queries if several else queries[0]
@@ -145,15 +144,19 @@ def search(  # noqa: PLR0917 - typer reads options from parameters
 
 def _queries(words: list[str] | None) -> list[str | None]:
     """Return the lines of standard input, the words, or [None] if there are none."""
-    from ..errors import InvalidInput  # noqa: PLC0415
-
     found: list[str | None] = [None]
     if words:
         lines = standard_lines() if words == ["-"] else [" ".join(words)]
         found = [line.strip() for line in lines if line.strip()]
     if not found:
-        raise InvalidInput("The query is empty; give words to search for, one query per line.")
+        raise _empty("The query is empty; give words to search for, one query per line.")
     return found
+
+
+def _empty(message: str) -> typer.Exit:
+    """Say what is missing; the exit code is that of a wrong call."""
+    typer.echo(message, err=True)
+    return typer.Exit(2)
 
 
 def _spelling(unknown: Mapping[str, Sequence[str]]) -> list[str]:
