@@ -2,9 +2,9 @@
 
     python tools/walks.py
 
-Makes a virtual environment in a temporary folder, installs the package there and runs, in an empty
-folder, what the pages say; needs a package index for pip, and the data sets of the papers in
-$LABELSPAN_DATA or online. It takes some ten minutes.
+Makes a virtual environment per reader in a temporary folder, installs a clone of the last commit
+there and runs, in an empty folder, what the pages say. It needs a package index for pip and the
+data sets of the papers in $LABELSPAN_DATA or online, and takes about ten minutes.
 """
 
 from __future__ import annotations
@@ -19,41 +19,69 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "results" / "walks.md"
 MOST = 16
-HEAD = """# Three readers, as the pages say
+HEAD = """# Three readers follow the pages
 
-What three readers type, from the pages that they would read, in a new virtual environment and an
-empty folder; long outputs are shortened in the middle, and times are left out.
-`python tools/walks.py` makes this page.
+What three readers type, from the pages that they would read, each in a new virtual environment and
+an empty folder with a clone of the repository, and what it prints. Long outputs are shortened in
+the middle, the output of git and pip is reduced to its result, and the data sets of the papers are
+on the machine already. `python tools/walks.py` writes this page.
 """
-# Files that the readers are supposed to have.
-CORPUS = """
-import json
+# The file that the data scientist has: the corpus of the demo, as a spreadsheet program saves it.
+CSV = """
+import csv
 from labelspan.datasets import load_debtags
 corpus = load_debtags()
-with open("papers.jsonl", "w") as out:
+with open("papers.csv", "w", newline="") as out:
+    rows = csv.writer(out)
+    rows.writerow(["id", "text", "labels"])
     for text, labels, name in zip(corpus.texts, corpus.labels, corpus.ids):
-        print(json.dumps({"id": name, "text": text, "labels": list(labels)}), file=out)
+        rows.writerow([name, text, "; ".join(labels)])
 """
-README = "README.md"
+# What a browser asks first, then the server is stopped.
+SERVE = (
+    "labelspan serve --port 8613 & curl -s --retry 20 --retry-delay 2 --retry-connrefused"
+    " -o page.html -w '%{http_code}, %{size_download} bytes\\n' http://127.0.0.1:8613/; kill $!"
+)
+CLONE = "git clone -q REPOSITORY labelspan"
 WALKS = {
-    "A data scientist with ten minutes": (
+    "A data scientist with a CSV file": (
         "README",
-        ("pip install .", "labelspan demo", f"python:{README}:0"),
-        ("labelspan fit papers.jsonl", 'labelspan search "edit audio files"'),
-        ('labelspan tag "a small chess program for the terminal"',),
+        (
+            CLONE,
+            "cd labelspan && pip install . && labelspan demo",
+            "python:README.md:0",
+            'cd labelspan && pip install ".[app]"',
+            "csv",
+            "labelspan fit papers.csv",
+            'labelspan search "edit audio files"',
+            'labelspan tag "a small chess program for the terminal"',
+            "labelspan audit",
+            SERVE,
+        ),
     ),
-    "A researcher who writes a paper": (
-        "Evidence, Versions and citing",
-        ("labelspan data list", "labelspan reproduce wang2010 --table 3 --quick --out try"),
-        ("pip install '.[plot]'", "labelspan reproduce wang2010 --table 3 --quick --out try"),
-        ("ls try",),
+    "A researcher with the papers": (
+        "From the papers to the code, Evidence",
+        (
+            CLONE,
+            "cd labelspan && pip install .",
+            *(f"python:docs/theory/papers-to-code.md:{number}" for number in range(4)),
+            "labelspan data list",
+            "labelspan reproduce wang2010 --table 3 --quick --out try",
+            "cd labelspan && pip install '.[plot]'",
+            "labelspan reproduce wang2010 --table 3 --quick --out try",
+            "ls try",
+        ),
     ),
-    "An engineer with 50 million documents": (
-        "Large data, Deploying",
-        ("labelspan fit papers.jsonl --stream --out large.labelspan",),
-        ("labelspan info large.labelspan",),
-        ('labelspan search -i large.labelspan "edit audio files" -n 3',),
-        ("python:docs/howto/deploying.md:0", "python:docs/howto/deploying.md:1"),
+    "An engineer who adds a method": (
+        "Extend, Add your own factor",
+        (
+            CLONE,
+            "cd labelspan && pip install -e '.[test]'",
+            *(f"python:docs/extend/factor.md:{number}" for number in (0, 1, 2)),
+            "file:test_rare_labels.py:docs/extend/factor.md:0,1,3",
+            "python -m pytest -q test_rare_labels.py",
+            "cd labelspan && python -m pytest -q tests/test_layers.py tests/test_structure.py",
+        ),
     ),
 }
 
@@ -79,55 +107,62 @@ def run(command: list[str] | str, folder: Path, bin_folder: Path) -> str:
         env=environment,
     )
     lines = [line.rstrip() for line in done.stdout.replace("\r", "\n").splitlines()]
-    if isinstance(command, str) and command.startswith("pip "):
-        lines = [line for line in lines if line.startswith(("Successfully", "ERROR"))]
+    if isinstance(command, str) and "pip install" in command:
+        at = [n for n, line in enumerate(lines) if line.startswith(("Successfully", "ERROR"))]
+        lines = [lines[n] for n in at] + lines[at[-1] + 1 :] if at else lines
     if len(lines) > MOST:
         lines = [*lines[: MOST // 2], "[...]", *lines[-(MOST // 2) :]]
-    shown = "\n".join(lines).replace(str(folder), "FOLDER").replace(str(ROOT), "CLONE")
-    shown = re.sub(r" after \d+ s\.", ".", shown)
+    shown = "\n".join(lines).replace(str(folder), "FOLDER").replace(str(ROOT), "REPOSITORY")
+    shown = re.sub(r" (after|in) [\d.]+ ?s\b", "", shown)
     return shown + (f"\n(exit status {done.returncode})" if done.returncode else "")
 
 
-def walk(steps: list[str], folder: Path, bin_folder: Path) -> str:
-    """Return the transcript of one reader."""
-    python, told, written = str(bin_folder / "python"), [], ""
+def walk(steps: tuple[str, ...], folder: Path, bin_folder: Path) -> str:
+    """Return the transcript of one reader, and the commands that failed."""
+    python, parts, failed, session = str(bin_folder / "python"), [], [], ""
     for step in steps:
-        if step.startswith("python:"):
-            _, page, number = step.split(":")
-            code = blocks(page)[int(number)]
+        if step == "csv":
+            run([python, "-c", CSV], folder, bin_folder)
+            continue
+        kind, *rest = step.split(":")
+        if kind == "file":
+            name, page, numbers = rest
+            code = "\n\n".join(blocks(page)[int(number)] for number in numbers.split(","))
+            (folder / name).write_text(code, encoding="utf-8")
+            parts.append(f"The first, second and fourth example of the page go into `{name}`.")
+            continue
+        if kind == "python":
+            code = blocks(rest[0])[int(rest[1])]
             # A reader's session goes on: what was defined before is there.
             before = (
                 "import contextlib, io\n"
-                f"with contextlib.redirect_stdout(io.StringIO()):\n exec({written!r})\n"
+                f"with contextlib.redirect_stdout(io.StringIO()):\n exec({session!r})\n"
             )
             printed = run([python, "-c", before + code], folder, bin_folder)
-            written += code
-            told.append(f"```python\n{code}```\n\n```text\n{printed}\n```")
-            continue
-        # Readers install from their clone.
-        actual = re.sub(r"^pip install '?\.([^']*)'?$", rf"pip install '{ROOT}\1'", step)
-        told.append(f"```text\n$ {step}\n{run(actual, folder, bin_folder)}\n```")
-    return "\n\n".join(told)
+            session += code
+            typed = f"example {int(rest[1]) + 1} of {rest[0]}"
+            parts.append(f"```python\n{code}```\n\n```text\n{printed or '(nothing)'}\n```")
+        else:
+            printed = run(step.replace("REPOSITORY", str(ROOT)), folder, bin_folder)
+            typed = step
+            parts.append(f"```text\n$ {step}\n{printed}".rstrip() + "\n```")
+        if "(exit status" in printed:
+            failed.append(f"`{typed}`")
+    stopped = ", ".join(failed) or "nowhere"
+    return f"Stopped at: {stopped}.\n\n" + "\n\n".join(parts)
 
 
 def main() -> None:
     """Walk and write the page."""
-    with tempfile.TemporaryDirectory() as name:
-        folder, env = Path(name) / "work", Path(name) / "env"
-        folder.mkdir()
-        subprocess.run([sys.executable, "-m", "venv", str(env)], check=True)
-        parts = []
-        for reader, (pages, *groups) in WALKS.items():
-            steps = [step for group in groups for step in group]
-            if "labelspan fit papers.jsonl" in steps:
-                at = steps.index("labelspan fit papers.jsonl")
-                first = walk(steps[:at], folder, env / "bin")
-                run([str(env / "bin" / "python"), "-c", CORPUS], folder, env / "bin")
-                text = first + "\n\n" + walk(steps[at:], folder, env / "bin")
-            else:
-                text = walk(steps, folder, env / "bin")
-            parts.append(f"\n## {reader}\n\nPages: {pages}.\n\n{text}\n")
-            PAGE.write_text(HEAD + "".join(parts), encoding="utf-8")
+    parts = []
+    for reader, (pages, steps) in WALKS.items():
+        with tempfile.TemporaryDirectory() as name:
+            folder, env = Path(name) / "work", Path(name) / "env"
+            folder.mkdir()
+            subprocess.run([sys.executable, "-m", "venv", str(env)], check=True)
+            text = walk(steps, folder, env / "bin")
+        parts.append(f"\n## {reader}\n\nPages: {pages}. {text}\n")
+        PAGE.write_text(HEAD + "".join(parts), encoding="utf-8")
 
 
 if __name__ == "__main__":
