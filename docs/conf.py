@@ -57,6 +57,7 @@ html_math_renderer = "mathml"
 autosummary_generate = True
 # Two names that differ only by case would be one file on some systems.
 autosummary_filename_map = {"labelspan.datasets.card": "labelspan.datasets.card-function"}
+toc_object_entries_show_parents = "hide"  # longer names are cut off
 autodoc_typehints = "none"  # numpydoc's sections say more
 numpydoc_show_class_members = False  # the template lists them
 numpydoc_class_members_toctree = False

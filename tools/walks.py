@@ -24,7 +24,8 @@ HEAD = """# Three readers follow the pages
 What three readers type, from the pages that they would read, each in a new virtual environment and
 an empty folder with a clone of the repository, and what it prints. Long outputs are shortened in
 the middle, the output of git and pip is reduced to its result, and the data sets of the papers are
-on the machine already. `python tools/walks.py` writes this page.
+on the machine already. `papers.csv` is the corpus of the demo. `python tools/walks.py` writes this
+page; this is the package at commit COMMIT.
 """
 # The file that the data scientist has: the corpus of the demo, as a spreadsheet program saves it.
 CSV = """
@@ -112,7 +113,9 @@ def run(command: list[str] | str, folder: Path, bin_folder: Path) -> str:
         lines = [lines[n] for n in at] + lines[at[-1] + 1 :] if at else lines
     if len(lines) > MOST:
         lines = [*lines[: MOST // 2], "[...]", *lines[-(MOST // 2) :]]
-    shown = "\n".join(lines).replace(str(folder), "FOLDER").replace(str(ROOT), "REPOSITORY")
+    shown = "\n".join(lines)
+    for path, name in ((folder, "FOLDER"), (folder.parent, "PARENT"), (ROOT, "REPOSITORY")):
+        shown = shown.replace(str(path), name)
     shown = re.sub(r" (after|in) [\d.]+ ?s\b", "", shown)
     return shown + (f"\n(exit status {done.returncode})" if done.returncode else "")
 
@@ -155,6 +158,7 @@ def walk(steps: tuple[str, ...], folder: Path, bin_folder: Path) -> str:
 def main() -> None:
     """Walk and write the page."""
     parts = []
+    commit = subprocess.check_output(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, text=True)
     for reader, (pages, steps) in WALKS.items():
         with tempfile.TemporaryDirectory() as name:
             folder, env = Path(name) / "work", Path(name) / "env"
@@ -162,7 +166,7 @@ def main() -> None:
             subprocess.run([sys.executable, "-m", "venv", str(env)], check=True)
             text = walk(steps, folder, env / "bin")
         parts.append(f"\n## {reader}\n\nPages: {pages}. {text}\n")
-        PAGE.write_text(HEAD + "".join(parts), encoding="utf-8")
+        PAGE.write_text(HEAD.replace("COMMIT", commit.strip()) + "".join(parts), encoding="utf-8")
 
 
 if __name__ == "__main__":

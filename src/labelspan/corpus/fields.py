@@ -53,7 +53,7 @@ def normal(name: str) -> str:
 
 @lru_cache(1 << 12)
 def rank(name: str, kind: str) -> int | None:
-    """Return how likely a field is of a kind, by its name, 0 first; None if it is not known.
+    """Return the rank of a field for a role, by its name, 0 first; None if it is unknown.
 
     The whole name is known, or it ends in a known name ("Manual Tags", "fine_label"), or begins
     with one ("label_text").

@@ -304,7 +304,7 @@ class CorpusReader:
     name : str
         Name of the source, for messages.
     reading : CorpusReading
-        How it is read.
+        The format and the fields that are used.
     head : TaggedTexts
         The first items; its ``notes`` describe in words what was guessed.
     complete : bool

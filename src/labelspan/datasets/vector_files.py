@@ -74,7 +74,7 @@ def open_vectors(path: str | os.PathLike[str], *, name: str | None = None) -> Ve
     Returns
     -------
     VectorFile
-        Vectors with a ``shape``; ``batches(rows)`` yields arrays of at most so many rows, float32
+        Vectors with a ``shape``; ``batches(rows)`` yields arrays of at most ``rows`` rows, float32
         or float64, and ``read()`` returns all.
 
     See Also

@@ -103,7 +103,7 @@ class CorpusMap:
 
     @property
     def regions(self) -> list[Region]:
-        """Return the names for places of the map."""
+        """Return the named regions of the map."""
         return self.named.regions
 
     @property

@@ -1,4 +1,4 @@
-"""Names for places of a map at several zoom levels: labels, and words where no label fits."""
+"""Names of regions of a map at several zoom levels: labels, and words where no label fits."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Region:
 
 @dataclass(frozen=True, eq=False)
 class MapRegions:
-    """Names for places of a map, and the region of each item.
+    """Named regions of a map, and the region of each item.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ def name_regions(
     words: Sequence[Sequence[str]] | None = None,
     levels: int = 1,
 ) -> MapRegions:
-    """Name places of a layout by the labels, and where none fits by the words, that gather there.
+    """Name regions of a layout by their most typical labels, or by words if no label fits.
 
     The map is divided into cells. A cell gets the name with the largest p^2 log(p / q), where p
     is the share of the items around it that have the name, and q that of all items, or, from the

@@ -32,10 +32,10 @@ def stored_layout(
     *,
     progress: Progress | None = None,
 ) -> Array:
-    """Return the places of items, from the folder of the index as far as they are there.
+    """Return the positions of items, read from the folder of the index if they are stored there.
 
-    Items added since are placed among the others; when they are as many as these, all are laid
-    out again. What is computed is written to the folder, if that is possible.
+    Items added since are placed among the others; when half of all items are new, the layout is
+    computed again. What is computed is written to the folder, if that is possible.
     """
     vectors = index.vectors(ids)
     if index.path is None:

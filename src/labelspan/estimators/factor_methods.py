@@ -516,7 +516,7 @@ class CCA(LabelledEmbedding):
         return directions / np.where(self.correlations_ > 0, self.correlations_, 1.0)
 
     def transform_labels(self, y: Any) -> Array:
-        """Map labels to the label side of the pairs.
+        """Project labels onto the canonical variates of the labels.
 
         Parameters
         ----------

@@ -86,9 +86,9 @@ def evaluate(
 ) -> Evaluation:
     """Compare raw features, LSI, MLSI, OPLS, CCA, HSL and ridge scores on a corpus.
 
-    ``labels`` are a list for each text, None where they are unknown. ``random_state`` is the seed
-    of the sample, the folds and the held-out labels. ``progress`` is called with the number of
-    steps done and that of all.
+    ``labels`` has a list for each text, or None where they are unknown. ``random_state`` is the
+    seed of the sample, the folds and the held-out labels. ``progress`` is called with the number
+    of completed steps and the total number of steps.
 
     Examples
     --------

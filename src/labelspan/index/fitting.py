@@ -207,7 +207,7 @@ def fit_stream(
 
     Memory is bounded by a block (items, and characters of their texts, at most), by the number of
     different words and labels, and by a few numbers per item. A fit of several blocks that is
-    interrupted goes on where it stopped; one of a single block leaves nothing.
+    interrupted continues where it stopped; one of a single block leaves nothing.
     """
     estimator = options.estimator
     if not _takes_operators(estimator):

@@ -56,7 +56,7 @@ def read_texts(texts: Any, owner: str) -> list[str]:
 
 
 def several_texts(query: Any, owner: str) -> tuple[list[str], bool]:
-    """Return one text or several as a list, and whether it is one."""
+    """Return one text or several as a list, and whether a single text was given."""
     single = isinstance(query, str)
     texts = read_texts([query] if single else query, owner)
     if not texts:

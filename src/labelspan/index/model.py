@@ -349,7 +349,7 @@ def write_model(
 def read_model(
     files: Files, content: Mapping[str, Any]
 ) -> tuple[IndexModel, WordSearch | None, dict[str, Any]]:
-    """Read what was learned, the words of the texts, and the settings, as a manifest says."""
+    """Read the model, the words of the texts and the settings that a manifest lists."""
     settings: dict[str, Any] = field(content, "settings", dict)
     for name, kind in (("language", str), ("fields", dict)):
         field(settings, name, kind)

@@ -48,7 +48,7 @@ class IndexItems:
         yield from islice(_older_items(self._path) if self._old else self._items(), skip, None)
 
     def vocabulary(self) -> LabelVocabulary | None:
-        """Return the vocabulary of the labels; None without one, and of older formats."""
+        """Return the vocabulary of the labels; None if there is none, or in older formats."""
         if self._old:
             return None
         with closing(ItemDatabase.open(self._path, self._key, write=False)) as database:

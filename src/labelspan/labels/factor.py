@@ -467,12 +467,12 @@ def rank_tolerance(dtype: Any, shape: tuple[int, int]) -> float:
 
 
 def equalizing_weights(squares: Array) -> Array:
-    """Return what labels are multiplied by so that rare ones count more: one over the root of s.
+    """Return the weight of each label, 1 / sqrt(s), which makes rare labels count more.
 
-    s is the standard deviation of a label, the root of ``squares``; a label without variation gets
-    1. As they are, labels count by how much they vary, and frequent ones take the space; divided
-    by s, each counts alike, and those of few rows bring noise. On five data sets the root of s is
-    ahead of both, in neighbours and in label scores.
+    s is the standard deviation of a label, the root of ``squares``; a constant label gets 1.
+    Unscaled labels count by their variance, so frequent ones dominate the embedding; divided by s,
+    all have the same weight, and labels of few rows add noise. On five data sets dividing by
+    sqrt(s) gave better neighbours and label scores than either.
     """
     varied = squares > 0
     return np.where(varied, np.where(varied, squares, 1.0) ** -0.25, 1.0)

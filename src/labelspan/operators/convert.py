@@ -34,7 +34,7 @@ _LOST = {8: 1e3, 4: 10.0}
 
 
 def as_operator(X: Any, *, device: Any = None) -> Operator:
-    """Wrap data as an :class:`Operator`; an operator comes back as it is.
+    """Wrap data as an :class:`Operator`; an operator is returned unchanged.
 
     Takes a two-dimensional array, any scipy sparse matrix or array, or a torch tensor,
     which stays on its device. Floats keep their type; integers and booleans become

@@ -167,7 +167,7 @@ class Operator(ABC):
     def joint_products(self, block: Array, labels: Operator) -> tuple[Array, Array]:
         """Return ``X.T @ (X @ block)`` and ``L.T @ (X @ block)`` for labels of the same rows.
 
-        One pass where X and the labels are in the same blocks; nothing then has n rows.
+        One pass if X and the labels are in the same blocks; no array then has n rows.
         """
         image = self.matmat(block)
         return self.rmatmat(image), labels.rmatmat(image)
@@ -471,7 +471,7 @@ def checked_offset(offset: Array, columns: int) -> Array:
 
 
 def digits_to_lose(dtype: Any) -> float:
-    """Return how many times larger than the centred squares the squares of a mean may be.
+    """Return the largest allowed ratio of the squared mean to the centred sum of squares.
 
     Up to this ratio, products that are corrected after the multiplication keep enough of the 16
     digits of float64, or of the 7 of float32.

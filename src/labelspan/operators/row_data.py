@@ -63,7 +63,7 @@ def translated(rows: Any, *others: Any, far: float = _FAR) -> tuple[Any, ...]:
     A squared distance from inner products is rounded to the size of the squared norms. Where the
     squared norm of the mean is more than ``far`` times the squared norms about it, the mean is
     subtracted: from arrays entirely, in a copy; from sparse matrices only in columns with an entry
-    in nearly every row, which stay sparse. Otherwise all come back as they are.
+    in nearly every row, which stay sparse. Otherwise all are returned unchanged.
     """
     operator = host_operator(rows)
     means = operator.column_means()

@@ -131,8 +131,9 @@ class Krylov:
         a ``tol`` below 4e-6, data in float32 is multiplied in float64, as far as it is in memory or
         on a device; otherwise 4e-6 is used, with a warning.
     max_iter : int or None
-        The most blocks that a space grows by, beyond those that ``n_components`` needs, or
-        iterations of conjugate gradients; None is 100 and 1,000 (12 where labels are an operator).
+        Maximum number of blocks that are added to the space beyond those that ``n_components``
+        needs, or of iterations of conjugate gradients; None is 100 and 1,000 (12 if the labels
+        are an operator).
     seed : int
         The same seed gives the same answer.
 

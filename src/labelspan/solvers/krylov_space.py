@@ -381,9 +381,10 @@ def finest_tolerance(dtype: Any) -> float:
 class Inspection:
     """What fresh products show of leading eigenvectors.
 
-    ``off`` is how far the vectors are from orthonormal, and their Rayleigh quotients below the
-    eigenvalues, relative to these. ``inside`` is the share of the objective that steps along the
-    eigen-residual would add, ``outside`` what random directions find elsewhere.
+    ``off`` is the deviation of the vectors from orthonormality or, if larger, the relative amount
+    by which their Rayleigh quotients are below the eigenvalues. ``inside`` is the share
+    of the objective that steps along the eigen-residual would add, ``outside`` what random
+    directions find elsewhere.
     """
 
     off: float

@@ -47,7 +47,7 @@ class LeastSquares:
     tol : float
         LSQR's ``atol`` and ``btol``, or the coordinate descent's ``tol``.
     max_iter : int
-        The most iterations a target.
+        Maximum number of iterations per target.
     intercept : {"implicit", "bias"}
         A centred sparse X is either centred implicitly, or left as it is with a column of
         ones added to it, as the paper does. The two agree on the rows of X, and with a penalty

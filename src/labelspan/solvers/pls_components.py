@@ -44,7 +44,7 @@ class CrossDirections:
 def cross_directions(
     X: Operator, labels: Any, count: int, *, max_iter: int, seed: int
 ) -> CrossDirections:
-    """Find the leading singular directions of ``X'Y``; fewer come back where it has fewer.
+    """Find the leading singular directions of ``X'Y``; fewer if its rank is lower.
 
     ``X'Y`` is formed where it has at most 16 million entries and a side of at most 1,024, and
     otherwise multiplied by thin blocks: neither X nor Y is ever made dense.
@@ -93,7 +93,7 @@ def pls_components(X: Operator, labels: Any, count: int) -> PLSComponents:
     Each component is the leading left singular direction w of what is left of ``X'Y``. Its score
     is ``X w`` without the scores before it, and ``X'Y`` loses what the score explains: two products
     with one column per component. Where that leaves few digits, ``X'Y`` is computed again from
-    labels without the scores. Fewer components come back where there are no more.
+    labels without the scores. Fewer components are returned if there are no more.
     """
     cross = label_cross(X, labels)
     d, k = cross.shape

@@ -217,7 +217,7 @@ class LabelRegression:
 
 
 class WeightPruner:
-    """Keep of each label the weights that matter most for the scores of some rows.
+    """Keep, for each label, the weights that matter most for the scores of some rows.
 
     A weight counts by its size times the root mean square of its feature. What the others add to
     the mean score of a label goes into its intercept: without it the scores of all texts would be

@@ -295,7 +295,7 @@ class Served:
 
     @contextmanager
     def lease(self) -> Iterator[Snapshot]:
-        """Hold the current snapshot: inside it stays open, and its items do not change."""
+        """Hold the current snapshot: in the block it stays open and its items do not change."""
         with self._state:
             self._state.wait_for(lambda: not self._writing)
             self._readers += 1
