@@ -158,6 +158,9 @@ def mlsi(model, X, y, tolerance=1e-6):
     gram = Xc.T @ Xc
     B = pinv(gram + model.alpha * np.eye(len(gram))) @ Xc.T @ Y
     fitted = Xc @ (B * roots_of_deviations(labels, model))
+    if np.linalg.norm(fitted) <= 1e-13 * y_:
+        # Rounding of labels of which nothing is predicted, as where labelled rows are all alike.
+        fitted = np.zeros_like(fitted)
     size = np.linalg.norm(fitted) or 1.0
     Z = np.hstack([np.sqrt(a) / x * Xc, np.sqrt(b) / size * fitted])
     if b > 0:

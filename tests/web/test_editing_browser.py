@@ -67,7 +67,7 @@ def opened(browser, address, *, complaints=None):
     context.on(
         "console", lambda said: found.append(said.text) if said.type in {"error", "warning"} else 0
     )
-    context.on("weberror", lambda error: found.append(str(error.error)))
+    context.on("weberror", lambda error: found.append(error.error.stack or str(error.error)))
     context.set_default_timeout(60_000)
     page = context.new_page()
     page.goto(address)

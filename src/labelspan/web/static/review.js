@@ -156,7 +156,8 @@
   };
 
   Edit.ready.then((may) => {
-    if (!may) return;
+    // While the audit runs there is nothing to decide.
+    if (!may || !section) return;
     take([...(list?.children ?? [])].map((row) => ({ ...row.dataset, title: row.querySelector(".of")?.textContent ?? "" })));
     section.addEventListener("click", (event) => {
       const name = event.target.closest("button")?.dataset.act;

@@ -3,9 +3,8 @@
 {
   const form = document.getElementById("search");
   document.getElementById("sort")?.addEventListener("change", () => form.requestSubmit());
-  // Short addresses: what is usual is not written. There is no form in a page that is left while it
-  // loads.
-  form?.addEventListener("submit", () => {
+  // Short addresses: what is usual is not written.
+  form.addEventListener("submit", () => {
     for (const one of form.querySelectorAll("[name]"))
       if (!one.value || (one.id === "balance" && one.value === one.dataset.usual)) one.disabled = true;
   });
