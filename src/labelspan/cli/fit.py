@@ -496,12 +496,14 @@ def _cluster(scheduler: str) -> Iterator[Any]:
 def _check_out(out: Path, *, force: bool) -> None:
     """Raise an error for a folder that must not be overwritten, before any work is done."""
     from ..errors import InvalidInput  # noqa: PLC0415
-    from ..index.folder import foreign_files  # noqa: PLC0415
 
     there = (out / "manifest.json").is_file()
-    # What a killed fit left behind does not stop the next one.
-    if not there and out.exists() and not (out.is_dir() and not foreign_files(out)):
-        raise InvalidInput(f"{str(out)!r} exists and is not an index; choose another --out.")
+    if not there and out.exists():
+        from ..index.folder import foreign_files  # noqa: PLC0415
+
+        # What a killed fit left behind does not stop the next one.
+        if not out.is_dir() or foreign_files(out):
+            raise InvalidInput(f"{str(out)!r} exists and is not an index; choose another --out.")
     if there and not force:
         raise InvalidInput(
             f"There is an index in {str(out)!r} already; give --force to overwrite it, or "

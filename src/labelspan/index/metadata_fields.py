@@ -192,7 +192,10 @@ def _day(value: Any, *, last: bool = False) -> float:
         found = np.datetime64(text[:10])
     except ValueError:
         return math.nan
-    day = (found + 1).astype(_DAY) - 1 if last else found.astype(_DAY)
+    if last:
+        one = np.timedelta64(1, np.datetime_data(found)[0])
+        found = (found + one).astype(_DAY) - np.timedelta64(1, "D")
+    day = found.astype(_DAY)
     return float(day.astype(int))
 
 
