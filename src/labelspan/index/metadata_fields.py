@@ -193,8 +193,8 @@ def _day(value: Any, *, last: bool = False) -> float:
     except ValueError:
         return math.nan
     if last:
-        one = np.timedelta64(1, np.datetime_data(found)[0])
-        found = (found + one).astype(_DAY) - np.timedelta64(1, "D")
+        unit: Any = np.datetime_data(found)[0]
+        found = (found + np.timedelta64(1, unit)).astype(_DAY) - np.timedelta64(1, "D")
     day = found.astype(_DAY)
     return float(day.astype(int))
 
