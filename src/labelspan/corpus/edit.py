@@ -359,7 +359,7 @@ def _objects(text: str) -> list[int]:
         return found
     items = values[0]
     if isinstance(items, dict):
-        items = unwrapped(items, alone=True)
+        items = unwrapped(items, only_file=True)
         around = [start for _, start, _, value in _parts(text, found[0]) if value == items]
         if not around:
             return found

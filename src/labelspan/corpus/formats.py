@@ -251,7 +251,7 @@ def _read_rows(
     with open_text(member, encoding) as (text, _):
         if how.kind == "json":
             # A folder of JSON files has a record in each.
-            yield from _values(name, text, alone=n_files == 1)
+            yield from _values(name, text, only_file=n_files == 1)
             return
         lines = lines_of(text, name)
         if how.kind in ("csv", "tsv"):
@@ -284,7 +284,7 @@ def _object(name: str, number: int, line: str) -> dict[str, Any]:
     return item
 
 
-def _values(name: str, text: io.TextIOBase, *, alone: bool) -> Iterator[Row]:
+def _values(name: str, text: io.TextIOBase, *, only_file: bool) -> Iterator[Row]:
     """Yield the objects of a list, of values one after the other, or in an object."""
     reader = _JsonReader(name, text)
     items: Iterator[Any]
@@ -296,7 +296,7 @@ def _values(name: str, text: io.TextIOBase, *, alone: bool) -> Iterator[Row]:
             # JSON lines under the name of JSON.
             items = chain([first], (reader.value() for _ in iter(reader.next, "")))
         elif isinstance(first, dict):
-            items = iter(unwrapped(first, alone=alone))
+            items = iter(unwrapped(first, only_file=only_file))
         else:
             raise InvalidFile(f"{name}: a list of objects is needed, but is {first!r:.60}.")
     for number, item in enumerate(items, 1):
@@ -357,14 +357,14 @@ class _JsonReader:
             raise InvalidFile(f"{self._name} is not JSON (a list has no end).")
 
 
-def unwrapped(item: dict[str, Any], *, alone: bool) -> list[dict[str, Any]]:
+def unwrapped(item: dict[str, Any], *, only_file: bool) -> list[dict[str, Any]]:
     """Return the items in one object: those of a list in it, or the object itself.
 
-    ``alone`` tells that it is all of a corpus, as {"title": "Feed", "items": [...]}.
+    ``only_file`` says that the file is the whole corpus, as {"title": "Feed", "items": [...]}.
     """
     lists = [value for value in item.values() if _is_objects(value) and len(value) > 1]
     inside = any(isinstance(value, dict) and _has_text(value) for value in item.values())
-    if inside or (_has_text(item) and not alone):
+    if inside or (_has_text(item) and not only_file):
         return [item]
     with_text = [value for value in lists if _has_text(value[0])]
     if with_text:
