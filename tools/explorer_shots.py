@@ -66,7 +66,7 @@ def pages(index: Path, query: str) -> dict[str, str]:
         "tag-empty": "/tag",
         "review": "/review",
         "review-missing": "/review?kind=missing",
-        "review-split": "/review?kind=split",
+        "review-merge": "/review?kind=merge",
         "history": "/history",
         "changes": "/changes",
         "error": "/item?id=none-of-this-name",
