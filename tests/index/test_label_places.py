@@ -7,7 +7,7 @@ from _support.stored import rewritten
 from labelspan import Adapter, SemanticIndex
 from labelspan.errors import InvalidFile
 from labelspan.index.store import LabelTable
-from labelspan.index.vectors import LabelDirections, LabelPlaces, UnitVectors, unit_rows
+from labelspan.index.vectors import LabelDirections, UnitVectors, label_places, unit_rows
 
 
 def placed(seed=0, n=50, m=6):
@@ -29,20 +29,15 @@ def test_places_are_those_of_the_formula(seed):
     U, table, found, Z = placed(seed)
     # A label that came after the fit has no direction.
     table = table.changed({0: (*(table.labels(0) or ()), "new")})
-    places = LabelPlaces(UnitVectors(U), table.matrix(), found)
+    places = label_places(UnitVectors(U), table.matrix(), found)
     np.testing.assert_allclose(places.rows(np.arange(50)), Z, atol=1e-6)
-    np.testing.assert_allclose(places.rows(np.array([7, 3, 7])), Z[[7, 3, 7]], atol=1e-6)
-    query = places.query(np.array([1, 2]))
-    mean = Z[[1, 2]].mean(axis=0)
-    np.testing.assert_allclose(query, mean / np.linalg.norm(mean), atol=1e-6)
-    mask = np.arange(50) % 3 > 0
-    best, scores = places.top(query, 6, mask)
-    cosines = np.where(mask, Z @ query, -1)
-    assert best.tolist() == np.argsort(-cosines)[:6].tolist()
-    np.testing.assert_allclose(scores, np.sort(cosines)[::-1][:6], atol=1e-6)
-    # More than there are: only positive cosines.
-    every, _ = places.top(query, 100, mask)
-    assert sorted(every) == np.flatnonzero(cosines > 1e-6).tolist()
+    late = UnitVectors(U[:30])
+    late.append(U[30:])
+    again = label_places(late, table.matrix(), found)
+    np.testing.assert_allclose(again.base, places.base, atol=1e-6)
+    # No label has a direction: items stay where they are.
+    nowhere = LabelDirections(found.directions[:0], found.means[:0])
+    np.testing.assert_allclose(label_places(late, table.matrix(), nowhere).base, U, atol=1e-6)
 
 
 def fitted(seed=0):

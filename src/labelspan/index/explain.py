@@ -62,7 +62,7 @@ def explain(
     placed = item_places(model, store, query, items, labels)
     if placed is not None:
         places, vector = placed
-        own = places.rows(np.array([row]))[0]
+        own = places.rows(np.array([row]))[0].astype(np.float64)
     elif store.words is None or query is None:
         vectors, single = query_vectors(model, store, query, items, labels)
         vector = vectors[0]

@@ -23,7 +23,7 @@ from .inputs import as_names, label_name, several_texts
 from .model import IndexModel
 from .results import Hit, Item
 from .store import ItemStore
-from .vectors import AnnIndex, LabelPlaces, kth_largest, nearest, proposed, unit_rows
+from .vectors import AnnIndex, UnitVectors, kth_largest, nearest, proposed, unit_rows
 
 __all__ = [
     "BALANCE",
@@ -116,16 +116,14 @@ def rank(
     """
     places = None if ann is not None else item_places(model, store, query, items, labels)
     if places is not None:
-        return [Ranking.by_space(*places[0].top(places[1], k, mask))], True, False
+        found = places[0].top(places[1][None], k, mask)
+        return [Ranking.by_space(*found[0])], True, False
     if query is not None and store.words is not None:
         texts, single = text_queries(model, store, query, items, labels, balance)
         ranked, used = _rank_texts(texts, store, k=k, mask=mask, balance=balance, ann=ann)
         return ranked, single, used
     vectors, single = query_vectors(model, store, query, items, labels)
-    if ann is None:
-        found, used = store.vectors.top(vectors, k, mask), False
-    else:
-        found, used = nearest(store.vectors, ann, vectors, k, mask)
+    found, used = nearest(store.vectors, ann, vectors, k, mask)
     return [Ranking.by_space(*one) for one in found], single, used
 
 
@@ -333,7 +331,7 @@ def text_vectors(model: IndexModel, query: Any) -> tuple[Array, bool]:
 
 def item_places(
     model: IndexModel, store: ItemStore, query: Any, items: tuple[str, ...], labels: tuple[str, ...]
-) -> tuple[LabelPlaces, Array] | None:
+) -> tuple[UnitVectors, Array] | None:
     """Return the places of all items by their labels, and the mean place of those asked for.
 
     None if something else is asked for, or if the space does not tell where labels lie.
@@ -341,7 +339,7 @@ def item_places(
     if query is not None or labels or not items or model.space.directions is None:
         return None
     places = store.label_places(model.space.directions)
-    return places, places.query(store.rows(items))
+    return places, unit_rows(places.rows(store.rows(items)).mean(axis=0)[None])[0]
 
 
 def similar_labels(store: ItemStore, label: str, k: int) -> list[tuple[str, float]]:
@@ -418,11 +416,12 @@ def _rank_texts(
     for start in range(0, len(queries), step):
         part = queries[start : start + step]
         stacked = np.stack([query.vector for query in part])
-        near = proposed(vectors, ann, stacked, k, mask) if balance > 0 else None
-        cosines = vectors.products(stacked) if near is None and balance > 0 else None
-        for n, query in enumerate(part):
+        near = proposed(vectors, ann if balance > 0 else None, stacked, k, mask)
+        exact = balance > 0 and any(rows is None for rows in near)
+        cosines = vectors.products(stacked) if exact else None
+        for n, (query, own) in enumerate(zip(part, near, strict=True)):
             scored = _Scored.of(query, store, balance)
-            rows = None if near is None else _with_best_words(near[n], scored, mask, k)
+            rows = None if own is None else _with_best_words(own, scored, mask, k)
             approximate = approximate or rows is not None
             if rows is None:
                 rows = _candidates(scored, store, mask, k, None if cosines is None else cosines[n])

@@ -44,7 +44,7 @@ from .folder import ITEMS, ArrayFile, Files, Rows, field, parse_json, write_arra
 from .inputs import did_you_mean, label_name
 from .metadata_fields import MetadataField, read_fields
 from .results import Item
-from .vectors import AnnIndex, LabelDirections, LabelPlaces, UnitVectors, open_ann
+from .vectors import AnnIndex, LabelDirections, UnitVectors, label_places, open_ann
 
 __all__ = ["ItemDatabase", "ItemStore", "LabelTable", "Labels"]
 
@@ -901,9 +901,9 @@ class ItemStore:
 
         return self.once("centres", compute)
 
-    def label_places(self, found: LabelDirections) -> LabelPlaces:
+    def label_places(self, found: LabelDirections) -> UnitVectors:
         """Place the items by their labels as well as by their vectors."""
-        return self.once("places", lambda: LabelPlaces(self.vectors, self.labels.matrix(), found))
+        return self.once("places", lambda: label_places(self.vectors, self.labels.matrix(), found))
 
 
 def _same_file(path: Path, check: Callable[[], None]) -> Callable[[], None]:

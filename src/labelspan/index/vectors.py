@@ -5,10 +5,8 @@ depends on the block, so they only select candidates; the candidates are ranked 
 float64. The answer is therefore the same for one query and for many.
 
 A save links the vectors of a large index; usearch then proposes rows, which are ranked in the same
-way. Rows added later are compared one by one, removed and filtered rows are skipped, and a query
-for which too few rows remain is searched exactly. usearch follows the links in its file without
-checking them. The hash of the file detects damage, but a file made by somebody else could have the
-right hash, so all its links are checked here first; at worst it then finds poor neighbours.
+way. usearch follows the links in its file without checking them, and a file made by somebody else
+could have the right hash, so they are all checked here first; at worst it finds poor neighbours.
 """
 
 from __future__ import annotations
@@ -28,14 +26,12 @@ from .folder import ArrayFile, Files
 __all__ = [
     "AnnIndex",
     "LabelDirections",
-    "LabelPlaces",
-    "Ranked",
     "UnitVectors",
     "kth_largest",
+    "label_places",
     "nearest",
     "open_ann",
     "proposed",
-    "ranked",
     "unit_rows",
     "write_ann",
 ]
@@ -68,7 +64,7 @@ _LEAST_SHARE = 0.25
 _NODES_AT_ONCE = 1 << 16
 # Format of usearch: number of rows and bytes per row; a head of 64 bytes with the count in
 # bytes 18 to 25; then size, links, links on the lowest level, highest level and entry point.
-_MATRIX, _HEAD, _ABOUT, _KEY = 8, 64, 40, 8
+_MATRIX, _HEAD, _ABOUT = 8, 64, 40
 _COUNT = slice(17, 25)
 
 
@@ -113,12 +109,7 @@ class UnitVectors:
 
     def append(self, rows: Array) -> None:
         """Add rows at the end."""
-        used = self.alive.size - len(self.base)
-        if used + len(rows) > len(self._tail):
-            grown = np.zeros((max(2 * len(self._tail), used + len(rows), 64), self.width), "f4")
-            grown[:used] = self._tail[:used]
-            self._tail = grown
-        self._tail[used : used + len(rows)] = rows
+        self._tail = np.concatenate([self._tail, np.asarray(rows, dtype=np.float32)])
         self.alive = np.concatenate([self.alive, np.ones(len(rows), dtype=bool)])
 
     def drop(self, rows: Array) -> None:
@@ -137,8 +128,7 @@ class UnitVectors:
 
     def blocks(self, step: int = _ROWS_AT_ONCE) -> Iterator[tuple[int, Array]]:
         """Yield blocks of rows, each with the number of its first row."""
-        used = self.alive.size - len(self.base)
-        for first, array in ((0, self.base), (len(self.base), self._tail[:used])):
+        for first, array in ((0, self.base), (len(self.base), self._tail)):
             for start in range(0, len(array), step):
                 yield first + start, array[start : start + step]
 
@@ -153,25 +143,29 @@ class UnitVectors:
     def top(self, queries: Array, k: int, mask: Array | None = None) -> list[Ranked]:
         """Find for each unit query the rows with the best positive cosines, best first.
 
-        Rows with equal cosines come in row order. ``mask`` marks the rows that may be found;
-        None allows all that were not removed. Cosines that float32 cannot distinguish from zero
-        count as zero.
+        ``mask`` marks the rows that may be found; None allows all that were not removed.
         """
         mask = self.alive if mask is None else mask
-        found: list[Ranked] = []
         if not mask.any():
             return [(np.zeros(0, dtype=np.intp), np.zeros(0))] * len(queries)
+        found: list[Ranked] = []
         for start in range(0, len(queries), self.queries_at_once):
             part = queries[start : start + self.queries_at_once]
-            found += [
-                self.rank(query, _candidates(scores, k, mask, self.slack), k)
-                for query, scores in zip(part, self.products(part), strict=True)
-            ]
+            for query, products in zip(part, self.products(part), strict=True):
+                allowed = np.where(mask, products, 0.0)
+                # A product is off by at most half of the slack.
+                least = self.slack / 2
+                if allowed.size > k:
+                    least = max(least, kth_largest(allowed, k) - self.slack)
+                found.append(self.rank(query, np.flatnonzero(allowed >= least), k))
         return found
 
     def rank(self, query: Array, rows: Array, k: int) -> Ranked:
-        """Rank some rows by cosines in float64; keep the best ``k``."""
-        return ranked(rows, self.cosines(query, rows), k)
+        """Rank some rows by positive cosines, and equal ones by number; keep the best ``k``."""
+        scores = self.cosines(query, rows)
+        order = np.lexsort((rows, -scores))
+        order = order[scores[order] > 0][:k]
+        return rows[order], np.minimum(scores[order], 1.0)
 
     def cosines(self, query: Array, rows: Array) -> Array:
         """Compute cosines in float64; those that float32 cannot tell from 0 are 0."""
@@ -199,22 +193,6 @@ class UnitVectors:
             return rows.sum(axis=0) / count, rows.T @ rows / count
 
 
-def _candidates(scores: Array, k: int, mask: Array, margin: float) -> Array:
-    """Return the rows that may be among the k best; scores are off by less than margin / 2."""
-    allowed = np.where(mask, scores, 0.0)
-    least = margin / 2
-    if allowed.size > k:
-        least = max(least, kth_largest(allowed, k) - margin)
-    return np.flatnonzero(allowed >= least)
-
-
-def ranked(rows: Array, scores: Array, k: int) -> Ranked:
-    """Sort rows by positive scores, and equal ones by number; keep the best ``k``."""
-    order = np.lexsort((rows, -scores))
-    order = order[scores[order] > 0][:k]
-    return rows[order], np.minimum(scores[order], 1.0)
-
-
 # --- places by known labels -----------------------------------------------------------------
 
 
@@ -225,8 +203,10 @@ class LabelDirections(NamedTuple):
     means: Array
 
 
-class LabelPlaces:
-    """Items placed by their known labels as well as by their texts, for "more like this".
+def label_places(
+    vectors: UnitVectors, labels: sparse.csr_matrix, found: LabelDirections
+) -> UnitVectors:
+    """Place items by their known labels as well as by their texts, for "more like this".
 
     An item whose labels are known lies closer to items that share them if the labels are added to
     its vector: in the space of an estimator with ``label_directions_`` its place is
@@ -236,54 +216,21 @@ class LabelPlaces:
     with its unit vector u and r the root mean square of the lengths of all p. Queries of texts are
     compared with u: their labels are unknown. Labels without a direction are ignored.
     """
-
-    def __init__(
-        self, vectors: UnitVectors, labels: sparse.csr_matrix, found: LabelDirections
-    ) -> None:
-        self._vectors = vectors
-        self._directions = np.asarray(found.directions, dtype=np.float64)
-        self._shift = np.asarray(found.means, dtype=np.float64) @ self._directions
-        self._labels = labels.astype(np.float64)[:, : len(self._directions)].tocsr()
-        # The rows that have a direction.
-        self._placed = np.diff(self._labels.indptr) > 0
-        squares, products, own = (np.zeros(vectors.alive.size) for _ in range(3))
-        for first, block in vectors.blocks():
-            part = np.arange(first, first + len(block))
-            added, wide = self._added(part), block.astype(np.float64)
-            squares[part] = np.square(added).sum(axis=1)
-            products[part] = (added * wide).sum(axis=1)
-            own[part] = np.square(wide).sum(axis=1)
-        mean = float(squares[self._placed].mean()) if self._placed.any() else 0.0
-        self._scale = 1 / np.sqrt(mean) if mean > 0 else 0.0
-        total = own + 2 * self._scale * products + self._scale**2 * squares
-        self._lengths = np.where(self._placed, np.sqrt(np.maximum(total, 1e-12)), 1.0)
-
-    def _added(self, rows: Array) -> Array:
-        """Sum the directions of the labels of some rows."""
-        found = np.asarray(self._labels[rows] @ self._directions) - self._shift
-        found[~self._placed[rows]] = 0.0
-        return found
-
-    def rows(self, numbers: Array) -> Array:
-        """Return the unit vectors of the places of some rows, in float64."""
-        numbers = np.asarray(numbers, dtype=np.intp)
-        found = self._vectors.rows(numbers) + self._scale * self._added(numbers)
-        return np.asarray(found / self._lengths[numbers, None])
-
-    def query(self, numbers: Array) -> Array:
-        """Return the unit vector of the mean place of some rows."""
-        mean = self.rows(numbers).mean(axis=0)
-        length = float(np.linalg.norm(mean))
-        return np.asarray(mean / length if length > 0 else mean)
-
-    def top(self, query: Array, k: int, mask: Array) -> Ranked:
-        """Find the rows whose places have the best positive cosines with a unit vector."""
-        scores = self._vectors.products(query.astype(np.float32)[None])[0].astype(np.float64)
-        added = np.asarray(self._labels @ (self._directions @ query)) - self._shift @ query
-        scores[self._placed] += self._scale * added[self._placed]
-        margin = 2 * self._vectors.slack / min(1.0, float(self._lengths.min(initial=1.0)))
-        rows = _candidates(scores / self._lengths, k, mask, margin)
-        return ranked(rows, (self.rows(rows) * query).sum(axis=1), k)
+    directions = np.asarray(found.directions, dtype=np.float64)
+    shift = np.asarray(found.means, dtype=np.float64) @ directions
+    labels = labels[:, : len(directions)]
+    unplaced = np.diff(labels.indptr) == 0
+    places = np.zeros((vectors.alive.size, vectors.width), dtype=np.float32)
+    for first, block in vectors.blocks():
+        own = slice(first, first + len(block))
+        places[own] = labels[own] @ directions - shift
+        places[own][unplaced[own]] = 0.0
+    square = float(np.einsum("ij,ij->", places, places, dtype=np.float64))
+    scale = 1 / np.sqrt(square / np.count_nonzero(~unplaced)) if square > 0 else 0.0
+    for first, block in vectors.blocks():
+        own = slice(first, first + len(block))
+        places[own] = unit_rows(block + scale * places[own])
+    return UnitVectors(places)
 
 
 # --- approximate search with usearch --------------------------------------------------------
@@ -385,44 +332,37 @@ def _empty(width: int, links: int = _LINKS, expansion: int = _EXPANSION) -> Any:
 
 def proposed(
     vectors: UnitVectors, ann: AnnIndex | None, queries: Array, k: int, mask: Array
-) -> list[Array] | None:
+) -> list[Array | None]:
     """Propose for each query rows near it, with the best of those added later.
 
-    None where every row must be compared: if ``k`` is more than 256, or if fewer than a quarter
-    of the rows may be found.
+    None where every row must be compared: if ``k`` is more than 256, if fewer than a quarter of the
+    rows may be found, or if fewer than ``k`` of the proposed ones.
     """
     covered = len(vectors.base)
     share = np.count_nonzero(mask[:covered]) / max(1, covered)
     if ann is None or not len(ann) or k > _MOST_ANSWERS or share < _LEAST_SHARE:
-        return None
+        return [None] * len(queries)
     late = mask.copy()
     late[:covered] = False
     near = ann.propose(queries, max(_PROPOSED, _PROPOSED_PER_ANSWER * k))
     return [
-        np.union1d(own[mask[own]], later[0])
-        for own, later in zip(near, vectors.top(queries, k, late), strict=True)
+        np.union1d(own[mask[own]], later) if np.count_nonzero(mask[own]) >= k else None
+        for own, (later, _) in zip(near, vectors.top(queries, k, late), strict=True)
     ]
 
 
 def nearest(
-    vectors: UnitVectors, ann: AnnIndex, queries: Array, k: int, mask: Array
+    vectors: UnitVectors, ann: AnnIndex | None, queries: Array, k: int, mask: Array
 ) -> tuple[list[Ranked], bool]:
-    """Find the best rows for each query; tell whether the usearch index was used.
-
-    A query for which it proposes fewer than ``k`` rows is searched exactly.
-    """
+    """Find the best rows for each query; tell whether the usearch index was used."""
     near = proposed(vectors, ann, queries, k, mask)
-    if near is None:
-        return vectors.top(queries, k, mask), False
-    found: list[Ranked | None] = []
-    for query, rows in zip(queries, near, strict=True):
-        scores = vectors.cosines(query, rows)
-        full = np.count_nonzero(scores[rows < len(vectors.base)]) >= k
-        found.append(ranked(rows, scores, k) if full else None)
-    missing = [n for n, one in enumerate(found) if one is None]
+    missing = [n for n, rows in enumerate(near) if rows is None]
     exact = iter(vectors.top(queries[missing], k, mask))
-    answers = [next(exact) if one is None else one for one in found]
-    return answers, len(missing) < len(queries)
+    found = [
+        next(exact) if rows is None else vectors.rank(query, rows, k)
+        for query, rows in zip(queries, near, strict=True)
+    ]
+    return found, len(missing) < len(queries)
 
 
 # --- what usearch wrote ---------------------------------------------------------------------
@@ -434,62 +374,48 @@ def check_ann(content: Any, empty: bytes, rows: int) -> None:
     ``empty`` is an empty usearch index with the same settings.
     """
     try:
-        _check(np.frombuffer(content, dtype=np.uint8), empty, rows)
-    except (ValueError, IndexError) as error:
-        raise InvalidFile(f"An index for approximate search is not valid: {error}.") from None
+        sound = _is_sound(np.frombuffer(content, dtype=np.uint8), empty, rows)
+    except (ValueError, IndexError):
+        sound = False
+    if not sound:
+        raise InvalidFile("The links for approximate search are not valid: the index is damaged.")
 
 
-def _check(data: Array, empty: bytes, rows: int) -> None:
-    size, width = (int(n) for n in data[:_MATRIX].view("<u4"))
-    _require(size <= rows and width == int.from_bytes(empty[4:8], "little"), "another matrix")
-    at = _MATRIX + size * width
+def _is_sound(data: Array, empty: bytes, rows: int) -> bool:
+    size, width = data[:_MATRIX].view("<u4").tolist()
     head = bytearray(empty[_MATRIX : _MATRIX + _HEAD])
     head[_COUNT] = size.to_bytes(8, "little")
-    _require(data[at : at + _HEAD].tobytes() == bytes(head), "another head")
-    at += _HEAD
-    about = _numbers(data[at : at + _ABOUT][None], "<u8")[0]
-    links, ground = (
-        int.from_bytes(empty[n : n + 8], "little") for n in (len(empty) - 32, len(empty) - 24)
-    )
-    _require(tuple(about[:3].tolist()) == (size, links, ground), "another size")
-    at += _ABOUT
-    levels = _numbers(data[at : at + 2 * size].reshape(size, 2), "<i2")[:, 0].astype(np.int64)
-    at += 2 * size
-    highest, entry = int(about[3]), int(about[4])
-    _require(size > 0 and entry < size and bool((levels >= 0).all()), "a level or its entry")
-    _require(highest == levels.max() == levels[entry], "the highest level")
+    parts = np.cumsum([_MATRIX + size * width, _HEAD, _ABOUT, 2 * size])
+    links, ground = np.frombuffer(empty[-32:-16], dtype="<u8").tolist()
+    about = np.frombuffer(data[parts[1] : parts[2]].tobytes(), dtype="<u8").tolist()
+    levels = np.frombuffer(data[parts[2] : parts[3]].tobytes(), dtype="<i2").astype(np.int64)
+    highest, entry = about[3:]
     # A node: its key, its level, and for each level a count and that number of links.
-    lowest, upper = _KEY + 2 + 4 * (1 + ground), 4 * (1 + links)
-    lengths = lowest + upper * levels
-    _require(at + int(lengths.sum()) == data.size, "another length")
-    starts = at + np.cumsum(lengths) - lengths
-    for first in range(0, size, _NODES_AT_ONCE):
-        own = slice(first, first + _NODES_AT_ONCE)
-        nodes = data[starts[own, None] + np.arange(lowest)]
-        _require(bool((_numbers(nodes[:, :_KEY], "<u8") < rows).all()), "a key")
-        said = _numbers(nodes[:, _KEY : _KEY + 2], "<i2")[:, 0]
-        _require(bool((said == levels[own]).all()), "a node's level")
-        _check_links(nodes[:, _KEY + 2 :], levels, 0)
-    for level in range(1, highest + 1):
+    node = np.dtype([("key", "<u8"), ("level", "<i2"), ("count", "<u4"), ("to", "<u4", ground)])
+    upper = np.dtype([("count", "<u4"), ("to", "<u4", links)])
+    lengths = node.itemsize + upper.itemsize * levels
+    starts = parts[3] + np.cumsum(lengths) - lengths
+    if (
+        not 0 < size <= rows
+        or width != int.from_bytes(empty[4:8], "little")
+        or data[parts[0] : parts[1]].tobytes() != bytes(head)
+        or about[:3] != [size, links, ground]
+        or levels.min() < 0
+        or not highest == levels.max() == levels[entry]
+        or starts[-1] + lengths[-1] != data.size
+    ):
+        return False
+    for level in range(highest + 1):
+        kind, begin = (upper, node.itemsize) if level else (node, 0)
         reaching = np.flatnonzero(levels >= level)
         for first in range(0, reaching.size, _NODES_AT_ONCE):
-            where = starts[reaching[first : first + _NODES_AT_ONCE]] + lowest + upper * (level - 1)
-            _check_links(data[where[:, None] + np.arange(upper)], levels, level)
-
-
-def _check_links(lists: Array, levels: Array, level: int) -> None:
-    """Check lists of links: each must lead to a node that reaches the level."""
-    numbers = _numbers(lists, "<u4")
-    counts, links = numbers[:, 0], numbers[:, 1:]
-    _require(bool((counts <= links.shape[1]).all()), "a count of links")
-    used = links[np.arange(links.shape[1]) < counts[:, None]]
-    _require(bool((used < levels.size).all()) and bool((levels[used] >= level).all()), "a link")
-
-
-def _numbers(rows: Array, kind: str) -> Array:
-    return np.ascontiguousarray(rows).view(kind)
-
-
-def _require(fine: bool, what: str) -> None:
-    if not fine:
-        raise ValueError(f"{what} is wrong")
+            own = reaching[first : first + _NODES_AT_ONCE]
+            where = starts[own] + begin + upper.itemsize * max(0, level - 1)
+            nodes = data[where[:, None] + np.arange(kind.itemsize)].view(kind)[:, 0]
+            counts, to = nodes["count"], nodes["to"]
+            to = to[np.arange(to.shape[1]) < counts[:, None]]
+            if level == 0 and ((nodes["key"] >= rows) | (nodes["level"] != levels[own])).any():
+                return False
+            if (counts > nodes["to"].shape[1]).any() or (levels[to] < level).any():
+                return False
+    return True
