@@ -100,26 +100,18 @@ def test_byte_order_marks_and_line_ends(tmp_path, content, used):
     assert (" in utf-16" in found.notes[0]) == (used == "utf-16")
 
 
-@pytest.mark.parametrize(
-    ("content", "hint"),
-    [
-        (TABLE.encode("latin-1"), "cp1252"),
-        (TABLE.encode("latin-1") + b"x3,\x81,a\n", "latin-1"),
-        (TABLE.encode("utf-16-le"), "utf-16-le"),
-        (TABLE.encode("utf-16-be"), "utf-16-be"),
-    ],
-)
-def test_other_encodings_are_named_and_the_option_helps(tmp_path, content, hint):
-    path = as_file(tmp_path, "a.csv", content)
-    message = rf"give encoding='{hint}' \(--encoding {hint}\)"
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16-le", "utf-16-be"])
+def test_other_encodings_are_refused_and_the_option_helps(tmp_path, encoding):
+    path = as_file(tmp_path, "a.csv", TABLE.encode(encoding))
+    message = f"line 2: this is not UTF-8 .*{encoding}" if encoding == "cp1252" else encoding
     with pytest.raises(InvalidFile, match=message) as error:
         read_corpus(path)
     assert "\n" not in str(error.value)
-    assert read(path, encoding=hint).texts[:2] == TEXTS
+    assert read(path, encoding=encoding).texts[:2] == TEXTS
 
 
 def test_an_encoding_that_is_wrong_or_unknown():
-    with pytest.raises(InvalidFile, match=r"line 2: this is not ascii.*give another encoding"):
+    with pytest.raises(InvalidFile, match=r"line 2: this is not ascii.*give its encoding"):
         streamed(TABLE, encoding="ascii")
     for name in ("klingon", "base64", "\0"):
         with pytest.raises(InvalidParameter, match="encoding must be one that Python knows"):
@@ -398,7 +390,7 @@ def test_a_folder_of_texts_in_folders(tmp_path):
         ('{"id": 1, "text": "x"}\n{"id": "", "text": "x"}', {"ids": "id"}, InvalidFile, "is empty"),
         (b"PK\x03\x04 and more", {}, InvalidFile, "is damaged: File is not a zip file; get it"),
         (b"%PDF-1.7", {}, InvalidFile, "a PDF document; convert it to text"),
-        (bytes(range(1, 32)) * 9, {}, InvalidInput, "is not a text file; labelspan reads jsonl"),
+        (bytes(range(1, 32)) * 9, {}, InvalidInput, "is not a text file .*labelspan reads jsonl"),
     ],
 )
 def test_corpora_that_cannot_be_read(content, options, error, message):

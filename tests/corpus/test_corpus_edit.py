@@ -37,19 +37,16 @@ def test_json_lines_keep_every_other_byte(tmp_path):
     assert path.read_bytes() == LINES.encode()
 
 
-def test_an_indented_json_file(tmp_path):
-    rows = [
-        {"name": "a", "text": "a chess game", "labels": [{"name": "x", "n": 1}, {"name": "y"}]},
-        {"name": "b", "text": "edit photos", "labels": [{"name": "y"}]},
-    ]
-    path = tmp_path / "notes.json"
-    for content in (rows, {"items": rows, "total": 2}):
-        path.write_text(json.dumps(content, indent=2))
-        edit = edit_corpus(path, {"a": {"x": False, "z": True}}, ids="name")
-        made = json.loads(edit.content)
-        first = (made if isinstance(made, list) else made["items"])[0]
-        assert first["labels"] == [{"name": "y"}, {"name": "z"}]
-        assert edit.content.decode().count("\n") >= path.read_text().count("\n") - 3
+def test_labels_in_objects_and_what_is_around_them(tmp_path):
+    first = {"name": "a", "text": "a game", "labels": [{"name": "x", "n": 1}, {"name": "y"}]}
+    second = {"issue": {"name": "b", "text": "edit photos", "labels": []}, "n": 1.50}
+    path = tmp_path / "notes.jsonl"
+    path.write_text(json.dumps(first))
+    edit = edit_corpus(path, {"a": {"x": False, "z": True}}, ids="name")
+    assert json.loads(edit.content) == {**first, "labels": [{"name": "y"}, {"name": "z"}]}
+    path.write_text(json.dumps(second))
+    edit = edit_corpus(path, {"b": {"z": True}}, ids="issue.name")
+    assert edit.content.decode() == json.dumps(second).replace("[]", '["z"]')
 
 
 @pytest.mark.parametrize(
@@ -100,9 +97,10 @@ def test_what_cannot_be_written_is_refused(tmp_path):
     several.write_text("id,text,tags\na,one,x;y\nb,two,y\n")
     with pytest.raises(InvalidInput, match="read differently"):
         edit_corpus(several, {"a": {"p;q": True}})
-    (tmp_path / "lines.txt").write_text("one\ntwo\n")
-    with pytest.raises(InvalidInput, match="format lines"):
-        edit_corpus(tmp_path / "lines.txt", {})
+    for name, content in (("lines.txt", "one\ntwo\n"), ("a.json", '[{"text": "a b"}]')):
+        (tmp_path / name).write_text(content)
+        with pytest.raises(InvalidInput, match=r"format (lines|json); .* in jsonl, csv, tsv, mark"):
+            edit_corpus(tmp_path / name, {})
     edit = edit_corpus(several, {"a": {"x": False}})
     for existing in (several, path):
         before = existing.read_bytes()

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 
 from .._files import write_whole
 from ..errors import InvalidFile, InvalidInput
-from .formats import open_calibre, unwrapped
+from .formats import open_calibre
 from .front_matter import with_labels
 from .label_values import IN_ANGLES, IN_BRACKETS, LISTS_AS_TEXT, LabelParser, name_of
 from .reader import CorpusReader
@@ -30,7 +30,6 @@ from .tables import TableLayout, cells_of
 
 __all__ = ["CorpusEdit", "edit_corpus"]
 
-_EDITABLE = ("jsonl", "json", "csv", "tsv", "markdown", "calibre")
 _PACKERS: dict[str, Callable[[bytes], bytes]] = {
     ".gz": partial(gzip.compress, mtime=0),
     ".bz2": bz2.compress,
@@ -39,8 +38,6 @@ _PACKERS: dict[str, Callable[[bytes], bytes]] = {
 
 # For each label whether the item should have it.
 Wanted = Mapping[str, bool]
-# Where characters are replaced, and by what.
-Span = tuple[int, int, str]
 
 
 @dataclass(frozen=True)
@@ -141,7 +138,7 @@ def edit_corpus(
     Parameters
     ----------
     source : path
-        A file of JSON lines, JSON, csv or tsv, also packed; Calibre's ``metadata.db``; or a folder
+        A file of JSON lines, csv or tsv, also packed; Calibre's ``metadata.db``; or a folder
         of Markdown files with fields.
     changes : dict
         For each id a dict from labels to whether the item should have it.
@@ -180,21 +177,18 @@ def edit_corpus(
     options = {**{key: one for key, one in told.items() if isinstance(one, str)}, **options}
     reader = CorpusReader(source, empty="none", like=like, **options)
     reading = reader.reading
-    kind = reading.format
-    if kind != "markdown" and len(reader.files.members) > 1:
-        kind = "folder"
-    if kind not in _EDITABLE:
+    one_file = reading.format == "markdown" or len(reader.files.members) == 1
+    if not (one_file and reading.format in _WRITERS):
         raise InvalidInput(
-            f"{reader.name} is in the format {kind}; labels can be changed in "
-            f"{', '.join(_EDITABLE)}."
+            f"{reader.name} is in the format {reading.format if one_file else 'folder'}; labels "
+            f"can be changed in {', '.join(_WRITERS)}."
         )
     if not reading.labels:
         raise InvalidInput(
             f"{reader.name} has no field of labels that could be changed; name it (--labels)."
         )
     plan = _Plan(reader, changes, texts or {})
-    write = {"markdown": _markdown, "calibre": _calibre}.get(reading.format, _file)
-    files = write(plan)
+    files = _WRITERS[reading.format](plan)
     if plan.edits and reading.format != "markdown":
         how = {"format": reading.format, "text": reading.text, "ids": reading.ids or ""}
         again = CorpusReader(
@@ -225,13 +219,13 @@ class _Plan:
     ) -> None:
         self.reader = reader
         self.parsers = {one.field: one for one in reader.parsers}
-        # By number of the item: number of its line, its fields, and changes by field.
-        self.edits: dict[int, tuple[int, dict[str, Any], dict[str, Wanted]]] = {}
+        # By numbers of the file and of the line in it: the fields of an item, and changes by field.
+        self.edits: dict[tuple[int, int], tuple[dict[str, Any], dict[str, Wanted]]] = {}
         self.expected: list[set[str]] = []
         self.seen: set[str] = set()
         self.changed: list[str] = []
         self.added = self.removed = self.unchanged = 0
-        for count, (_, line, row, record) in enumerate(reader._placed()):
+        for file, line, row, record in reader._placed():
             own = {_nfc(label) for label in record.labels or ()}
             if record.id in changes and record.id not in self.seen:
                 self.seen.add(record.id)
@@ -241,7 +235,7 @@ class _Plan:
                 wanted = {one: fits for one, fits in wanted.items() if (one in own) != fits}
                 self.unchanged += len(changes[record.id]) - len(wanted)
                 if wanted:
-                    self.edits[count] = (line, row, self._by_field(row, wanted))
+                    self.edits[file, line] = (row, self._by_field(row, wanted))
                     new = {one for one, fits in wanted.items() if fits}
                     self.added += len(new)
                     self.removed += len(wanted) - len(new)
@@ -262,20 +256,17 @@ class _Plan:
 
 
 def _file(plan: _Plan) -> dict[str, bytes]:
-    """Return the new content of a file of JSON or of a table."""
+    """Return the new content of a file of JSON lines or of a table."""
     member, used = plan.reader.files.members[0], plan.reader.reading.encoding or "utf-8"
     content = member.read()
     codec = encoding_of(content[:4], used)
     text = content.decode(codec)
     if text.encode(codec) != content:
         raise InvalidFile(f"{member.name} cannot be written again as it is in {used}.")
-    table = plan.reader.reading.format in ("csv", "tsv")
-    parts, end = [], 0
-    for start, stop, piece in sorted((_table_edits if table else _json_edits)(text, plan)):
-        parts += [text[end:start], piece]
-        end = stop
+    lines = list(io.StringIO(text, newline=""))
+    (_edit_json if plan.reader.reading.format == "jsonl" else _edit_table)(lines, plan)
     try:
-        return {"": "".join((*parts, text[end:])).encode(codec)}
+        return {"": "".join(lines).encode(codec)}
     except UnicodeEncodeError as error:
         raise InvalidInput(
             f"{member.name} is in {used}, which cannot hold {error.object[error.start]!r} of a "
@@ -283,25 +274,17 @@ def _file(plan: _Plan) -> dict[str, bytes]:
         ) from error
 
 
-# --- strings of labels ----------------------------------------------------------------------
-
-
 def _rewritten(value: str, wanted: Wanted, how: LabelParser) -> str:
     """Return a string of labels with changes, written as before."""
     added = [label for label, fits in wanted.items() if fits]
 
     def stays(part: str) -> bool:
-        return wanted.get(_nfc(name_of(part)), True)
+        return bool(part.strip()) and wanted.get(_nfc(name_of(part)), True)
 
     if how.mark:
-        parts = value.split(how.mark) if value.strip() else []
-        kept = [part for part in parts if stays(part)]
-        space = " " if any(part.startswith(" ") for part in parts[1:]) else ""
-        if kept and not parts[0].startswith(" "):
-            kept[0] = kept[0].lstrip(" ")
-        for label in added:
-            kept.append(f"{space}{label}" if kept else label)
-        return how.mark.join(kept)
+        kept = [part.strip() for part in value.split(how.mark) if stays(part)]
+        joint = f"{how.mark} " if f"{how.mark} " in value else how.mark
+        return joint.join([*kept, *added])
     if how.how == IN_BRACKETS:
         kept = [one for one in IN_ANGLES.findall(value) if stays(one)]
         return ("" if "><" in value else " ").join(f"<{one}>" for one in [*kept, *added])
@@ -312,8 +295,7 @@ def _rewritten(value: str, wanted: Wanted, how: LabelParser) -> str:
         except ValueError:
             return repr(names)
         return json.dumps(names, ensure_ascii=False)
-    names = [value] if value.strip() and stays(value) else []
-    names += added
+    names = [value, *added] if stays(value) else added
     if len(names) > 1:
         raise InvalidInput(
             f"Each item of this file has one label, and {names[-1]!r:.60} cannot be added to "
@@ -322,109 +304,56 @@ def _rewritten(value: str, wanted: Wanted, how: LabelParser) -> str:
     return names[0] if names else ""
 
 
-# --- JSON -----------------------------------------------------------------------------------
+# --- JSON lines -----------------------------------------------------------------------------
 
 _DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\r\n]*")
 
 
-def _json_edits(text: str, plan: _Plan) -> Iterator[Span]:
-    """Yield the places of labels that change, with what to write there."""
-    lines = plan.reader.reading.format == "jsonl"
-    starts = _line_starts(text) if lines else _objects(text)
-    for number, (line, _, by_field) in plan.edits.items():
+def _edit_json(lines: list[str], plan: _Plan) -> None:
+    for (_, line), (_, by_field) in plan.edits.items():
         for name, wanted in by_field.items():
-            place = _place(text, starts[line - 1 if lines else number], name)
-            piece = _json_value(text, place, wanted, plan.parsers[name])
-            yield place.start, place.stop, place.lead + piece
+            lines[line - 1] = _with_labels(lines[line - 1], name, wanted, plan.parsers[name])
 
 
-def _line_starts(text: str) -> list[int]:
-    starts = [0]
-    for line in io.StringIO(text, newline=""):
-        starts.append(starts[-1] + len(line))
-    return starts
-
-
-def _objects(text: str) -> list[int]:
-    """Return where the items of a JSON file begin."""
-    found, values, end = [], [], _skip(text, 0)
-    while end < len(text):
-        # JSON lines under the name of JSON have several values.
-        found.append(end)
-        value, end = _DECODER.raw_decode(text, end)
-        values.append(value)
-        end = _skip(text, end)
-    if len(found) > 1:
-        return found
-    items = values[0]
-    if isinstance(items, dict):
-        items = unwrapped(items, only_file=True)
-        around = [start for _, start, _, value in _parts(text, found[0]) if value == items]
-        if not around:
-            return found
-        found = around
-    return [start for _, start, _, _ in _parts(text, found[0])]
-
-
-@dataclass(frozen=True)
-class _Place:
-    """Where the labels of an item are; ``inner`` is the key of names in objects."""
-
-    start: int
-    stop: int
-    value: Any
-    inner: str = ""
-    # What is written before them in an item that lacks the field.
-    lead: str = ""
-
-
-def _place(text: str, item: int, name: str) -> _Place:
-    """Find the labels of the object that begins somewhere in a text."""
-    item = _skip(text, item)
-    for key, start, stop, value in _parts(text, item):
-        inner = "" if key == name else name.removeprefix(f"{key}.")
-        if inner != name and inner and isinstance(value, dict) and value:
-            return _place(text, start, inner)
-        if not inner or (inner != name and isinstance(value, list)):
-            return _Place(start, stop, value, inner)
-    end = _DECODER.raw_decode(text, item)[1] - 1
-    comma = ", " if text[item + 1 : end].strip() else ""
-    return _Place(end, end, None, lead=f"{comma}{json.dumps(name)}: ")
-
-
-def _json_value(text: str, place: _Place, wanted: Wanted, how: LabelParser) -> str:
-    """Return the labels of an item as JSON, written as before."""
+def _with_labels(text: str, name: str, wanted: Wanted, how: LabelParser) -> str:
+    """Return an object in JSON with changed labels; all else is as it was."""
     dumps = partial(json.dumps, ensure_ascii=text.isascii())
-    raw, value, inner = text[place.start : place.stop], place.value, place.inner
+    for key, start, stop, value in _parts(text):
+        inner = name.removeprefix(key).removeprefix(".")
+        if key == name or (name.startswith(f"{key}.") and isinstance(value, dict | list)):
+            if isinstance(value, dict):
+                new = _with_labels(text[start:stop], inner, wanted, how)
+            else:
+                new = dumps(_new_value(value, inner, wanted, how))
+            return text[:start] + new + text[stop:]
+    end = text.rindex("}")
+    comma = "" if text[:end].rstrip().endswith("{") else ", "
+    field = f"{dumps(name)}: {dumps(_new_value(None, '', wanted, how))}"
+    return f"{text[:end]}{comma}{field}{text[end:]}"
+
+
+def _new_value(value: Any, inner: str, wanted: Wanted, how: LabelParser) -> Any:
+    """Return labels with changes; ``inner`` is the key of their names where they are objects."""
     if value is None and how.how == "lists":
-        raw, value = "[]", []
+        value = []
     if not isinstance(value, list):
-        return dumps(_rewritten("" if value is None else str(value), wanted, how))
-    spans = [(start, stop) for _, start, stop, _ in _parts(raw, 0)]
-    kept = []
-    for (start, stop), one in zip(spans, value, strict=True):
-        name = _nfc(name_of(str(one.get(inner) if isinstance(one, dict) else one)))
-        if wanted.get(name, True):
-            kept.append(raw[start:stop])
-    kept += [dumps({inner: label} if inner else label) for label, fits in wanted.items() if fits]
-    # As before: what is around the labels, and between them.
-    lead = raw[1 : spans[0][0]] if spans else ""
-    tail = raw[spans[-1][1] : -1] if spans else ""
-    between = raw[spans[0][1] : spans[1][0]] if len(spans) > 1 else "," + (lead or " ")
-    return f"[{lead}{between.join(kept)}{tail}]" if kept else "[]"
+        return _rewritten("" if value is None else str(value), wanted, how)
+    names = [str(one.get(inner) if isinstance(one, dict) else one) for one in value]
+    kept = [
+        one for one, name in zip(value, names, strict=True) if wanted.get(_nfc(name_of(name)), True)
+    ]
+    return kept + [{inner: one} if inner else one for one, fits in wanted.items() if fits]
 
 
-def _parts(text: str, place: int) -> Iterator[tuple[str, int, int, Any]]:
-    """Yield key ("" in a list), start, end and value of each part of the value at a place."""
-    closing = "}" if text[place] == "{" else "]"
-    key, place = "", _skip(text, place + 1)
-    while text[place] != closing:
-        if closing == "}":
-            key, place = _DECODER.raw_decode(text, place)
-            place = _skip(text, _skip(text, place) + 1)
-        value, stop = _DECODER.raw_decode(text, place)
-        yield key, place, stop, value
+def _parts(text: str) -> Iterator[tuple[str, int, int, Any]]:
+    """Yield key, start, end and value of each field of an object."""
+    place = _skip(text, text.index("{") + 1)
+    while text[place] != "}":
+        key, place = _DECODER.raw_decode(text, place)
+        start = _skip(text, _skip(text, place) + 1)
+        value, stop = _DECODER.raw_decode(text, start)
+        yield key, start, stop, value
         place = _skip(text, stop)
         if text[place] == ",":
             place = _skip(text, place + 1)
@@ -437,28 +366,27 @@ def _skip(text: str, place: int) -> int:
 # --- tables ---------------------------------------------------------------------------------
 
 
-def _table_edits(text: str, plan: _Plan) -> Iterator[Span]:
-    """Yield the rows of a table that change, with what to write there."""
+def _edit_table(lines: list[str], plan: _Plan) -> None:
     layout = plan.reader.files.how.layout
     assert layout is not None
-    starts = _line_starts(text)
-    by_line = {line: by_field for line, _, by_field in plan.edits.values()}
-    first, name = 0, plan.reader.name
-    lines = io.StringIO(text, newline="")
-    for last, cells in cells_of(lines, layout.delimiter, name, empty=True, **layout.options):
+    first = 0
+    for last, cells in cells_of(
+        list(lines), layout.delimiter, plan.reader.name, empty=True, **layout.options
+    ):
         begin, first = first, last
-        if last not in by_line or not any(cells):
+        if (0, last) not in plan.edits or not any(cells):
             continue
-        raw = text[starts[begin] : starts[last]]
         changed = [*cells, *[""] * (len(layout.columns) - len(cells))]
-        for column, wanted in by_line[last].items():
+        for column, wanted in plan.edits[0, last][1].items():
             place = layout.columns.index(column)
             changed[place] = _rewritten(changed[place], wanted, plan.parsers[column])
-        ending = raw[len(raw.rstrip("\r\n")) :]
-        yield starts[begin], starts[last], _row(raw, cells, changed, layout) + ending
+        old = "".join(lines[begin:last])
+        ending = old[len(old.rstrip("\r\n")) :]
+        new = _row(old.rstrip("\r\n"), cells, changed, layout) + ending
+        lines[begin:last] = [new, *[""] * (last - begin - 1)]
 
 
-def _row(raw: str, cells: list[str], changed: list[str], layout: TableLayout) -> str:
+def _row(old: str, cells: list[str], changed: list[str], layout: TableLayout) -> str:
     """Return a row in the style in which it was written."""
     mark = layout.delimiter
     if not layout.quoted:
@@ -470,11 +398,9 @@ def _row(raw: str, cells: list[str], changed: list[str], layout: TableLayout) ->
         csv.writer(out, delimiter=mark, quoting=quoting, lineterminator="\r\n").writerow(row)
         return out.getvalue()[:-2]
 
-    old = raw.rstrip("\r\n")
-    for quoting in (csv.QUOTE_ALL, csv.QUOTE_MINIMAL):
-        if written(cells, quoting) == old:
-            return written(changed, quoting)
-    return mark.join(changed) if old == mark.join(cells) else written(changed, csv.QUOTE_MINIMAL)
+    styles = (partial(written, quoting=csv.QUOTE_ALL), partial(written, quoting=csv.QUOTE_MINIMAL))
+    same = (style for style in (*styles, mark.join) if style(cells) == old)
+    return next(same, styles[1])(changed)
 
 
 # --- Markdown and Calibre -------------------------------------------------------------------
@@ -482,8 +408,8 @@ def _row(raw: str, cells: list[str], changed: list[str], layout: TableLayout) ->
 
 def _markdown(plan: _Plan) -> dict[str, bytes]:
     files = {}
-    for number, (_, row, by_field) in plan.edits.items():
-        member = plan.reader.files.members[number]
+    for (file, _), (row, by_field) in plan.edits.items():
+        member = plan.reader.files.members[file]
         try:
             content = member.read().decode("utf-8")
         except UnicodeDecodeError as error:
@@ -503,7 +429,7 @@ def _calibre(plan: _Plan) -> dict[str, bytes]:
     try:
         dirty = base.execute("select 1 from sqlite_master where name = 'metadata_dirtied'")
         marks = dirty.fetchone() is not None
-        for _, row, by_field in plan.edits.values():
+        for row, by_field in plan.edits.values():
             book = int(row["id"])
             for label, fits in by_field["tags"].items():
                 if fits:
@@ -533,3 +459,11 @@ def _calibre(plan: _Plan) -> dict[str, bytes]:
 
 def _nfc(label: str) -> str:
     return unicodedata.normalize("NFC", label)
+
+
+# By the format, what returns the files that change.
+_WRITERS = {
+    **dict.fromkeys(("jsonl", "csv", "tsv"), _file),
+    "markdown": _markdown,
+    "calibre": _calibre,
+}

@@ -48,7 +48,7 @@ def open_files(source: Source, format: str | None, encoding: str | None) -> Corp
     if format is None and all(one.path.suffix.lower() in _MARKDOWN for one in texts):
         # Half of some files begin with fields.
         some = texts[:: max(1, len(texts) // 50)]
-        heads = sum(has_front_matter(one.start(4)) for one in some)
+        heads = sum(has_front_matter(one.read(4)) for one in some)
         format = "markdown" if heads >= 0.5 * len(some) else None
     if format != "markdown":
         format, label_files = "folder", _paired(texts, members)

@@ -7,9 +7,7 @@ import io
 import json
 import os
 import re
-import shutil
 import sqlite3
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -60,6 +58,9 @@ _SAMPLE = 1 << 21
 _FEW_NOTES = 5
 # Objects inside objects are read to this depth.
 _DEPTH = 4
+# Formats that are not text, and how their files begin.
+_BINARY = ("parquet", "posts", "calibre")
+_BEGINNINGS = {b"SQLite format 3": "calibre", b"PAR1": "parquet", b"<posts": "posts"}
 _SPACE = re.compile(r"[ \t\r\n\ufeff]*")
 _TAG = re.compile(r"<[^<>]*>")
 
@@ -101,12 +102,9 @@ class CorpusFiles:
         self._fields = fields
         self._formats: dict[int, _Format] = {}
         self._tallies: dict[int, Tally] = {}
-        self._first: _Format | None = None
-
-    @property
-    def how(self) -> _Format:
-        """How the first file with items is written; all others are written as it is."""
-        return self._first or _Format(self._kind or "lines")
+        # How the first file with items is written; all others are written as it is.
+        self.how = _Format("lines" if kind is None else kind)
+        self._found = False
 
     def rows(self, skip: int = 0) -> Iterator[Placed]:
         """Yield all rows after some that are skipped."""
@@ -115,41 +113,36 @@ class CorpusFiles:
         start = skip if self._fields else 0
         skip -= start
         for place in range(start, len(self.members)):
-            for number, row in self._read(place):
-                if self._first is None:
-                    self._first = self._formats[place]
-                    self._formats = {place: self._first}
+            for number, row in self._read(place, self._tallies.setdefault(place, {})):
+                if not self._found:
+                    self.how, self._found = self._formats[place], True
+                    self._formats = {place: self.how}
                 if skip:
                     skip -= 1
                     continue
                 yield place, number, row
 
-    def _read(self, place: int) -> Iterator[Row]:
+    def _read(self, place: int, tally: Tally) -> Iterator[Row]:
         member = self.members[place]
-        if place not in self._formats:
-            kind = self._first.kind if self._first else self._kind
-            like = self._first.layout if self._first else None
-            self._formats[place] = _find_format(member, kind, self._encoding, like)
-        how = self._formats[place]
         if self._fields:
-            return iter([(0, self._text_row(place, text_of(member, self._encoding)))])
-        tally = self._tallies[place] = {}
+            self._formats[place] = self.how
+            text = text_of(member, self._encoding)
+            if self._kind != "markdown":
+                return iter([(0, {**self._fields[place], "text": text})])
+            fields, body, _ = split_front_matter(text, member.name)
+            return iter([(0, {**self._fields[place], **flat(fields), "text": body})])
+        if place not in self._formats:
+            kind = self.how.kind if self._found else self._kind
+            self._formats[place] = _find_format(member, kind, self._encoding, self.how.layout)
+        how = self._formats[place]
         return _read_rows(member, how, self._encoding, tally, len(self.members))
-
-    def _text_row(self, place: int, text: str) -> dict[str, Any]:
-        """Return the item in a file of a folder of texts."""
-        if self._kind != "markdown":
-            return {**self._fields[place], "text": text}
-        fields, body, _ = split_front_matter(text, self.members[place].name)
-        return {**self._fields[place], **flat(fields), "text": body}
 
     def check(self, needed: Sequence[str]) -> None:
         """Raise an error if one of several tables lacks a column."""
-        if len(self.members) < 2 or self.how.kind not in ("csv", "tsv", "parquet"):
+        if self.how.kind not in ("csv", "tsv", "parquet"):
             return
-        tallies = dict(self._tallies)
         for place, member in enumerate(self.members):
-            there = next(self._read(place), (0, {}))[1]
+            there = next(self._read(place, {}), (0, {}))[1]
             lacking = [name for name in needed if there and name not in there]
             if lacking:
                 raise InvalidFile(
@@ -157,7 +150,6 @@ class CorpusFiles:
                     f"{listed(list(there))}; give all files the same fields, or name fields that "
                     "all have (--text, --labels, --ids)."
                 )
-        self._tallies = tallies
 
     def where(self, file: int, number: int, *, short: bool = False) -> str:
         """Return the place of an item, for messages."""
@@ -188,30 +180,20 @@ def _find_format(
     member: Member, kind: str | None, encoding: str | None, like: TableLayout | None
 ) -> _Format:
     """Find out how a file is written, from its name and its beginning."""
-    if kind in ("folder", "markdown"):
-        return _Format(kind)
-    known, start = SUFFIXES.get(member.suffix), member.start(16)
-    if start.startswith(b"SQLite format 3") and kind in (None, "calibre"):
-        return _Format("calibre")
-    if kind is None and start.startswith(b"PAR1"):
-        return _Format("parquet")
-    if kind is None and known in ("parquet", "calibre"):
-        raise InvalidFile(
-            f"{member.name} is damaged or not {'a parquet file' if known == 'parquet' else known}; "
-            "get it again."
-        )
-    if kind in ("parquet", "posts", "calibre"):
-        return _Format(kind)
+    known, start = SUFFIXES.get(member.suffix), member.read(16)
+    first = next((one for mark, one in _BEGINNINGS.items() if start.startswith(mark)), known)
+    if (kind or first) in _BINARY:
+        return _Format(kind or first or "")
     if kind in ("json", "jsonl", "lines"):
         return _Format(kind, encoding_of(start, encoding).removesuffix("-sig"))
     with open_text(member, encoding) as (text, used):
         sample = text.read(_SAMPLE)
         cut = len(sample) == _SAMPLE
-        # A table needs its first line; a JSON file may have no other.
-        if cut and "\n" not in sample and sample.lstrip("\ufeff ")[:1] not in ("[", "{", "<"):
-            sample += next(lines_of(text, member.name), "")
+        # A table needs whole lines; a JSON file may have only one.
+        if sample.lstrip("\ufeff \t\n")[:1] not in ("[", "{", "<"):
+            sample += text.readline(LONGEST)
     lines = [line for line in sample[: 1 << 18].split("\n")[:2000] if line.strip()]
-    # The last line of what was read may have no end.
+    # The last line may have no end.
     lines = lines[:-1] if len(sample) > 1 << 18 and len(lines) > 1 else lines
     found = _Format(kind or known or _sniffed(sample, lines), used, kind is None and known is None)
     # One JSON value over many lines, under the name of JSON lines.
@@ -225,7 +207,6 @@ def _find_format(
             return replace(found, kind="uris", angled=tagged != "labels")
     if found.kind not in ("csv", "tsv") or not lines:
         return found
-    sample = sample[: sample.rfind("\n") + 1] if cut else sample
     return replace(found, layout=table_layout(member.name, sample, found.kind, cut=cut, like=like))
 
 
@@ -429,17 +410,11 @@ def _parquet(member: Member) -> Iterator[dict[str, Any]]:
     """Yield the rows of a table, a thousand in memory at a time."""
     with (
         arrow_errors(member.name) as (_, parquet),
-        tempfile.TemporaryFile() as copy,
         member.whole() as file,
+        parquet.ParquetFile(file) as table,
     ):
-        source: Any = file
-        if not isinstance(file, io.BufferedReader):
-            # Parquet is read from its end, and a packed file only from its beginning.
-            shutil.copyfileobj(file, copy, 1 << 20)
-            source = copy
-        with parquet.ParquetFile(source) as table:
-            for batch in table.iter_batches(batch_size=1000):
-                yield from batch.to_pylist()
+        for batch in table.iter_batches(batch_size=1000):
+            yield from batch.to_pylist()
 
 
 def xml_elements(member: Member) -> Iterator[tuple[str, dict[str, str]]]:

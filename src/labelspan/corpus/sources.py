@@ -16,15 +16,15 @@ import tempfile
 import weakref
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, BinaryIO, cast
 
 from .._files import check_there
-from ..errors import InvalidFile, InvalidInput, InvalidParameter
+from ..errors import InvalidFile, InvalidParameter
 
 __all__ = [
     "READABLE",
@@ -76,17 +76,13 @@ _CHUNK = 1 << 20
 LONGEST = 1 << 29
 
 
-# Names of files in an archive, and functions that open them.
-Files = list[tuple[str, Callable[[], BinaryIO]]]
-
-
 @dataclass(frozen=True)
 class Member:
     """A file of a corpus: its path in the folder or archive, and a function that opens it."""
 
     path: PurePosixPath
     name: str
-    raw: Callable[[], BinaryIO]
+    raw: Callable[[], Any]
 
     @property
     def suffix(self) -> str:
@@ -94,15 +90,10 @@ class Member:
         packed = self.path.suffix.lower() in _PACKED_SUFFIXES
         return (self.path.with_suffix("") if packed else self.path).suffix.lower()
 
-    def start(self, size: int) -> bytes:
-        """Return the first bytes, unpacked."""
+    def read(self, size: int = -1) -> bytes:
+        """Return all bytes or the first ones, unpacked."""
         with self.whole() as file:
             return file.read(size)
-
-    def read(self) -> bytes:
-        """Return all bytes, unpacked."""
-        with self.whole() as file:
-            return file.read()
 
     @contextmanager
     def whole(self) -> Iterator[BinaryIO]:
@@ -129,32 +120,20 @@ class Source:
     name: str
     members: tuple[Member, ...]
     is_folder: bool
-    # The path, where there is one, and the file that holds an archive or a copy of a stream.
-    path: Path | None
-    file: BinaryIO | None
-
-    def __post_init__(self) -> None:
-        if self.file is not None:
-            weakref.finalize(self, self.file.close)
+    # Where it is: a path, or a copy of a stream.
+    place: Path | BinaryIO
 
     def fingerprint(self) -> dict[str, Any]:
         """Return what tells whether the files are still the same."""
-        if self.path is None and self.file is not None:
-            self.file.seek(0)
-            return {
-                "name": self.name,
-                "sha256": hashlib.file_digest(self.file, "sha256").hexdigest(),  # type: ignore[arg-type]
-            }
-        assert self.path is not None
-        found = {"path": str(self.path.resolve())}
-        if not self.path.is_dir():
-            seen = self.path.stat()
-            return {**found, "bytes": seen.st_size, "modified": seen.st_mtime_ns}
-        digest = hashlib.sha256()
-        for member in _folder_members(self.path):
-            seen = (self.path / member.path).stat()
-            digest.update(repr((str(member.path), seen.st_size, seen.st_mtime_ns)).encode())
-        return {**found, "files": digest.hexdigest()}
+        if not isinstance(self.place, Path):
+            self.place.seek(0)
+            content = hashlib.file_digest(cast(Any, self.place), "sha256")
+            return {"name": self.name, "sha256": content.hexdigest()}
+        path, digest = self.place, hashlib.sha256()
+        for file in [path / one.path for one in self.members] if path.is_dir() else [path]:
+            found = file.stat()
+            digest.update(repr((str(file), found.st_size, found.st_mtime_ns)).encode())
+        return {"path": str(path.resolve()), "files": digest.hexdigest()}
 
 
 def _opener(file: BinaryIO) -> Callable[[Any], Any] | None:
@@ -174,49 +153,46 @@ def unpacked_bytes(path: Path) -> int:
 
 def open_source(source: str | os.PathLike[str] | BinaryIO, folder: Path | None = None) -> Source:
     """Open a path or a stream; a stream is copied to a file without a name in a folder."""
-    if not isinstance(source, str | os.PathLike):
-        name = getattr(source, "name", None)
-        name = name if isinstance(name, str) and name != "<stdin>" else "standard input"
-        file = _copied(source, folder)
-        try:
-            only = Member(PurePosixPath(PurePath(name).name), name, partial(_view, file))
-            return _entered(name, only, None, file)
-        except BaseException:
-            file.close()
-            raise
-    path = Path(source)
+    with ExitStack() as opened:
+        if isinstance(source, str | os.PathLike):
+            found = _open_path(Path(source), opened)
+        else:
+            name = getattr(source, "name", None)
+            name = name if isinstance(name, str) and name != "<stdin>" else "standard input"
+            copy = _copied(source, folder, opened)
+            path = PurePosixPath(PurePath(name).name)
+            only = Member(path, name, lambda: io.BufferedReader(_View(copy)))
+            found = _entered(only, copy, opened)
+        # Files stay open as long as the source is used.
+        weakref.finalize(found, opened.pop_all().close)
+        return found
+
+
+def _open_path(path: Path, opened: ExitStack) -> Source:
     check_there(path)
     if path.is_dir():
-        return Source(str(path), tuple(_folder_members(path)), True, path, None)
+        return Source(str(path), tuple(_folder_members(path)), True, path)
     mode = path.stat().st_mode
     if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
         raise InvalidFile(f"{path} is a device, which may never end; give a file.")
-    only = Member(PurePosixPath(path.name), str(path), lambda: path.open("rb"))
-    return _entered(str(path), only, path, None)
+    only = Member(PurePosixPath(path.name), str(path), partial(path.open, "rb"))
+    return _entered(only, path, opened)
 
 
-def _copied(content: BinaryIO, folder: Path | None = None) -> BinaryIO:
+def _copied(content: BinaryIO, folder: Path | None, opened: ExitStack) -> BinaryIO:
     """Copy a stream to a file without a name."""
-    file = cast(BinaryIO, tempfile.TemporaryFile(dir=folder))  # noqa: SIM115 - returned
-    try:
-        shutil.copyfileobj(content, file, _CHUNK)
-    except BaseException:
-        file.close()
-        raise
+    file = cast(BinaryIO, tempfile.TemporaryFile(dir=folder))  # noqa: SIM115 - closed by opened
+    opened.enter_context(file)
+    shutil.copyfileobj(content, file, _CHUNK)
+    file.seek(0)
     return file
 
 
-def _view(file: BinaryIO, start: int = 0, size: int | None = None) -> BinaryIO:
-    """Return a part of an open file as a file."""
-    end = file.seek(0, io.SEEK_END) if size is None else start + size
-    return cast(BinaryIO, io.BufferedReader(_Part(file, start, end)))
+class _View(io.RawIOBase):
+    """An open file, read from a position that no other view changes."""
 
-
-class _Part(io.RawIOBase):
-    """A part of an open file, as a file."""
-
-    def __init__(self, file: BinaryIO, start: int, end: int) -> None:
-        self._file, self._start, self._at, self._end = file, start, start, end
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self._at = file, 0
 
     def readable(self) -> bool:
         return True
@@ -225,16 +201,15 @@ class _Part(io.RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        base = {io.SEEK_SET: self._start, io.SEEK_CUR: self._at, io.SEEK_END: self._end}[whence]
-        self._at = max(self._start, base + offset)
-        return self._at - self._start
+        self._file.seek(self._at)
+        self._at = self._file.seek(offset, whence)
+        return self._at
 
     def readinto(self, buffer: Any) -> int:
         self._file.seek(self._at)
-        content = self._file.read(max(0, min(len(buffer), self._end - self._at)))
-        buffer[: len(content)] = content
-        self._at += len(content)
-        return len(content)
+        count = cast(Any, self._file).readinto(buffer)
+        self._at += count
+        return int(count)
 
 
 # --- folders and archives -------------------------------------------------------------------
@@ -242,93 +217,76 @@ class _Part(io.RawIOBase):
 
 def _folder_members(path: Path) -> list[Member]:
     """Return the files of a folder and of the folders in it, by name, but not those of indexes."""
-    files = sorted(path.rglob("*"))
-    indexes = {folder for file in files if (folder := _index_of(file)) not in (None, path)}
     found = []
-    for file in files:
-        relative = PurePosixPath(file.relative_to(path).as_posix())
-        # Pipes would be waited for, and links may lead nowhere.
-        if not file.is_file() or _is_hidden(relative.parts):
+    for place, folders, names in os.walk(path):
+        here = Path(place)
+        if here != path and _is_index(here):
+            folders.clear()
             continue
-        if not indexes or indexes.isdisjoint(file.parents):
-            found.append(
-                Member(relative, f"{path}, {relative}", cast(Any, partial(file.open, "rb")))
-            )
-    return found
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        # Pipes would be waited for, and links may lead nowhere.
+        found += [
+            file for name in names if not name.startswith(".") and (file := here / name).is_file()
+        ]
+    paths = [(PurePosixPath(file.relative_to(path).as_posix()), file) for file in sorted(found)]
+    return [Member(own, f"{path}, {own}", partial(file.open, "rb")) for own, file in paths]
 
 
-def _index_of(file: Path) -> Path | None:
-    """Return the folder of a finished or unfinished index to which a file belongs."""
-    if file.name == "plan.json" and file.parent.name == "unfinished":
-        return file.parent.parent
-    if file.name == "manifest.json" and file.is_file():
-        with file.open("rb") as content:
-            return file.parent if b'"labelspan-index"' in content.read(100) else None
-    return None
+def _is_index(folder: Path) -> bool:
+    """Return whether a folder is that of a finished or unfinished index."""
+    if (folder / "unfinished" / "plan.json").is_file():
+        return True
+    manifest = folder / "manifest.json"
+    return manifest.is_file() and b'"labelspan-index"' in manifest.read_bytes()[:100]
 
 
-def _is_hidden(parts: Iterable[str]) -> bool:
-    return any(part.startswith(".") for part in parts)
-
-
-def _entered(name: str, only: Member, path: Path | None, file: BinaryIO | None) -> Source:
+def _entered(only: Member, place: Path | BinaryIO, opened: ExitStack) -> Source:
     """Enter a file that is an archive; a packed one is unpacked to a file without a name."""
-    start = only.start(512)
+    start = only.read(512)
     for mark, what in _STRANGE.items():
         if start.startswith(mark):
-            raise InvalidFile(f"{name} is {what}; {READABLE}.")
-    kind = "tar" if start[257:262] == b"ustar" else "zip" if start[:4] == b"PK\x03\x04" else None
-    if kind is None:
-        return Source(name, (only,), False, path, file)
-    with only.raw() as raw:
-        packed = _opener(raw) is not None
-    with only.whole() if packed else nullcontext() as content:
-        held = file or only.raw() if content is None else _copied(content)
-    if file is not None and held is not file:
-        file.close()
+            raise InvalidFile(f"{only.name} is {what}; {READABLE}.")
+    is_tar = start[257:262] == b"ustar"
+    if not is_tar and start[:4] != b"PK\x03\x04":
+        return Source(only.name, (only,), False, place)
+    file = opened.enter_context(only.raw())
+    if _opener(file) is not None:
+        with only.whole() as content:
+            file = _copied(content, None, opened)
     try:
-        files = _tar(held) if kind == "tar" else _zip(name, held)
-    except (*DAMAGED, OSError, ValueError) as error:
-        held.close()
+        files = _tar_files(file) if is_tar else _zip_files(only.name, file)
+    except (*DAMAGED, OSError) as error:
         raise only.damaged(error) from error
-    inner = (
-        ([part for part in PurePosixPath(one).parts if part not in ("/", "..")], raw)
-        for one, raw in files
-    )
-    found = [one for one in inner if one[0] and not _is_hidden(one[0])]
+    inner = [
+        ([part for part in PurePosixPath(name).parts if part not in ("/", "..")], raw)
+        for name, raw in files
+    ]
+    inner = [one for one in inner if one[0] and not any(part.startswith(".") for part in one[0])]
     # A folder around all files says nothing.
-    while len(found) > 1 and all(
-        len(parts) > 1 and parts[0] == found[0][0][0] for parts, _ in found
+    while len(inner) > 1 and all(
+        len(parts) > 1 and parts[0] == inner[0][0][0] for parts, _ in inner
     ):
-        found = [(parts[1:], raw) for parts, raw in found]
-    members = [Member(own := PurePosixPath(*parts), f"{name}, {own}", raw) for parts, raw in found]
+        inner = [(parts[1:], raw) for parts, raw in inner]
+    members = [
+        Member(path := PurePosixPath(*parts), f"{only.name}, {path}", raw) for parts, raw in inner
+    ]
     members.sort(key=lambda one: one.path)
-    return Source(name, tuple(members), len(members) != 1, path, held)
+    return Source(only.name, tuple(members), len(members) != 1, place)
 
 
-def _tar(file: BinaryIO) -> Files:
-    end = file.seek(0, io.SEEK_END)
-    file.seek(0)
-    found: Files = []
-    with tarfile.open(fileobj=file, mode="r:") as archive:
-        for one in archive:
-            if one.isfile() and not one.issparse():
-                if one.offset_data + one.size > end:
-                    raise EOFError("unexpected end of data")
-                found.append((one.name, partial(_view, file, one.offset_data, one.size)))
-            # What was listed is not needed again, and takes a kilobyte per file.
-            archive.members = []  # type: ignore[attr-defined]
-    return found
+def _tar_files(file: BinaryIO) -> list[tuple[str, Callable[[], Any]]]:
+    archive = tarfile.open(fileobj=file, mode="r:")  # noqa: SIM115 - members are read later
+    return [(one.name, partial(archive.extractfile, one)) for one in archive if one.isfile()]
 
 
-def _zip(name: str, file: BinaryIO) -> Files:
+def _zip_files(name: str, file: BinaryIO) -> list[tuple[str, Callable[[], Any]]]:
     archive = zipfile.ZipFile(file)
     entries = [entry for entry in archive.infolist() if not entry.is_dir()]
     if any(entry.filename == "[Content_Types].xml" for entry in entries):
         raise InvalidFile(f"{name} is a spreadsheet or a document; save it as csv or text.")
     if any(entry.flag_bits & 1 for entry in entries):
         raise InvalidFile(f"{name} is encrypted; unpack it, and give the folder.")
-    return [(entry.filename, cast(Any, partial(archive.open, entry))) for entry in entries]
+    return [(entry.filename, partial(archive.open, entry)) for entry in entries]
 
 
 # --- text -----------------------------------------------------------------------------------
@@ -365,12 +323,16 @@ def open_text(member: Member, encoding: str | None) -> Iterator[tuple[io.TextIOB
             start = raw.read(1 << 16)
             raw.seek(0)
             codec = encoding_of(start, encoding)
-            if encoding is None and codec == "utf-8":
-                _check_plain(start, member.name)
+            strange = len(start) - len(start.translate(None, _CONTROLS))
+            if encoding is None and codec == "utf-8" and strange > len(start) / 20:
+                raise InvalidFile(
+                    f"{member.name} is not a text file in UTF-8; if it is UTF-16 without a byte "
+                    f"order mark, give --encoding utf-16-le or utf-16-be; {READABLE}."
+                )
             with io.TextIOWrapper(raw, encoding=codec, newline=None) as text:
                 yield text, codec.removesuffix("-sig")
     except UnicodeError as error:
-        raise _undecodable(member, codec, encoding, error) from error
+        raise _undecodable(member, codec, error) from error
 
 
 def lines_of(text: io.TextIOBase, name: str) -> Iterator[str]:
@@ -385,44 +347,26 @@ def lines_of(text: io.TextIOBase, name: str) -> Iterator[str]:
         yield line
 
 
-def _check_plain(start: bytes, name: str) -> None:
-    """Raise an error for UTF-16 without a mark, and for what is not text."""
-    if start.count(0) > len(start) / 5:
-        little = start[1::2].count(0) > start[::2].count(0)
-        named = "utf-16-le" if little else "utf-16-be"
-        raise InvalidFile(
-            f"{name} looks like UTF-16 without a byte order mark; give encoding={named!r} "
-            f"(--encoding {named})."
-        )
-    if len(start) - len(start.translate(None, _CONTROLS)) > len(start) / 20:
-        raise InvalidInput(f"{name} is not a text file; {READABLE}.")
-
-
-def _undecodable(
-    member: Member, codec: str, encoding: str | None, error: UnicodeError
-) -> InvalidFile:
-    """Return the error for text in another encoding, with the line and what to try."""
+def _undecodable(member: Member, codec: str, error: UnicodeError) -> InvalidFile:
+    """Return the error for text in another encoding, with its line."""
     decoder = codecs.getincrementaldecoder(codec)()
-    line, bad, reason = 1, b"", str(error)
+    line, reason = 1, str(error)
     with member.whole() as raw:
         try:
-            while bad := raw.read(_CHUNK):
-                line += decoder.decode(bad).count("\n")
-            decoder.decode(b"", final=True)
+            while chunk := raw.read(_CHUNK):
+                line += decoder.decode(chunk).count("\n")
         except UnicodeDecodeError as place:
-            reason, bad = place.reason, place.object
-            line += bad[: place.start].count(b"\n")
+            reason = place.reason
+            line += place.object[: place.start].count(b"\n")
         except UnicodeError:
             pass
-    remedy = "give another encoding (--encoding), or leave it out"
-    if encoding is None:
-        # Latin-1 has all bytes, cp1252 all but five.
-        named = "latin-1" if any(one in bad for one in b"\x81\x8d\x8f\x90\x9d") else "cp1252"
-        remedy = f"if it is Latin-1 or Windows text, give encoding={named!r} (--encoding {named})"
     what = "UTF-8" if codec.startswith("utf-8") else codec
     # Some codecs quote what they cannot decode, also ends of lines.
     reason = " ".join(reason.split())
-    return InvalidFile(f"{member.name}, line {line}: this is not {what} ({reason}); {remedy}.")
+    return InvalidFile(
+        f"{member.name}, line {line}: this is not {what} ({reason}); give its encoding "
+        "(--encoding), for example cp1252 for Windows text or latin-1."
+    )
 
 
 def text_of(member: Member, encoding: str | None) -> str:
