@@ -12,7 +12,6 @@ _IMPORTED = [
     "labelspan.cli.commands",
     "labelspan.evaluation.comparison",
     "labelspan.curation",
-    "labelspan.index.estimator_files",
     "labelspan.index.fitting",
     "sklearn.isotonic",
     "sklearn.manifold",

@@ -106,9 +106,14 @@ def test_damaged_links_are_refused(folder, X):
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
-    with pytest.raises(InvalidFile, match=r"usearch\.arrays is damaged"):
-        SemanticIndex.load(folder)
+    with (
+        SemanticIndex.load(folder) as index,
+        pytest.raises(InvalidFile, match=r"usearch\.arrays is damaged"),
+    ):
+        index.search(X[0])
     # A manifest that vouches for wrong links.
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
     rewritten(folder, "usearch", usearch=np.zeros(5000, dtype="u1"))
     with SemanticIndex.load(folder) as index:
         with pytest.raises(InvalidFile, match="links for approximate search are not valid"):

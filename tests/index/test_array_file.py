@@ -23,15 +23,16 @@ ARRAYS = {
 def test_arrays_come_back(tmp_path, mapped):
     entry = write_arrays(tmp_path / "x.arrays", ARRAYS, made="here")
     found = ArrayFile(tmp_path / "x.arrays", mapped=mapped)
-    found.verify()
-    assert (found.nbytes, found.sha256) == tuple(entry.values())
+    assert found.entry == entry
     assert (list(found.arrays()), found.about) == (list(ARRAYS), {"made": "here"})
     for name, array in ARRAYS.items():
         np.testing.assert_array_equal(found.array(name), array, strict=True)
         assert not found.array(name).flags.writeable
     assert list(found.arrays("f")) == ["loats"]
-    with pytest.raises(InvalidFile, match="it has no array 'other'"):
+    with pytest.raises(InvalidFile, match="it has no valid array 'other'"):
         found.array("other")
+    with pytest.raises(InvalidFile, match="'other' of a file is missing"):
+        found.arrays()["other"]
 
 
 def test_arrays_of_numbers_are_written_whole_or_by_parts(tmp_path):
@@ -61,7 +62,7 @@ def test_every_byte_is_guarded(tmp_path):
     for damaged in [*changed, *cuts, content + b"\0", content + content]:
         path.write_bytes(damaged)
         with pytest.raises(InvalidFile, match=r"x\.arrays is damaged"):
-            ArrayFile(path).verify()
+            ArrayFile(path).array("nothing")
 
 
 def described(kind, *shape, **more):
@@ -77,7 +78,7 @@ LIES = {
     "a fraction": described("<f4", 4.0),
     "words": described("<f4", "4"),
     "true": described("<f4", True, 4),
-    "many dimensions": described("<f4", *[1] * 60, 4),
+    "many dimensions": described("<f4", *[1] * 80, 4),
     "objects": described("|O", 4),
     "records": described("|V1000000000000", 4),
     "no type": described(None, 4),
@@ -99,12 +100,12 @@ def test_headers_that_lie_take_no_memory(tmp_path):
         path.write_bytes(content + bytes(-len(content) % 64) + bytes(16) + bytes(32))
 
     put(described("<f4", 4))
-    assert ArrayFile(path).array("x").tolist() == [0, 0, 0, 0]
+    assert ArrayFile(path, verify=False).array("x").tolist() == [0, 0, 0, 0]
     for name, head in LIES.items():
         put(head)
         tracemalloc.start()
         with pytest.raises(InvalidFile, match=r"x\.arrays is damaged"):
-            ArrayFile(path).array("x")
+            ArrayFile(path, verify=False).array("x")
         assert tracemalloc.get_traced_memory()[1] < 5_000_000, name
         tracemalloc.stop()
     with path.open("wb") as file:
@@ -139,5 +140,5 @@ def test_blocks_go_on_after_the_last_whole_one(tmp_path):
     again.append({"values": np.arange(5)})
     assert [len(block["values"]) for block in ArrayBlocks(tmp_path / "blocks")] == [1, 2, 5]
     (tmp_path / "blocks" / "000001.arrays").write_bytes(b"labelspan array")
-    with pytest.raises(InvalidFile, match=r"missing or damaged; remove .* and fit again"):
+    with pytest.raises(InvalidFile, match=r"damaged; remove .* and fit again"):
         ArrayBlocks(tmp_path / "blocks")

@@ -225,7 +225,7 @@ def test_damaged_blocks_are_seen(tmp_path):
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(content)
-    with pytest.raises(InvalidFile, match="missing or damaged; remove"):
+    with pytest.raises(InvalidFile, match="is damaged; remove"):
         fitted(tmp_path / "index", items())
 
 

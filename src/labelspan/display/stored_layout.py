@@ -89,7 +89,6 @@ def _read(path: Path) -> _Layout | None:
     """Read the file, which is a cache: it may be deleted, and is not used if it is damaged."""
     try:
         file = ArrayFile(path, mapped=False)
-        file.verify()
         keys, places = file.array("keys"), file.array("places")
         laid = int(file.about.get("laid", -1))
         fits = keys.shape == (len(places), _KEY) and places.shape == (len(places), 2)

@@ -24,7 +24,7 @@ __all__ = ["explain", "read_axes"]
 
 def read_axes(model: IndexModel, store: ItemStore, numbers: Sequence[int], n: int) -> list[Axis]:
     """Describe axes by the words and labels at both ends."""
-    nothing = Ends([], [])
+    nothing, names, weights = Ends([], []), model.names, model.space.weights
     count = model.space.n_dimensions
     for number in numbers:
         if not 0 <= number < count:
@@ -36,7 +36,10 @@ def read_axes(model: IndexModel, store: ItemStore, numbers: Sequence[int], n: in
         Axis(
             number,
             float(model.space.eigenvalues[number]),
-            model.space.axis_words(number, n, model.names),
+            # Static vectors, the last features, have no names.
+            nothing
+            if names is None
+            else ends("axes", weights[: len(names), number][None], names, 0, n),
             ends("axes", centres.T, labels, number, n) if labels else nothing,
         )
         for number in numbers
@@ -103,7 +106,7 @@ def explain(
 def _words(model: IndexModel, own: Array, text: str, item: Item, n: int) -> tuple[WordShare, ...]:
     if model.names is None:
         return ()
-    features = model.features_of([text, item.text], "explain")
+    features = model.features_of([text, item.text])
     row, there = features[0], set(features[1].indices.tolist())
     length = model.space.length(row)
     if not length or not row.nnz:

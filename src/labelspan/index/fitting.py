@@ -186,7 +186,7 @@ def fit_items(
     fit.read(_batches(items, *ONE_BLOCK), "fit")
     if encoder is not None:
         model = ModelEncoder(encoder)
-        found = model.of_texts(texts, "fit") if vectors is None else vectors
+        found = model.of_texts(texts) if vectors is None else vectors
         found = np.asarray(read_vectors(found, len(items), "fit"))
         model.size = int(found.shape[1])
         return fit.learn(model, found)

@@ -88,8 +88,6 @@ _TRIES = 20
 _BEGINNING = b"labelspan array\n"
 _ALIGNED, _LENGTH, _HASH = 64, 8, 32
 _LONGEST_HEADER = 1 << 24
-_MOST_DIMENSIONS = 4
-_NAME = re.compile(r"[A-Za-z0-9_]{1,80}")
 _TYPES = ("<f2", "<f4", "<f8", "<i4", "<i8", "|u1", "|b1", "<u2", "<u4", "<u8", "|i1", "<i2")
 
 
@@ -119,7 +117,10 @@ def write_arrays(path: Path, arrays: Mapping[str, Array | Rows], **about: Any) -
     >>> found.array("few"), found.about
     (array([0, 1, 2]), {'made': 'here'})
     """
-    plain = {name: _as_rows(name, values) for name, values in arrays.items()}
+    plain = {name: _as_rows(values) for name, values in arrays.items()}
+    for name, rows in plain.items():
+        if rows.kind not in _TYPES:
+            raise InvalidFile(f"{name}: arrays of type {rows.kind} are not written.")
     shapes = {name: [rows.kind, list(rows.shape)] for name, rows in plain.items()}
     head = json.dumps({"arrays": shapes, "about": about}, ensure_ascii=False).encode()
     sha256 = hashlib.sha256()
@@ -150,38 +151,49 @@ def write_arrays(path: Path, arrays: Mapping[str, Array | Rows], **about: Any) -
     return {"bytes": size + _HASH, "sha256": sha256.hexdigest()}
 
 
-def _as_rows(name: str, values: Array | Rows) -> Rows:
-    if not isinstance(values, Rows):
-        plain = np.asarray(values)
-        values = Rows(plain.shape, plain.dtype.newbyteorder("<").str, [plain])
-    if values.kind not in _TYPES or not _NAME.fullmatch(name):
-        raise InvalidFile(f"{name}: arrays of type {values.kind} are not written.")
-    return values
+def _as_rows(values: Array | Rows) -> Rows:
+    if isinstance(values, Rows):
+        return values
+    plain = np.asarray(values)
+    return Rows(plain.shape, plain.dtype.newbyteorder("<").str, [plain])
+
+
+class _Arrays(dict[str, Array]):
+    """Arrays of a file by name; one that is missing is an error of the file."""
+
+    def __missing__(self, name: str) -> Array:
+        raise InvalidFile(f"The array {name!r} of a file is missing; the index is damaged.")
 
 
 class ArrayFile:
-    """File of arrays, open for reading. Its header is checked at once, its hash when asked.
+    """File of arrays, open for reading.
 
-    Arrays are ``mapped``, or else read into memory: then the file may change.
+    Its header is checked at once, its hash before the first array is given; without ``verify`` only
+    when that is asked for. Arrays are ``mapped``, or else read into memory: then the file may
+    change.
     """
 
-    def __init__(self, path: Path, *, mapped: bool = True) -> None:
-        self.path = path
+    def __init__(self, path: Path, *, mapped: bool = True, verify: bool = True) -> None:
+        self.path, self._verified = path, not verify
         size, start = file_size(path), len(_BEGINNING) + _LENGTH
         with path.open("rb") as file:
             first = file.read(start)
             length = int.from_bytes(first[len(_BEGINNING) :], "little")
             if not first.startswith(_BEGINNING) or length > _LONGEST_HEADER:
                 raise InvalidFile(f"{path} is damaged: it is not a file of arrays.")
-            head = parse_json(file.read(length), path)
-            end = start + length
+            head, end = parse_json(file.read(length), path), start + length
+            self._arrays: dict[str, tuple[int, str, list[int]]] = {}
             try:
                 self.about: dict[str, Any] = dict(head["about"])
-                self._arrays = dict(_places(head["arrays"], end))
+                for name, (kind, shape) in head["arrays"].items():
+                    whole = isinstance(shape, list) and all(type(n) is int for n in shape)
+                    if kind not in _TYPES or not whole or min(shape, default=0) < 0:
+                        raise ValueError
+                    offset = end + -end % _ALIGNED
+                    self._arrays[name] = offset, kind, shape
+                    end = offset + math.prod([int(np.dtype(kind).itemsize), *shape])
             except (KeyError, TypeError, ValueError, AttributeError):
                 raise InvalidFile(f"{path} is damaged: its header is not valid.") from None
-            for offset, kind, shape in self._arrays.values():
-                end = offset + math.prod([int(np.dtype(kind).itemsize), *shape])
             if end + _HASH != size:
                 raise InvalidFile(f"{path} is damaged: its size does not fit its arrays.")
             file.seek(0)
@@ -194,49 +206,31 @@ class ArrayFile:
             raise InvalidFile(f"{path} was cut while it was read; try again.")
 
     @property
-    def nbytes(self) -> int:
-        """Size of the file."""
-        return len(self._content)
-
-    @property
-    def sha256(self) -> str:
-        """The sha256 at the end of the file; :meth:`verify` checks it."""
-        return bytes(self._content[-_HASH:]).hex()
+    def entry(self) -> dict[str, Any]:
+        """Size and sha256, which stands at the end of the file; :meth:`verify` checks it."""
+        return {"bytes": len(self._content), "sha256": bytes(self._content[-_HASH:]).hex()}
 
     def verify(self) -> None:
         """Raise an error unless the content is what was written."""
-        if hashlib.sha256(self._content[:-_HASH]).hexdigest() != self.sha256:
+        if hashlib.sha256(self._content[:-_HASH]).digest() != self._content[-_HASH:]:
             raise InvalidFile(f"{self.path} is damaged: its content is not what was written.")
+        self._verified = True
 
     def array(self, name: str) -> Array:
         """Return an array, which cannot be changed."""
-        if name not in self._arrays:
-            raise InvalidFile(f"{self.path} is damaged: it has no array {name!r}.")
-        offset, kind, shape = self._arrays[name]
+        if not self._verified:
+            self.verify()
         try:
+            offset, kind, shape = self._arrays[name]
             # numpy refuses some shapes of nothing, such as (0, 1 << 62).
             return np.frombuffer(self._content, kind, math.prod(shape), offset).reshape(shape)
-        except ValueError as error:
-            raise InvalidFile(f"{self.path} is damaged: {name} has no valid shape.") from error
+        except (KeyError, ValueError, OverflowError) as error:
+            raise InvalidFile(f"{self.path} is damaged: it has no valid array {name!r}.") from error
 
     def arrays(self, prefix: str = "") -> dict[str, Array]:
         """Return all arrays whose names begin with a prefix, by the rest of their names."""
-        return {
-            name.removeprefix(prefix): self.array(name)
-            for name in self._arrays
-            if name.startswith(prefix)
-        }
-
-
-def _places(described: Any, end: int) -> Iterator[tuple[str, tuple[int, str, tuple[int, ...]]]]:
-    """Yield for each array of a header its offset, type and shape; sizes do not overflow."""
-    for name, (kind, shape) in described.items():
-        whole = isinstance(shape, list) and all(type(n) is int and 0 <= n < 1 << 48 for n in shape)
-        if kind not in _TYPES or not whole or len(shape) > _MOST_DIMENSIONS:
-            raise ValueError
-        offset = end + -end % _ALIGNED
-        yield name, (offset, kind, tuple(shape))
-        end = offset + math.prod([int(np.dtype(kind).itemsize), *shape])
+        own = [name for name in self._arrays if name.startswith(prefix)]
+        return _Arrays({name.removeprefix(prefix): self.array(name) for name in own})
 
 
 class ArrayBlocks:
@@ -249,32 +243,27 @@ class ArrayBlocks:
     def __init__(self, folder: Path) -> None:
         self._folder, self._count = folder, 0
         folder.mkdir(parents=True, exist_ok=True)
-        while self._path(self._count).exists():
-            self._open(self._count, verify=True)
+        while (path := self._path(self._count)).exists():
+            try:
+                ArrayFile(path).verify()
+            except InvalidFile as error:
+                raise InvalidFile(
+                    f"A block of an unfinished fit is damaged; remove {folder.parent} and fit "
+                    f"again ({error})."
+                ) from error
             self._count += 1
 
     def __len__(self) -> int:
         return self._count
 
     def __iter__(self) -> Iterator[Mapping[str, Array]]:
-        return (self._open(number).arrays() for number in range(len(self)))
+        paths = map(self._path, range(self._count))
+        return (ArrayFile(path, verify=False).arrays() for path in paths)
 
     def append(self, arrays: Mapping[str, Array]) -> None:
         """Write a block."""
-        write_arrays(self._path(len(self)), arrays)
+        write_arrays(self._path(self._count), arrays)
         self._count += 1
-
-    def _open(self, number: int, *, verify: bool = False) -> ArrayFile:
-        try:
-            found = ArrayFile(self._path(number))
-            if verify:
-                found.verify()
-            return found
-        except (InvalidFile, FileNotFoundError) as error:
-            raise InvalidFile(
-                f"A block of an unfinished fit is missing or damaged; remove "
-                f"{self._folder.parent} and fit again ({error})."
-            ) from error
 
     def _path(self, number: int) -> Path:
         return self._folder / f"{number:06d}.arrays"
@@ -323,8 +312,8 @@ class Files:
         path = self.folder / f"{name}.arrays"
         self.entries[path.name] = write_arrays(path, arrays, **about)
 
-    def open(self, name: str, *, later: bool = False) -> ArrayFile:
-        """Open a file, if it is the one of its entry; ``later`` leaves its hash to :meth:`check`.
+    def open(self, name: str) -> ArrayFile:
+        """Open a file, if it is the one of its entry; it is hashed if it is small, or if asked.
 
         What is open can be read even after a save has deleted the file.
         """
@@ -333,21 +322,17 @@ class Files:
         if not isinstance(entry, dict):
             raise InvalidFile(f"{_MANIFEST}: there is no file {path.name!r:.80}.")
         try:
-            found = ArrayFile(path, mapped=self._mapped)
+            small = file_size(path) <= _SMALL
+            found = ArrayFile(path, mapped=self._mapped, verify=small)
         except FileNotFoundError:
             raise InvalidFile(
                 f"{path} is missing; if a writer has replaced the index, refresh it."
             ) from None
-        if (entry.get("bytes"), entry.get("sha256")) != (found.nbytes, found.sha256):
+        if entry != found.entry:
             raise InvalidFile(f"{path} is damaged: it is not the file that was written.")
-        if self._verify or not later:
-            self.check(found)
+        if self._verify:
+            found.verify()
         return found
-
-    def check(self, file: ArrayFile) -> None:
-        """Check the content of a file that is small, or of any if that was asked for."""
-        if self._verify or file.nbytes <= _SMALL:
-            file.verify()
 
 
 class IndexFolder:
@@ -386,7 +371,7 @@ class IndexFolder:
                 if newer.get("generation") == content.get("generation"):
                     if isinstance(error, LabelspanError):
                         raise
-                    raise _unreadable(error, error.filename or generation) from error
+                    raise _failed(error, error.filename or generation, "read") from error
                 content = newer
         raise InvalidFile(f"{self.path} is written too often to be read; try again later.")
 
@@ -413,7 +398,7 @@ class IndexFolder:
             if missing is not None:
                 raise missing from error
             if isinstance(error, OSError) and not isinstance(error, LabelspanError):
-                raise _unwritable(error, self.path) from error
+                raise _failed(error, self.path, "written") from error
             raise
         for other in self.path.glob("generation-*"):
             if other != made:
@@ -456,30 +441,27 @@ def _write_lock(folder: Path) -> sqlite3.Connection:
 
     It is SQLite's lock on an empty file: the same on every system, and never left behind.
     """
-    path = folder / _LOCK
+    path, held = folder / _LOCK, None
     try:
         # SQLite would read a foreign file, or the target of a link.
         if os.path.lexists(path) and file_size(path):
             raise InvalidFile(f"{path} is damaged: it is not empty; remove it.")
         held = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
-    except OSError as error:
-        raise _unwritable(error, folder) from error
-    except sqlite3.Error as error:
-        check_descriptors(folder)
-        raise InvalidFile(f"{folder} cannot be written: {error}.") from error
-    try:
         # Nothing is ever written, so a full disk does not matter and a kill leaves nothing.
         held.execute("PRAGMA journal_mode = MEMORY")
         held.execute("BEGIN EXCLUSIVE")
-    except sqlite3.Error as error:
-        held.close()
+    except (OSError, sqlite3.Error) as error:
+        if held is not None:
+            held.close()
+        if isinstance(error, LabelspanError):
+            raise
         if "locked" in str(error):
             raise Locked(
                 f"Another writer has the index in {str(folder)!r} open; close that one first, "
                 "or load this one for reading."
             ) from None
         check_descriptors(folder)
-        raise InvalidFile(f"{folder} cannot be written: {error}.") from error
+        raise _failed(error, folder, "written") from error
     return held
 
 
@@ -494,7 +476,7 @@ def _prepare(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
         foreign = foreign_files(path)
     except OSError as error:
-        raise _unwritable(error, path) from error
+        raise _failed(error, path, "written") from error
     if foreign:
         raise InvalidInput(
             f"save: {str(path)!r} holds other files, for example {foreign[0]!r}; give a new folder."
@@ -524,7 +506,7 @@ def read_manifest(folder: Path, *, older: bool = False) -> dict[str, Any]:
     except (FileNotFoundError, NotADirectoryError):
         raise MissingData(f"There is no index in {str(folder)!r}; correct the path.") from None
     except OSError as error:
-        raise _unreadable(error, path) from error
+        raise _failed(error, path, "read") from error
     head = parse_json(data, path)
     if not isinstance(head, dict) or head.get("format") != _FORMAT:
         raise InvalidFile(f"{path} is not the manifest of a labelspan index.")
@@ -586,15 +568,10 @@ def _digest(content: Any) -> str:
     return hashlib.sha256(data.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _unreadable(error: OSError, path: Any) -> Exception:
-    """Return the error for a file that cannot be read."""
+def _failed(error: Exception, path: Any, what: str) -> Exception:
+    """Return the error for a file or folder that cannot be read or written."""
+    reason = error.strerror if isinstance(error, OSError) else None
+    end = "; what was there before is unchanged" if what == "written" else ""
     return missing_resource(error, path) or InvalidFile(
-        f"{path} cannot be read: {error.strerror or error}."
-    )
-
-
-def _unwritable(error: OSError, path: Path) -> Exception:
-    """Return the error for a folder that cannot be written."""
-    return missing_resource(error, path) or InvalidFile(
-        f"{path} cannot be written: {error.strerror or error}; what was there before is unchanged."
+        f"{path} cannot be {what}: {reason or error}{end}."
     )

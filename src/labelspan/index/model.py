@@ -7,6 +7,7 @@ In a folder these are files of arrays: ``features``, ``space``, ``tagger``, ``wo
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -14,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from .._axis_ends import Ends, ends
 from .._typing import Array
-from ..errors import InvalidFile, InvalidInput, InvalidParameter, Mismatch
+from ..errors import InvalidFile, InvalidInput, InvalidParameter, LabelspanError, Mismatch
 from ..text import TextFeatures, Vocabulary, WordSearch, WordSegment, check_language
 from ..text.static_vectors import PooledVectors
 from .folder import ArrayFile, Files, field, parse_json
@@ -38,12 +38,13 @@ __all__ = [
 # Weights are stored with one row per feature, so that those of a text lie together.
 _FILE, _WEIGHTS, _OFFSET, _PREFIX = "space", "weights", "offset", "estimator_"
 _DIRECTIONS, _MEANS, _EIGENVALUES = "label_directions_", "label_means_", "eigenvalues_"
+# Fitted attributes end with an underscore.
+_LEARNED = re.compile(r"[A-Za-z][A-Za-z0-9_]*_")
+# Word numbers of one segment of the word index, about.
+_SEGMENT_TOKENS = 1 << 24
 
 # Description of an estimator by plain data, and its arrays by attribute.
 Packed = tuple[dict[str, Any], dict[str, Array]]
-_FEATURES = ("words", "singles", "pairs", "parts", "idf")
-# Word numbers of one segment of the word index, about.
-_SEGMENT_TOKENS = 1 << 24
 
 
 class Space:
@@ -66,7 +67,6 @@ class Space:
         self.weights, self.offset, self.eigenvalues = weights, offset, eigenvalues
         self.directions = directions
         self._estimator, self._packed = estimator, packed
-        self._axis_words: dict[tuple[int, int], Ends] = {}
 
     @classmethod
     def of(cls, estimator: Any) -> Space:
@@ -78,21 +78,14 @@ class Space:
                 "with components_, such as MLSI or LSI."
             )
         weights = np.ascontiguousarray(np.asarray(components).T)
-        mean = getattr(estimator, "mean_", None)
-        center = getattr(estimator, "center", True) and mean is not None
-        offset = np.zeros(weights.shape[1])
-        if center:
+        mean, offset = getattr(estimator, "mean_", None), np.zeros(weights.shape[1])
+        if getattr(estimator, "center", True) and mean is not None:
             offset = np.asarray(mean, dtype=np.float64) @ weights
         directions = getattr(estimator, _DIRECTIONS, None)
-        return cls(
-            weights,
-            offset,
-            np.asarray(estimator.eigenvalues_),
-            None
-            if directions is None
-            else LabelDirections(np.asarray(directions), np.asarray(estimator.label_means_)),
-            estimator=estimator,
-        )
+        if directions is not None:
+            directions = LabelDirections(np.asarray(directions), np.asarray(estimator.label_means_))
+        eigenvalues = np.asarray(estimator.eigenvalues_)
+        return cls(weights, offset, eigenvalues, directions, estimator=estimator)
 
     @property
     def n_features(self) -> int:
@@ -108,15 +101,12 @@ class Space:
     def estimator(self) -> Any:
         """The fitted estimator."""
         if self._estimator is None:
-            from .estimator_files import unpack_estimator  # noqa: PLC0415 - with scikit-learn
-
             assert self._packed is not None
             described, arrays = self._packed
-            made = unpack_estimator(described, {**arrays, "components_": self.weights.T})
+            made = _unpack(described, {**arrays, "components_": self.weights.T})
             numbers = [vars(made).get(name) for name in ("n_components_", "n_features_in_")]
-            if any(type(number) is not int for number in numbers) or (
-                numbers != [self.n_dimensions, self.n_features]
-            ):
+            whole = all(type(number) is int for number in numbers)
+            if not whole or numbers != [self.n_dimensions, self.n_features]:
                 raise InvalidFile("The estimator does not fit its space; the index is damaged.")
             self._estimator = made
         return self._estimator
@@ -131,26 +121,12 @@ class Space:
         """Return the length of the vector of one row, before it is scaled to 1."""
         return float(np.linalg.norm(np.asarray(features @ self.weights) - self.offset))
 
-    def axis_words(self, number: int, n: int, names: Array | None) -> Ends:
-        """Return the words at both ends of an axis; they are kept, because all are looked at.
-
-        ``names`` are those of the first features.
-        """
-        if (number, n) not in self._axis_words:
-            found = Ends([], [])
-            if names is not None and len(names) <= self.n_features:
-                found = ends("axes", self.weights[: len(names), number][None], names, 0, n)
-            self._axis_words[number, n] = found
-        return self._axis_words[number, n]
-
     # --- files ------------------------------------------------------------------------
 
     def write(self, files: Files) -> dict[str, Any]:
         """Write the map and the arrays of the estimator; return its description."""
         if self._packed is None:
-            from .estimator_files import pack_estimator  # noqa: PLC0415 - with scikit-learn
-
-            self._packed = pack_estimator(self._estimator)
+            self._packed = _pack(self._estimator)
         described, arrays = self._packed
         named = {_PREFIX + name: one for name, one in arrays.items() if name != "components_"}
         files.write(_FILE, {_WEIGHTS: self.weights, _OFFSET: self.offset, **named})
@@ -174,8 +150,78 @@ class Space:
             fits = fits and all(np.isfinite(one).all() for one in directions)
         if not fits:
             raise InvalidFile("The parts of the space do not fit together; the index is damaged.")
-        packed = dict(described), arrays
-        return cls(weights, offset, eigenvalues, directions, packed=packed)
+        return cls(weights, offset, eigenvalues, directions, packed=(dict(described), arrays))
+
+
+def _estimators() -> dict[str, type]:
+    """Return the classes of which an index may have one, by name."""
+    # Searches do without scikit-learn.
+    from ..adapt import Adapter  # noqa: PLC0415
+    from ..estimators import (  # noqa: PLC0415
+        CCA,
+        DLE,
+        HSL,
+        LDA,
+        LPP,
+        LSI,
+        MLSI,
+        OPLS,
+        PLSDA,
+        PLSSVD,
+    )
+
+    kinds = (Adapter, CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS, PLSDA, PLSSVD)
+    return {kind.__name__: kind for kind in kinds}
+
+
+def _pack(estimator: Any) -> Packed:
+    """Describe an estimator by class, parameters and plain attributes, and its arrays by name.
+
+    :func:`_unpack` makes an estimator of it that transforms rows in the same way. A graph over the
+    rows of the fit, and the report of an adapter, are not kept.
+    """
+    kind = type(estimator).__name__
+    params = estimator.get_params(deep=False)
+    unusual = [name for name, value in params.items() if not _is_plain(value)]
+    if type(estimator) is not _estimators().get(kind) or unusual:
+        what = ", ".join(unusual) or kind
+        raise Mismatch(
+            f"save: the estimator {kind} with {what} cannot be written without code that would "
+            "run on load; use one of labelspan's with plain parameters."
+        )
+    learned = {name: value for name, value in vars(estimator).items() if _LEARNED.fullmatch(name)}
+    values = {name: value for name, value in learned.items() if _is_plain(value)}
+    arrays = {
+        name: value
+        for name, value in learned.items()
+        if isinstance(value, np.ndarray) and value.dtype.kind in "fi"
+    }
+    return {"class": kind, "params": params, "values": values}, arrays
+
+
+def _unpack(described: Mapping[str, Any], arrays: Mapping[str, Array]) -> Any:
+    """Make the estimator that :func:`_pack` described."""
+    kind: Any = _estimators().get(str(described.get("class")))
+    params, values = described.get("params"), described.get("values")
+    if kind is None or not isinstance(params, dict) or not isinstance(values, dict):
+        raise InvalidFile("manifest.json: the class of the estimator is unknown.")
+    learned = {**values, **arrays}
+    # Attributes that the class defines itself, for example properties, are not results of a fit.
+    if any(not _LEARNED.fullmatch(name) or hasattr(kind, name) for name in learned):
+        raise InvalidFile("manifest.json: the estimator has attributes with unexpected names.")
+    try:
+        estimator = kind(**params)
+        estimator._check_params()
+    except (TypeError, LabelspanError) as error:
+        raise InvalidFile(
+            f"manifest.json: the parameters of the estimator are damaged ({error!s:.200})."
+        ) from error
+    vars(estimator).update(learned)
+    return estimator
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, str | bool | int | float)
 
 
 class ModelEncoder:
@@ -188,14 +234,14 @@ class ModelEncoder:
     def __init__(self, encode: Callable[[list[str]], Any] | None, size: int | None = None) -> None:
         self.encode, self.size = encode, size
 
-    def of_texts(self, texts: Sequence[str], owner: str = "search") -> Array:
+    def of_texts(self, texts: Sequence[str]) -> Array:
         """Return the vectors of texts."""
         if self.encode is None:
             raise Mismatch(
-                f"{owner}: this index maps texts by a model that is not part of it; give the model "
-                "as SemanticIndex.load(path, encoder=...), or search by items= or labels=."
+                "This index maps texts by a model that is not part of it; give the model as "
+                "SemanticIndex.load(path, encoder=...), or search by items= or labels=."
             )
-        found = np.asarray(read_vectors(self.encode(list(texts)), len(texts), owner))
+        found = np.asarray(read_vectors(self.encode(list(texts)), len(texts), "encoder"))
         if self.size is None:
             self.size = int(found.shape[1])
         if found.shape[1] != self.size:
@@ -245,11 +291,9 @@ class IndexModel:
         elif encode is not None:
             raise Mismatch("load: this index was fitted without an encoder; omit encoder=.")
 
-    def features_of(self, texts: Sequence[str], owner: str) -> Any:
+    def features_of(self, texts: Sequence[str]) -> Any:
         """Compute the features of texts."""
         assert self.features is not None
-        if isinstance(self.features, ModelEncoder):
-            return self.features.of_texts(texts, owner)
         return self.features.of_texts(texts)
 
     def given(self, vectors: Any, count: int, owner: str) -> Any:
@@ -268,7 +312,7 @@ class IndexModel:
             return self.space.vectors(self.given(vectors, len(texts), owner))
         if vectors is not None:
             raise Mismatch(f"{owner}: this index computes vectors from texts; omit vectors=.")
-        return self.space.vectors(self.features_of(texts, owner))
+        return self.space.vectors(self.features_of(texts))
 
     @cached_property
     def names(self) -> Array | None:
@@ -362,7 +406,7 @@ def read_model(
     if field(content, "tagger", bool):
         # Opened now, because a later save deletes the file; read only if it is asked for.
         static = features.static if isinstance(features, TextFeatures) else None
-        tagger = partial(_read_tagger, files, files.open("tagger", later=True), static)
+        tagger = partial(_read_tagger, files.open("tagger"), static)
     return IndexModel(features, space, tagger), words, settings
 
 
@@ -379,10 +423,9 @@ def merged_segments(segments: Iterable[WordSegment]) -> list[WordSegment]:
     return [own[0] if len(own) == 1 else WordSegment.join(own) for own in groups]
 
 
-def _read_tagger(files: Files, file: ArrayFile, static: PooledVectors | None) -> Tagger:
+def _read_tagger(file: ArrayFile, static: PooledVectors | None) -> Tagger:
     from ..tagger import Tagger  # noqa: PLC0415 - searches do without it
 
-    files.check(file)
     labels = parse_json(bytes(file.array("labels")), file.path)
     if not isinstance(labels, list) or not all(isinstance(one, str) for one in labels):
         raise InvalidFile(f"{file.path} is damaged: it has no list of labels.")
@@ -402,13 +445,8 @@ def _read_features(
     static = None
     if described.get("static") is True:
         static = PooledVectors.from_arrays(files.open("static").arrays())
-    file = files.open("features")
-    found = TextFeatures.from_arrays(
-        words.vocabulary.language,
-        {name: file.array(name) for name in _FEATURES},
-        stems=described.get("stems") is True,
-        static=static,
-    )
+    stems, arrays = described.get("stems") is True, files.open("features").arrays()
+    found = TextFeatures.from_arrays(words.vocabulary.language, arrays, stems=stems, static=static)
     if found.size != space.n_features:
         raise InvalidFile("The features do not fit the space; the index is damaged.")
     return found
@@ -418,14 +456,9 @@ def _read_words(files: Files, described: Mapping[str, Any]) -> WordSearch:
     language, count = field(described, "language", str), field(described, "segments", int)
     file = files.open("words")
     try:
-        language = check_language("load", language)
-        vocabulary = Vocabulary.from_arrays(language, file.arrays("vocabulary_"))
-        segments = [
-            WordSegment.from_arrays(vocabulary, file.arrays(f"segment{number}_"))
-            for number in range(count)
-        ]
+        check_language("load", language)
     except InvalidParameter as error:
         raise InvalidFile(f"manifest.json: the language {language!r:.40} is unknown.") from error
-    except KeyError as error:
-        raise InvalidFile(f"{file.path} is damaged: it has no array {error}.") from error
-    return WordSearch(vocabulary, segments)
+    vocabulary = Vocabulary.from_arrays(language, file.arrays("vocabulary_"))
+    parts = (file.arrays(f"segment{number}_") for number in range(count))
+    return WordSearch(vocabulary, [WordSegment.from_arrays(vocabulary, own) for own in parts])

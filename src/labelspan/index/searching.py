@@ -321,7 +321,7 @@ def text_vectors(model: IndexModel, query: Any) -> tuple[Array, bool]:
     """Map texts, or vectors if the index takes these, to unit vectors in the space."""
     if model.reads_texts:
         texts, single = several_texts(query, "search")
-        return model.space.vectors(model.features_of(texts, "search")), single
+        return model.space.vectors(model.features_of(texts)), single
     rows = np.asarray(query)
     if rows.dtype.kind not in "fiub" or rows.ndim not in (1, 2):
         raise Mismatch("This index takes vectors: a query is a vector, or rows of vectors.")

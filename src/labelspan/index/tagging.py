@@ -54,7 +54,7 @@ class ItemTagger:
     def _of_texts(self, texts: list[str]) -> Any:
         if self._tagger.texts is not None:
             return self._tagger.texts.of_texts(texts)
-        return self._model.features_of(texts, "tag")
+        return self._model.features_of(texts)
 
     def _tags(self, best: Array, chances: Array) -> list[ResultTable[Tag]]:
         """Return tags of columns, without those that are -1, and their probabilities."""

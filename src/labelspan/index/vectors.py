@@ -238,7 +238,7 @@ def label_places(
 
 def write_ann(files: Files) -> None:
     """Link the vectors that were written before, if they are many and usearch is installed."""
-    base = files.open("vectors", later=True).array("vectors")
+    base = files.open("vectors").array("vectors")
     rows, width = base.shape
     if rows < LARGE or find_spec("usearch") is None:
         return
