@@ -60,10 +60,10 @@ def test_parameters(estimator, message):
 
 
 TOO_MANY = [
-    (LSI(13), "LSI: n_components=13 is more than the 12 that there are, because X has 60 rows", 12),
-    (MLSI(13), "MLSI: n_components=13 is more than the 12", 12),
-    (MLSI(5, beta=1.0), "more than the 4.*, because with beta=1 only the 4 directions", 4),
-    (OPLS(5), "n_components=5 is more than the 4.*, because the labels span 4", 4),
+    (LSI(13), "LSI: n_components=13 exceeds the 12 available, because X has 60 rows", 12),
+    (MLSI(13), "MLSI: n_components=13 exceeds the 12", 12),
+    (MLSI(5, beta=1.0), "exceeds the 4.*, because with beta=1 only the 4 directions", 4),
+    (OPLS(5), "n_components=5 exceeds the 4.*, because the labels span 4", 4),
 ]
 
 

@@ -200,7 +200,7 @@ def test_refusals(monkeypatch):
     for params in ({"projection": "u"}, {"label_weight": -1}):
         with pytest.raises(InvalidParameter, match=f"{next(iter(params))} must be"):
             DLE(**params).fit(X, y)
-    with pytest.warns(LabelspanWarning, match="n_components=4 is more than the 3"):
+    with pytest.warns(LabelspanWarning, match="n_components=4 exceeds the 3"):
         DLE(4).fit(X, y)
     with pytest.raises(InvalidLabels, match="y has one class, 5"):
         DLE().fit(X, np.where(y == 0, 5, -1))
@@ -208,10 +208,10 @@ def test_refusals(monkeypatch):
         DLE().fit(X, np.c_[np.arange(20) % 2, np.zeros(20)])
     single = np.full(20, -1)
     single[:4] = np.arange(4)
-    with pytest.raises(InvalidInput, match="no class has two labelled rows that differ"):
+    with pytest.raises(InvalidInput, match="no class has two different labelled rows"):
         DLE().fit(X, single)
     for model in (DLE(), LPP(affinity="labels")):
-        with pytest.raises(InvalidLabels, match="y holds continuous targets"):
+        with pytest.raises(InvalidLabels, match="y has continuous targets"):
             model.fit(X, np.linspace(0, 1, 20))
     monkeypatch.setattr(_graph_methods, "DIRECT_LIMIT", 2)
     with pytest.raises(InvalidInput, match=r"first, for example make_pipeline\(LSI\(500\), DLE"):

@@ -143,14 +143,14 @@ PARTLY[6] = np.isin(np.arange(12), [3, 6, 8, 11])
             DLE(alpha=0.5, affinity="rbf"),
             np.array([[3.0, -4.0], [3.0, -4.0], [-3.0, -2.0], [3.0, -4.0], [3.0, -4.0]]),
             np.array([0, 1, 1, 0, 0]),
-            "the graph connects no two rows that differ",
+            "the graph does not connect any different rows",
         ),
         # Away from the mean of all rows, even the scatter of equal labelled rows is rounding.
         (
             DLE(n_neighbors=3),
             sparse.csr_array([FAR, FAR, NEAR, NEAR, [-4.0, 0, 1, -1, 1, 2, 4], NEAR, NEAR]),
             PARTLY,
-            "no class has two labelled rows that differ",
+            "no class has two different labelled rows",
         ),
     ],
 )
@@ -174,7 +174,7 @@ def test_lpp_of_wide_rows_far_from_zero_has_no_direction_too_many(store):
 def test_targets_beyond_the_width_of_the_features_are_refused(model):
     """They became infinite in float32, with a RuntimeWarning, and scores NaN."""
     X, Y = features("tall", 0), features("tall", 1)[:, :3] * 1e150
-    with pytest.raises(InvalidInput, match="give float64 where they are float32"):
+    with pytest.raises(InvalidInput, match="pass float64 instead of float32"):
         model.fit(X.astype(np.float32), Y)
     assert not hasattr(model, "components_")
     assert np.isfinite(model.fit(X, Y).label_scores(X)).all()
@@ -200,7 +200,7 @@ def test_rows_that_leave_the_range_are_refused_by_transform():
     X, Y = features("tall", 0), indicator(60, 0)
     model = OPLS().fit(X * 1e-100, Y)
     for method in (model.transform, model.label_scores):
-        with pytest.raises(InvalidInput, match="OPLS: X or y holds numbers"):
+        with pytest.raises(InvalidInput, match="OPLS: X or y contains numbers"):
             method(X * 1e250)
     np.testing.assert_allclose(model.transform(X * 1e-100), OPLS().fit(X, Y).transform(X))
 

@@ -137,11 +137,11 @@ def test_refusals(monkeypatch):
     monkeypatch.setattr(kernel_features, "_LIMIT", 50)
     with pytest.raises(InvalidInput, match=r"60 x 60 array, above the limit of 50; give landmarks"):
         KernelFeatures("rbf").fit(X)
-    with pytest.raises(InvalidParameter, match="landmarks=70 is more than the 60 rows"):
+    with pytest.raises(InvalidParameter, match="landmarks=70 exceeds the 60 rows"):
         KernelFeatures("rbf", landmarks=70).fit(X)
     with pytest.raises(InvalidInput, match="takes a square matrix in fit"):
         KernelFeatures("precomputed").fit(X)
-    with pytest.raises(InvalidParameter, match="cannot be taken from kernel='precomputed'"):
+    with pytest.raises(InvalidParameter, match="cannot be used with kernel='precomputed'"):
         KernelFeatures("precomputed", landmarks=5).fit(X @ X.T)
     with pytest.raises(InvalidParameter, match=r"kernel must be one of 'linear'.*but 'gauss'"):
         KernelFeatures("gauss").fit(X)

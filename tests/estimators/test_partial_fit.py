@@ -110,11 +110,11 @@ def test_statistics_keep_the_digits_of_data_far_from_zero(exact_rows):
 
 
 REFUSED = [
-    (LSI(solver="krylov"), "not by solver='krylov'; use solver='auto'"),
-    (OPLS(solver="least-squares", alpha=0.0), "not by solver='least-squares'"),
-    (CCA(penalty="l1", alpha=1.0), "cannot take penalty='l1'"),
-    (HSL(alpha=0.0), "cannot take laplacian='clique'.*use laplacian='zhou', or fit"),
-    (HSL(laplacian="star", alpha=0.0), "cannot take laplacian='star'"),
+    (LSI(solver="krylov"), "does not support solver='krylov'; use solver='auto'"),
+    (OPLS(solver="least-squares", alpha=0.0), "does not support solver='least-squares'"),
+    (CCA(penalty="l1", alpha=1.0), "does not support penalty='l1'"),
+    (HSL(alpha=0.0), "does not support laplacian='clique'.*use laplacian='zhou', or fit"),
+    (HSL(laplacian="star", alpha=0.0), "does not support laplacian='star'"),
 ]
 
 
@@ -371,12 +371,12 @@ def test_solve_takes_the_parameters_of_the_moment(model, change):
 def test_a_stream_that_is_not_solved_says_so():
     stream = streamed(OPLS(3, alpha=0.0), solve=False)
     assert not hasattr(stream, "components_")
-    with pytest.raises(InvalidInput, match=r"no space yet after 2 batch\(es\).*call solve\(\)"):
+    with pytest.raises(InvalidInput, match=r"no embedding yet after 2 batch\(es\).*call solve\(\)"):
         stream.transform(X)
     assert stream.solve().transform(X).shape == (60, 3)
     with pytest.raises(InvalidParameter, match="alpha must be"):
         stream.set_params(alpha=-1.0).solve()
-    with pytest.raises(NotStreaming, match="not by solver='krylov'"):
+    with pytest.raises(NotStreaming, match="does not support solver='krylov'"):
         stream.set_params(alpha=0.0, solver="krylov").solve()
     with pytest.raises(InvalidInput, match="there is no batch to solve"):
         OPLS().solve()

@@ -126,7 +126,7 @@ def test_vip_by_its_formula():
 
 def test_refusals():
     X, Y = problem(11)
-    with pytest.warns(LabelspanWarning, match="n_components=5 is more than the 4"):
+    with pytest.warns(LabelspanWarning, match="n_components=5 exceeds the 4"):
         PLSSVD(5).fit(X, Y)
     with pytest.raises(InvalidLabels, match="PLSDA: y has one class"):
         PLSDA().fit(X, np.zeros(len(X), dtype=int))

@@ -209,18 +209,18 @@ REFUSED = {
     "indicator-nan": (np.full((3, 2), NAN), "^CCA: every label in y is unknown"),
     "infinite-vector": ([1.0, np.inf, 2.0], "^CCA: y contains infinity"),
     "infinite-matrix": ([[1, 0], [0, -np.inf], [1, 1]], "^CCA: y contains infinity"),
-    "plus-minus-one": ([[1, -1], [-1, 1], [1, 1]], "^CCA: y holds only -1 and 1.*write 0"),
+    "plus-minus-one": ([[1, -1], [-1, 1], [1, 1]], "^CCA: y contains only -1 and 1.*write 0"),
     "mixed-vector": (objects(1, "a", 2), "^CCA: y mixes classes that cannot be sorted"),
-    "text-matrix": ([["a", "b"]] * 3, "^CCA: y with several columns must hold numbers, .*<U1"),
+    "text-matrix": ([["a", "b"]] * 3, "^CCA: y with several columns must contain numbers, .*<U1"),
     "mixed-matrix": (
         pd.DataFrame({"a": [1, 2, 3], "b": list("xyz")}),
-        "^CCA: y with several columns must hold numbers, .*object.*MultiLabelBinarizer",
+        "^CCA: y with several columns must contain numbers, .*object.*MultiLabelBinarizer",
     ),
     "lists-of-names": ([["a"], ["a", "b"], []], "MultiLabelBinarizer"),
     "series-of-sets": (pd.Series([{"a"}, {"a", "b"}, set()]), "MultiLabelBinarizer"),
     "structured": (
         np.array([(1.0, 2.0)] * 3, dtype=[("a", float), ("b", float)]),
-        r"CCA: y is a structured array .*'a', 'b'.*; give",
+        r"CCA: y is a structured array .*'a', 'b'.*; pass",
     ),
     "three-dimensions": (np.ones((3, 2, 2)), r"y must have one or two dimensions, .*\(3, 2, 2\)"),
 }

@@ -130,7 +130,7 @@ def test_labels_in_the_same_blocks(tmp_path, kind):
         np.testing.assert_allclose(found, X.T @ (Y @ small), atol=1e-5)
     with pytest.raises(Mismatch, match="blocks of the same numbers of rows; X has 25, 25, 20 and"):
         rows.joint_products(block, stored("memory", Y, None, 30))
-    with pytest.raises(Mismatch, match="give the labels as an array"):
+    with pytest.raises(Mismatch, match="pass the labels as an array"):
         rows.rows(np.arange(4)).joint_products(block, labels)
 
 

@@ -27,7 +27,7 @@ def test_an_interrupted_writer_continues_where_it_stopped(tmp_path):
     writer = RowWriter(folder)
     writer.append(ROWS[:50])
     writer.append(ROWS[50:80])
-    with pytest.raises(MissingData, match="holds no complete rows"):
+    with pytest.raises(MissingData, match="contains no complete rows"):
         RowFiles(folder)
     # Killed while the third block was written: its file is there, its line is cut off.
     (folder / "block-000002.rows.npy").write_bytes(b"half")
@@ -40,7 +40,7 @@ def test_an_interrupted_writer_continues_where_it_stopped(tmp_path):
     operator = RowFiles(folder)
     np.testing.assert_array_equal(operator.toarray(), ROWS)
     np.testing.assert_allclose(operator.column_means(), ROWS.mean(axis=0))
-    with pytest.raises(InvalidInput, match="already holds complete rows"):
+    with pytest.raises(InvalidInput, match="already contains complete rows"):
         RowWriter(folder)
 
 
@@ -52,7 +52,7 @@ def test_blocks_of_another_form_raise_an_error(tmp_path):
             writer.append(other)
     with pytest.raises(InvalidInput, match="NaN or infinity"):
         writer.append(np.full((2, 12), np.nan))
-    with pytest.raises(InvalidInput, match="takes arrays and sparse matrices"):
+    with pytest.raises(InvalidInput, match="needs arrays or sparse matrices"):
         writer.append(as_operator(ROWS).T)
     assert writer.n_rows == 130
     (tmp_path / "full").mkdir()

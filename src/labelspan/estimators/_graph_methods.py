@@ -1,4 +1,4 @@
-"""What DLE and LPP share: a graph over the rows, and coordinates small enough to solve in."""
+"""Code shared by DLE and LPP: a graph over the rows, and low-dimensional coordinates."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ GRAPH_OPTIONS: Mapping[str, Constraint] = {
 }
 
 
-# Entries up to which data in float32 is solved in float64.
+# Float32 data with at most this many entries is solved in float64.
 _SMALL = 1 << 22
-# The error of directions as short as this against the rounding, above which a method warns.
+# A method warns if the shortest direction is below this multiple of the rounding error.
 _SHORT = 1e-5
 
 
 @dataclass(frozen=True)
 class Coordinates:
-    """The rows in at most min(n, d) coordinates, and the map from those back to features.
+    """The rows in at most min(n, d) coordinates, and the map back to the features.
 
     ``shortest`` is the shortest direction that was kept, relative to the longest, in columns of
     equal length.
@@ -53,12 +53,12 @@ class Coordinates:
 
 
 def coordinates(owner: str, data: Any, *, center: bool = True) -> tuple[Coordinates, Array]:
-    """Return the rows in small coordinates, and the means that were subtracted.
+    """Return the rows in at most min(n, d) coordinates, and the means that were subtracted.
 
     ``owner`` is named in the error for data that is too large.
     """
     rows, columns = data.shape
-    # In few entries float64 costs nothing, and features in small units are not lost.
+    # For few entries float64 costs nothing and does not lose features in small units.
     X = as_operator(data.astype(np.float64) if rows * columns <= _SMALL else data)
     X, means = X.centered() if center else (X, np.zeros(columns))
     if min(rows, columns) > DIRECT_LIMIT:
@@ -69,9 +69,9 @@ def coordinates(owner: str, data: Any, *, center: bool = True) -> tuple[Coordina
     if columns <= rows:
         return Coordinates(X, lambda weights: weights), means
     # The method only uses the row space: with X = P S V', its coordinates are P S = X V, and a
-    # direction u of theirs is V u among the features.
+    # direction u in them is V u in the features.
     basis = complete_basis(X, np.zeros((rows, 0)), 0.0)
-    # Centred, n rows have n - 1 directions; far from zero, rounding shows one more.
+    # Centred, n rows span n - 1 directions; far from zero, rounding adds one more.
     right = basis.right[:, : rows - center]
     if right.shape[1] == 0:
         raise InvalidInput(f"{owner}: all rows of X are equal; there is no direction to find.")
@@ -79,7 +79,7 @@ def coordinates(owner: str, data: Any, *, center: bool = True) -> tuple[Coordina
 
 
 def warn_if_short(owner: str, shortest: float, dtype: Any) -> None:
-    """Warn where directions of X are so short that rounding decides about them."""
+    """Warn if directions of X are so short that rounding dominates them."""
     if rounding(dtype) > _SHORT * shortest:
         warn_unclear(owner)
 

@@ -1,4 +1,4 @@
-"""Parameters that estimators share, the choice of a penalty, and solving."""
+"""Shared parameters of estimators, the choice of a penalty, and solving."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ __all__ = [
     "stream_penalty",
 ]
 
-# Up to this many entries of X, a second BLAS thread costs more than it saves; and up to this many
+# Up to this many entries of X a second BLAS thread costs more than it saves; up to this many
 # multiplications for X'X, BLAS takes one thread by itself.
 _SMALL = _TINY = 2**18
 
@@ -74,7 +74,7 @@ class _SolverLike:
 
 @dataclass(frozen=True)
 class _RandomState:
-    """Accept what scikit-learn accepts."""
+    """Accept the same values as scikit-learn."""
 
     def accepts(self, value: Any) -> bool:
         if Integer(0).accepts(value):
@@ -97,7 +97,7 @@ SHARED: Mapping[str, Constraint] = {
     "random_state": _RandomState(),
 }
 
-# Of OPLS, CCA, LDA and HSL.
+# Parameters of OPLS, CCA, LDA and HSL.
 METHOD_OPTIONS: Mapping[str, Constraint] = {
     **SHARED,
     "n_components": RANK,
@@ -167,7 +167,7 @@ solver_, status_ : str
 
 
 def described(kind: C) -> C:
-    """Complete the docstring of a class: a line ``{alpha, penalty}`` stands for two entries."""
+    """Complete the docstring of a class: a line ``{alpha, penalty}`` is replaced by two entries."""
 
     def entries(line: re.Match[str]) -> str:
         margin, names = line.groups()
@@ -181,10 +181,10 @@ def described(kind: C) -> C:
 
 
 def solve(model: Any, problem: Problem) -> Solution:
-    """Solve a problem with the solver that the parameters of ``model`` ask for."""
+    """Solve a problem with the solver that the parameters of ``model`` select."""
     labels: Any = problem.factor.labels
     if isinstance(labels, Product) and labels.left.one_pass:
-        # Combinations of rows in files are taken after the pass over them.
+        # Combinations of rows in files are computed after the pass over them.
         factor = replace(problem.factor, labels=labels.left, mixing=labels.right.toarray())
         problem = replace(problem, factor=factor)
     if isinstance(labels, Operator):
@@ -218,7 +218,7 @@ def _refuse_large_space(model: Any, problem: Problem) -> None:
 def choose_penalty(
     model: Any, X: Operator, labels: Any, raw: Operator | None = None
 ) -> tuple[float, AlphaCurve | None]:
-    """Return alpha as a number, and the curve that it was chosen from where it is "auto".
+    """Return alpha as a number, and, if it is "auto", the curve from which it was chosen.
 
     ``labels`` are centred, or :class:`Labels` that are sparse or in files; for those in files,
     ``raw`` is X before it was centred.
@@ -238,9 +238,9 @@ def choose_penalty(
 def stream_penalty(
     model: Any, X: Operator, labels: Array, rows: int, *, choose: bool = False
 ) -> tuple[float, AlphaCurve | None]:
-    """Return alpha as a number, by generalized cross-validation where it is "auto".
+    """Return alpha as a number, by generalized cross-validation if it is "auto".
 
-    X and labels are few rows with the products of all. ``choose`` does so whatever alpha is.
+    X and labels are a few rows with the same products as all rows. ``choose`` ignores alpha.
     """
     if model.alpha != "auto" and not choose:
         return float(model.alpha), None
@@ -261,7 +261,7 @@ def stream_penalty(
 
 def _threads_for(X: Operator) -> AbstractContextManager[object]:
     rows, columns = X.shape
-    # With X on a device the host does small algebra only, where threads wait more than they work.
+    # With X on a device the host only does small algebra, for which threads do not pay off.
     if rows * columns**2 <= _TINY and X.device is None:
         return nullcontext()
     if rows * columns <= _SMALL or X.device is not None:
@@ -270,9 +270,9 @@ def _threads_for(X: Operator) -> AbstractContextManager[object]:
 
 
 def _refuse_misfit(model: Any, solver: Solver, problem: Problem) -> None:
-    """Raise :class:`Mismatch` where the solver cannot take the problem.
+    """Raise :class:`Mismatch` if the solver does not support the problem.
 
-    A solver knows nothing of estimators: here its reason becomes the message of ``model``, with
+    A solver does not know estimators: here its reason becomes an error message for ``model``, with
     the solvers that can be used instead.
     """
     reason = solver.why_not(problem)
@@ -284,7 +284,7 @@ def _refuse_misfit(model: Any, solver: Solver, problem: Problem) -> None:
 
 
 def accept(model: Any, solution: Solution, count: int) -> Solution:
-    """Warn where the solver stopped early or found too few directions; refuse none at all."""
+    """Warn if the solver stopped early or found too few directions; raise if it found none."""
     owner = type(model).__name__
     if not solution.converged:
         warn_caller(f"{owner}: {solution.status}", NotConverged)
@@ -305,7 +305,7 @@ def accept(model: Any, solution: Solution, count: int) -> Solution:
 
 
 def _pick_solver(model: Any, problem: Problem) -> Solver:
-    """Return the solver named or given, with the options that it has."""
+    """Return the solver that was named or passed, with its options."""
     owner, solver = type(model).__name__, model.solver
     options = {
         name: getattr(model, name)
@@ -336,16 +336,16 @@ def _pick_solver(model: Any, problem: Problem) -> Solver:
 
 
 def dimensions_for(labels: int, rows: int) -> int:
-    """Return the number of dimensions that suits a number of labels: half of them and 30 more.
+    """Return the default number of dimensions: 30 plus half the number of labels.
 
     At most 500, and beyond 30 at most a quarter of the rows. On five development sets of 6 to 204
-    labels this loses at most .002 nDCG against the best number, where 100 loses .003.
+    labels it is at most .002 nDCG below the best number; 100 dimensions are .003 below.
     """
     return int(np.clip(30 + labels // 2, 30, max(30, min(500, rows // 4))))
 
 
 def seed_of(model: Any) -> int:
-    """Return the seed that ``random_state`` stands for."""
+    """Return ``random_state`` as a seed."""
     state = model.random_state
     # A whole number is the seed itself; making a RandomState of it costs milliseconds.
     whole = isinstance(state, numbers.Integral)

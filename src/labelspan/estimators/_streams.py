@@ -35,7 +35,7 @@ __all__ = [
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# How many times a direction that sums of products have lost must be shorter than the penalty.
+# How many times shorter than the penalty a direction lost in sums of products must be.
 _MARGIN = 1e4
 
 _guard = Lock()
@@ -57,20 +57,20 @@ def one_at_a_time(method: F) -> F:
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """What an estimator has seen so far: statistics, and how labels and features were read.
+    """State of a stream: statistics of the batches so far, and how labels and features were read.
 
-    A stream does not change; a batch makes a new one.
+    A stream is immutable; adding a batch returns a new one.
     """
 
     names: Array
     kind: Kind | None
     dtype: Any
-    # Whether an R factor is kept instead of products.
+    # Whether an R factor is stored instead of products.
     exact: bool
     labelled: Statistics | None = None
     unlabelled: Statistics | None = None
     batches: int = 0
-    # Why there is no solution yet; None where there is one.
+    # Why there is no solution yet; None if there is one.
     unsolved: str | None = "it was not solved; call solve()"
 
     @property
@@ -79,7 +79,7 @@ class Stream:
         return sum(part.n for part in (self.labelled, self.unlabelled) if part is not None)
 
     def extended(self, more: Stream) -> Stream:
-        """Return the stream with the rows of another."""
+        """Return the stream extended by the rows of another one."""
         return replace(
             self,
             labelled=_joined(self.labelled, more.labelled),
@@ -89,22 +89,24 @@ class Stream:
         )
 
     def seen(self, owner: str) -> Statistics:
-        """Return the statistics of rows with labels; raise where there are none."""
+        """Return the statistics of labelled rows; raise an error if there are none."""
         if self.labelled is None:
-            raise InvalidLabels(f"{owner}: partial_fit has seen no row with labels; give it some.")
+            raise InvalidLabels(
+                f"{owner}: partial_fit has not received any labelled rows; pass some."
+            )
         return self.labelled
 
     def refuse_unless_solved(self, owner: str) -> None:
-        """Raise where the stream has no solution."""
+        """Raise an error if the stream has no solution."""
         if self.unsolved is not None:
             raise InvalidInput(
-                f"{owner}: there is no space yet after {self.batches} batch(es), because "
+                f"{owner}: there is no embedding yet after {self.batches} batch(es), because "
                 f"{self.unsolved}."
             )
 
 
 class when_streaming:  # noqa: N801 - it is used as a decorator
-    """A method that exists only where the parameters allow streaming.
+    """A method that exists only if the parameters allow streaming.
 
     scikit-learn asks ``hasattr(model, "partial_fit")``; the error gives the reason.
     """
@@ -123,15 +125,16 @@ class when_streaming:  # noqa: N801 - it is used as a decorator
 
 
 def why_no_stream(model: Any) -> str | None:
-    """Say why the solver needs all rows at once; None where it does not."""
+    """Return why the solver needs all rows at once; None if it does not."""
     owner = type(model).__name__
     if getattr(model, "penalty", "l2") == "l1":
         return (
-            f"{owner}: partial_fit cannot take penalty='l1', which needs all rows at once; use fit."
+            f"{owner}: partial_fit does not support penalty='l1', which needs all rows at once; "
+            "use fit."
         )
     if model.solver not in ("auto", "exact"):
         return (
-            f"{owner}: partial_fit solves from few rows that stand for all, not by "
+            f"{owner}: partial_fit solves from sufficient statistics and does not support "
             f"solver={model.solver!r}; use solver='auto' or 'exact'."
         )
     return None
@@ -169,7 +172,7 @@ def add_batch(model: Any, X: Any, y: Any, classes: Any) -> None:
 
 
 def _opened(model: Any, operator: Operator, y: Any, classes: Any) -> Stream:
-    """Start a stream that has seen nothing; ``y`` are the labels of the first batch."""
+    """Start an empty stream; ``y`` are the labels of the first batch."""
     exact = getattr(model, "alpha", None) == 0 or model._exact_stream
     if not model.__sklearn_tags__().target_tags.required:
         return Stream(np.zeros(0), None, operator.dtype, exact)
@@ -212,8 +215,8 @@ def _batch(model: Any, X: Operator, y: Any, stream: Stream) -> Stream:
     labels = _in_columns(labels, stream.names, owner, "the first batch")
     if labels.unknown is not None and labels.unknown[labels.labelled].any():
         raise InvalidLabels(
-            f"{owner}: partial_fit takes rows that are labelled or wholly unknown, and y has rows "
-            "with single unknown entries; use fit, or mark the whole rows."
+            f"{owner}: partial_fit takes rows whose labels are all known or all unknown, but y "
+            "has rows with single unknown entries; use fit, or mark whole rows as unknown."
         )
     if labels.labelled.all():
         return replace(one, labelled=summed(X, model._stream_block(labels)))
@@ -228,10 +231,10 @@ def _batch(model: Any, X: Operator, y: Any, stream: Stream) -> Stream:
 def labels_as_fitted(
     y: Any, n_rows: int, names: Array, owner: str, *, new_classes: bool = False
 ) -> Labels:
-    """Read labels of some rows, in the columns that the fit had; sparse where there are very many.
+    """Read labels of some rows, in the columns of the fit; sparse if there are very many.
 
-    With ``new_classes``, rows may be of classes that the fit did not have: they have none of its
-    labels.
+    With ``new_classes``, rows may have classes that the fit did not have; their labels are all
+    0.
     """
     large = sparse_table(y) and y.shape[0] * y.shape[1] > DENSE_ENTRIES and y.nnz > 0
     labels = read_labels(y, n_rows, owner, part=not large, keep_sparse=large, classes=names)
@@ -241,7 +244,7 @@ def labels_as_fitted(
 def _in_columns(
     labels: Labels, names: Array, owner: str, before: str, *, new_classes: bool = False
 ) -> Labels:
-    """Return labels in the columns that earlier ones had."""
+    """Return labels in the columns of earlier ones."""
     if labels.kind != "classes":
         if labels.values.shape[1] != names.size:
             raise InvalidLabels(
@@ -267,9 +270,9 @@ def _in_columns(
 
 
 def solve_stream(model: Any, *, needed: bool = True) -> None:
-    """Solve the stream of an estimator with the parameters that it has now.
+    """Solve the stream of an estimator with its current parameters.
 
-    Where the rows are still too few to learn from, the stream says so, unless ``needed``.
+    If there are too few rows, the stream stores the reason; with ``needed`` this raises an error.
     """
     stream: Stream | None = vars(model).get("_stream")
     owner = type(model).__name__
@@ -278,7 +281,9 @@ def solve_stream(model: Any, *, needed: bool = True) -> None:
     model._check_params()
     try:
         if stream.n < 2:
-            raise InvalidInput(f"{owner}: partial_fit has seen fewer than two rows to learn from.")
+            raise InvalidInput(
+                f"{owner}: partial_fit has received fewer than two rows to learn from."
+            )
         model._fit_stream(stream)
         model._stream = replace(stream, unsolved=None)
     except InvalidInput as error:
@@ -290,9 +295,9 @@ def solve_stream(model: Any, *, needed: bool = True) -> None:
 
 
 def rows_of(model: Any, statistics: Statistics) -> tuple[Operator, Array]:
-    """Return few rows of X and of the label block with the products of all.
+    """Return a few rows of X and of the label block with the same products as all rows.
 
-    Warn where they have lost a direction that a given alpha is too small to make up for.
+    Warn if a direction was lost and the given alpha is too small to compensate for it.
     """
     X, block, lost = statistics.rows(center=model.center)
     alpha = getattr(model, "alpha", "auto")
@@ -310,7 +315,7 @@ def rows_of(model: Any, statistics: Statistics) -> tuple[Operator, Array]:
 
 
 def join_streams(model: Any, other: Any) -> None:
-    """Add what another model has seen to the stream of an estimator."""
+    """Add the batches of another model to the stream of an estimator."""
     owner = type(model).__name__
     for one in (model, other):
         if type(one) is not type(model) or "_stream" not in vars(one):
@@ -336,7 +341,7 @@ def join_streams(model: Any, other: Any) -> None:
     both = named is not None and foreign is not None
     if columns != others or (both and not np.array_equal(named, foreign)):
         raise InvalidInput(
-            f"{owner}: merge needs the same features in the same order, but one model has seen "
+            f"{owner}: merge needs the same features in the same order, but one model has "
             f"{columns} columns, the other {others}, or columns with other names."
         )
     model._forget()

@@ -72,8 +72,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 def all_or_nothing(method: F) -> F:
     """Run a method on a copy of its estimator, and publish the attributes in one assignment.
 
-    A reader in another thread sees the fit before or the fit after, never a mixture; and a fit
-    that fails, or is interrupted, leaves the estimator unchanged.
+    A reader in another thread sees the old fit or the new one, never a mixture; a fit
+    that fails or is interrupted leaves the estimator unchanged.
     """
 
     @wraps(method)
@@ -88,19 +88,19 @@ def all_or_nothing(method: F) -> F:
 
 
 def refuse_overflow(method: F) -> F:
-    """Make a method raise :class:`InvalidInput` where numpy would continue with infinity."""
+    """Make a method raise :class:`InvalidInput` if numpy would continue with infinity."""
 
     @wraps(method)
     def refusing(self: Any, *args: Any, **options: Any) -> Any:
         try:
             with np.errstate(over="raise"):
                 return method(self, *args, **options)
-        # Sparse products overflow silently; the eigensolver then meets infinity.
+        # Sparse products overflow silently; the eigensolver then receives infinity.
         except (FloatingPointError, OverflowError, np.linalg.LinAlgError):
             raise InvalidInput(
-                f"{type(self).__name__}: X or y holds numbers that are too large or too small "
-                "to calculate with; rescale them, for example with scikit-learn's "
-                "StandardScaler, and give float64 where they are float32."
+                f"{type(self).__name__}: X or y contains numbers that are too large or too small "
+                "to compute with; rescale them, for example with "
+                "scikit-learn's StandardScaler, and pass float64 instead of float32."
             ) from None
 
     return cast(F, refusing)
@@ -113,7 +113,7 @@ def refuse_overflow(method: F) -> F:
 class TrainingRows:
     """Features and labels of n rows, centred if the estimator centres.
 
-    ``raw`` is X as it came, or None: in a stream, X and Y are few rows with the products of all.
+    ``raw`` is X as given, or None: in a stream, X and Y are a few rows with the products of all.
     """
 
     raw: Any
@@ -126,7 +126,7 @@ class TrainingRows:
     label_means: Any = None
 
     def place(self, values: Array) -> Array:
-        """Move fitted numbers to where X is: its device, or the host in the dtype of X."""
+        """Move fitted arrays to the device of X, or to the host in the dtype of X."""
         if self.raw is None or self.raw.device is None:
             return contiguous(values, self.dtype)
         return cast(Array, self.raw.place(values))
@@ -148,10 +148,10 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {}
-    # Whether a stream keeps an R factor whatever alpha is.
+    # Whether a stream stores an R factor for every alpha.
     _exact_stream: ClassVar[bool] = False
 
-    # Options of a class whose constructor does not have them.
+    # Defaults of options that a constructor does not have.
     n_components: Any
     center: bool = True
     solver: Any = "auto"
@@ -168,14 +168,14 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     # --- input ------------------------------------------------------------------------
 
     def _check_params(self) -> None:
-        # A method of somebody else's may leave options out.
+        # A third-party method may lack some options.
         given = {name: getattr(self, name) for name in self._constraints if hasattr(self, name)}
         check_params(type(self).__name__, given, {name: self._constraints[name] for name in given})
 
     def _validate(self, X: Any, *, reset: bool, least: int = 1, select_rows: bool = False) -> Any:
         """Return X as an array, a sparse matrix or an operator, with ``least`` rows or more.
 
-        ``select_rows`` takes no operators, and returns rows that can be selected by number.
+        ``select_rows`` rejects operators and returns rows that can be selected by index.
         """
         owner = type(self).__name__
         operator = None if select_rows else operator_or_none(X)
@@ -205,14 +205,14 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         except ValueError as error:
             raise InvalidInput(f"{owner}: {error}") from None
         except TypeError as error:
-            # scikit-learn's checks want its own error for objects that are not numbers.
+            # scikit-learn's checks expect its own error for objects that are not numbers.
             if getattr(getattr(X, "dtype", None), "kind", None) == "O":
                 raise
             raise InvalidInput(
                 f"{owner}: {error}; X was {type(X).__name__}, and must be a "
                 "two-dimensional array, a sparse matrix or a data frame of numbers."
             ) from None
-        # Others take products only, and as_operator sums duplicates itself.
+        # Other formats are only multiplied, and as_operator sums duplicates itself.
         return canonical(data) if select_rows else data
 
     def _read_features(self, X: Any) -> Operator:
@@ -220,17 +220,17 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return as_operator(self._validate(X, reset=True, least=2))
 
     def _count(self, most: int, reason: str, default: int) -> int:
-        """Return the number of components to look for; ``reason`` says what limits it."""
+        """Return the number of components to compute; ``reason`` says what limits it."""
         owner = type(self).__name__
         if most == 0:
             raise InvalidInput(f"{owner}: there is no direction to find, because {reason}.")
         if self.n_components is None or isinstance(self.n_components, str):
             return min(default, most)
-        # A stream may have more in the end.
+        # A stream may have more later.
         if self.n_components > most and "_stream" not in vars(self):
             warn_caller(
-                f"{owner}: n_components={self.n_components} is more than the {most} that there "
-                f"are, because {reason}; {most} are used.",
+                f"{owner}: n_components={self.n_components} exceeds the {most} available, "
+                f"because {reason}; {most} are used.",
                 LabelspanWarning,
             )
         return min(int(self.n_components), most)
@@ -258,14 +258,14 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return signs
 
     def _forget(self) -> None:
-        """Remove what an earlier fit or stream has left."""
+        """Remove the attributes of an earlier fit or stream."""
         kept = {"n_features_in_", "feature_names_in_"}
         for name in vars(self).keys() - kept:
             if name.endswith("_") or name == "_stream":
                 del self.__dict__[name]
 
     def _fitted(self) -> Self:
-        """Return the fit of this moment, which a later one does not change."""
+        """Return a snapshot of the fit, which later fits do not change."""
         fitted = object.__new__(type(self))
         fitted.__dict__ = self.__dict__
         check_is_fitted(fitted)
@@ -395,7 +395,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return self
 
     def _why_no_stream(self) -> str | None:
-        """Say why all rows are needed at once; None where they are not."""
+        """Return why all rows are needed at once; None if they are not."""
         return (
             f"{type(self).__name__}: partial_fit is not available, because all rows are needed "
             "at once; use fit."
@@ -413,7 +413,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
 
 def centre(model: Any, X: Operator) -> tuple[Operator, Array]:
-    """Return X, centred where the estimator centres, and the means that were subtracted."""
+    """Return X, centred if the estimator centres, and the means that were subtracted."""
     return X.centered() if model.center else (X, np.zeros(X.shape[1]))
 
 
@@ -423,7 +423,7 @@ def fixed_signs(weights: Array) -> Array:
 
 
 def squared_norm(model: Any, X: Operator) -> float:
-    """Return the squared Frobenius norm of X, centred where it is; refuse zero."""
+    """Return the squared Frobenius norm of X, which must not be zero."""
     square = X.sum_of_squares()
     if not square > 0:
         what = "all rows of X are equal" if model.center else "X holds only zeros"
@@ -432,9 +432,9 @@ def squared_norm(model: Any, X: Operator) -> float:
 
 
 def refuse_large_squares(X: Operator) -> None:
-    """Raise where squared distances between rows overflow; for use under ``refuse_overflow``.
+    """Raise an error if squared distances between rows overflow; used under ``refuse_overflow``.
 
-    A neighbour search among infinite distances finds nothing, or fails with an error of its own.
+    With infinite distances a neighbour search finds nothing, or fails with another error.
     """
     if not np.isfinite(4.0 * X.sum_of_squares()):
         raise FloatingPointError
@@ -462,7 +462,7 @@ def inverse_transform(self: Embedding, Z: Any) -> Array:
     m = components.shape[0]
     if latent.ndim != 2 or latent.shape[1] != m:
         raise InvalidInput(
-            f"{type(self).__name__}: inverse_transform takes points of the space, "
+            f"{type(self).__name__}: inverse_transform takes embedded rows "
             f"with {m} columns, but an array of shape {tuple(latent.shape)} was given."
         )
     wide = components.astype(np.float64)
@@ -475,7 +475,7 @@ def inverse_transform(self: Embedding, Z: Any) -> Array:
 
 
 def _has_classes(model: Any) -> bool:
-    # Before a fit nothing says that there are none, and scikit-learn's tools ask then.
+    # scikit-learn's tools ask before the fit, when it is not known whether there are any.
     return bool(vars(model).get("label_kind_", "classes") == "classes")
 
 
@@ -524,11 +524,11 @@ class LabelledEmbedding(Embedding):
 
     _constraints: ClassVar[Mapping[str, Constraint]] = METHOD_OPTIONS
     _takes: ClassVar[tuple[Kind, ...]] = ("classes", "indicator", "targets")
-    # Whether the factor is the labels themselves, or an orthonormal basis of them.
+    # Whether the factor is the labels themselves or an orthonormal basis of them.
     _factor_is_labels: ClassVar[bool] = False
     _factor_is_basis: ClassVar[bool] = False
 
-    # Options of methods whose constructor does not have them, with those of Embedding.
+    # Defaults of options that a constructor does not have, with those of Embedding.
     alpha: float | str = "auto"
     penalty: str = "l2"
     scale: str | None = None
@@ -569,23 +569,23 @@ class LabelledEmbedding(Embedding):
         labels = read_labels(y, n_rows, owner, **options)
         if labels.kind not in self._takes:
             raise InvalidLabels(
-                f"{owner} takes classes or a 0/1 indicator, but y holds continuous targets; "
+                f"{owner} takes classes or a 0/1 indicator, but y has continuous targets; "
                 "use OPLS, CCA or MLSI for those."
             )
         return labels
 
     def _publish_labels(self, rows: TrainingRows, loadings: Array) -> None:
-        """Set the map from the space to labels."""
+        """Set the map from the embedding to the labels."""
         self.classes_ = rows.labels.names
         self.label_kind_ = cast(Kind, rows.labels.kind)
         self.label_loadings_ = rows.place(loadings)
         self.label_means_ = rows.place(rows.label_means)
 
     def _publish_pairs(self, rows: TrainingRows, H: Any, images: Array) -> None:
-        """Set what a method has besides, from Y and its regression on the directions."""
+        """Set additional attributes of a method, from Y and its regression on the directions."""
 
     def _stream_block(self, labels: Labels) -> Array:
-        """Return, row by row, what a stream sums; the last columns are the labels."""
+        """Return the rows whose products a stream sums; the last columns are the labels."""
         return labels.values
 
     @refuse_overflow
@@ -607,7 +607,7 @@ class LabelledEmbedding(Embedding):
             One column for each entry of ``classes_``.
         """
         fitted = self._fitted()
-        # transform returns a data frame where set_output asked for one.
+        # transform returns a data frame if set_output requested one.
         latent = as_block(fitted.transform(X))
         return latent @ like(fitted.label_loadings_, latent) + like(fitted.label_means_, latent)
 
@@ -723,7 +723,7 @@ def training_rows(
 
 
 def stream_rows(model: Any, stream: Stream) -> TrainingRows:
-    """Return few rows that stand for the labelled ones of a stream."""
+    """Return a few rows with the same products as the labelled rows of a stream."""
     seen = stream.seen(type(model).__name__)
     X, Y = rows_of(model, seen)
     means, label_means = seen.x_mean * model.center, seen.b_mean * model.center
@@ -731,9 +731,9 @@ def stream_rows(model: Any, stream: Stream) -> TrainingRows:
 
 
 def centred_labels(model: Any, labels: Labels, dtype: Any = np.float64) -> tuple[Any, Array]:
-    """Return Y, centred where X is, with unknown entries at zero; and its means.
+    """Return Y, centred if X is, with unknown entries set to zero, and its means.
 
-    Labels that are sparse or in files are an operator, sparse ones in ``dtype``.
+    Labels that are sparse or in files become an operator, sparse ones in ``dtype``.
     """
     if labels.many:
         in_files = isinstance(labels.values, Operator)
@@ -749,7 +749,7 @@ def centred_labels(model: Any, labels: Labels, dtype: Any = np.float64) -> tuple
 
 
 def _labelled_rows(owner: str, X: Operator, labels: Labels) -> tuple[Operator, Labels]:
-    """Keep the rows with a known label; refuse fewer than two of them, and a single class."""
+    """Select the rows with a known label; raise for fewer than two of them, and for one class."""
     labelled = labels.labelled
     if not labelled.all():
         index = np.flatnonzero(labelled)
@@ -795,7 +795,7 @@ def transform_with_labels(self: Any, X: Any, labels: Any = None) -> Array:
 
 
 def placed_by_labels(model: Any, places: Any, y: Any, directions: Array) -> Array:
-    """Add to places what known labels say, by one row of ``directions`` per label."""
+    """Add the contribution of known labels to embedded rows, by one direction per label."""
     block = as_block(places)
     labels = labels_as_fitted(y, block.shape[0], model.classes_, type(model).__name__)
     ways, means = host(directions), host(model.label_means_)

@@ -42,8 +42,8 @@ from .base import (
 
 __all__ = ["DLE", "DLEClassifier"]
 
-# S_w, A and the differences of class means are rounding below this many roundings of what they
-# are computed from.
+# S_w, A and the differences of class means are treated as zero below this multiple of the rounding
+# errors of their inputs.
 _ROUNDINGS = 64
 # Singular values of X, in columns of equal length, below which A has lost a direction.
 _SHORTEST = 1e-5
@@ -200,7 +200,7 @@ class DLE(LabelledEmbedding):
 
     @refuse_overflow
     def _embed(self, X: Any, y: Any, graph: Any) -> tuple[Labels, Array]:
-        """Fit; return the labels and the rows in the learned space."""
+        """Fit, and return the labels and the embedded rows."""
         owner = type(self).__name__
         self._check_params()
         data = self._validate(X, reset=True, least=2, select_rows=True)
@@ -336,7 +336,7 @@ class DLEClassifier(ClassifierMixin, BaseEstimator):
 
     @all_or_nothing
     def fit_predict(self, X: Any, y: Any, graph: Any = None) -> Array:
-        """Fit on all rows and return the labels of all; known ones are kept.
+        """Fit on all rows and return labels for all of them; known labels are unchanged.
 
         Parameters
         ----------
@@ -357,7 +357,7 @@ class DLEClassifier(ClassifierMixin, BaseEstimator):
         return np.where(labels.unknown, found, labels.values.astype(np.int64))
 
     def _keep(self, X: Any, y: Any, graph: Any) -> tuple[Labels, Array]:
-        """Fit the space; return the labels and the rows in it."""
+        """Fit the embedding, and return the labels and the embedded rows."""
         embedding = DLE(**self.get_params())
         labels, latent = embedding._embed(X, y, graph)
         labelled = np.flatnonzero(labels.labelled)
@@ -400,7 +400,7 @@ class DLEClassifier(ClassifierMixin, BaseEstimator):
 
 @dataclass(frozen=True)
 class _Parts:
-    """The matrices of the eigenproblem, and what was added to their diagonals."""
+    """The matrices of the eigenproblem, and the numbers added to their diagonals."""
 
     between: Array  # B
     tight: Array  # S_w^-1/2
@@ -468,7 +468,7 @@ def _refuse_few(owner: str, labels: Labels) -> None:
 
 
 def _regress_labels(model: Any, latent: Array, labels: Labels) -> tuple[Array, Array]:
-    """Regress the labels on the space, over the labelled rows."""
+    """Regress the labels on the embedding, over the labelled rows."""
     labelled = np.flatnonzero(labels.labelled)
     values, means = centred_labels(model, labels.rows(labelled))
     here = latent[labelled].astype(np.float64)
@@ -480,8 +480,8 @@ def _regress_labels(model: Any, latent: Array, labels: Labels) -> tuple[Array, A
 def _limit_reason(useful: int, labels: Labels) -> str:
     if useful == 0:
         return (
-            "no class has two labelled rows that differ, all classes have the same mean, or the "
-            "graph connects no two rows that differ"
+            "no class has two different labelled rows, all classes have the same mean, or the "
+            "graph does not connect any different rows"
         )
     present = int((labels.values.sum(axis=0) > 0).sum())
     return f"{present} labels are in use, and the labelled rows give {useful} directions"

@@ -55,7 +55,7 @@ __all__ = ["CCA", "HSL", "LDA", "OPLS", "choose_solver", "fit_by_factor"]
 
 M = TypeVar("M")
 
-# An eigenvalue below this fraction of |H|^2 may consist of rounding only.
+# An eigenvalue below this fraction of |H|^2 may be only rounding.
 _FAINT = 1e-16
 
 
@@ -64,7 +64,7 @@ _FAINT = 1e-16
 
 @dataclass(frozen=True)
 class FactorFit:
-    """What a fit has read and chosen: its rows, H, alpha and the problem."""
+    """Inputs of a fit: its rows, H, alpha and the problem."""
 
     rows: TrainingRows
     H: Any
@@ -112,7 +112,7 @@ def fit_by_factor(self: M, X: Any, y: Any, *, graph: Any = None, mu: float = 0.0
 
 
 def _fit_stream(model: Any, stream: Stream) -> None:
-    """Fit a method by its factor, to what a stream has seen."""
+    """Fit a method by its factor, to the rows of a stream."""
     seen = stream_rows(model, stream)
     H = model._stream_factor(seen.Y, seen.n * stream.seen(type(model).__name__).b_mean)
     k = stream.names.size
@@ -168,7 +168,7 @@ def _rank(model: Any, H: Array) -> int:
 
 
 def _images(model: Any, solution: Solution, stated: FactorFit) -> Array:
-    """Return the regression of labels on the space, from ``W'X'Y``."""
+    """Return the regression of the labels on the embedding, from ``W'X'Y``."""
     X, H, labels = stated.rows.X, stated.H, stated.rows.Y
     images = solution.images
     if images is not None and model._factor_is_basis and not isinstance(H, Operator):
@@ -192,7 +192,7 @@ def _count(model: Any, shape: tuple[int, int], rank: int, *, many: bool = False)
         (rank, f"the labels span {rank} directions" + (" once centred" if model.center else "")),
         (rows - model.center, f"X has {rows} labelled sample(s)"),
     ]
-    # Penalised least squares has a direction for each target, however few the features.
+    # Penalised least squares has one direction per target, even with few features.
     targets = model.solver == "least-squares" or isinstance(model.solver, LeastSquares)
     if model.penalty != "l1" and not (targets and model.alpha != 0):
         limits.insert(1, (columns, f"X has {columns} feature(s)"))
@@ -202,19 +202,19 @@ def _count(model: Any, shape: tuple[int, int], rank: int, *, many: bool = False)
 
 
 def _check_penalty(model: Any) -> None:
-    """Raise an error for a penalty that does not go with alpha."""
+    """Raise an error if penalty and alpha do not match."""
     owner = type(model).__name__
     if model.penalty == "l1" and model.alpha == "auto":
         raise InvalidParameter(
-            f"{owner}: penalty='l1' needs a number for alpha, but alpha='auto' was given, "
-            "which chooses the 2-norm penalty."
+            f"{owner}: penalty='l1' needs a number for alpha, but alpha='auto' was given, which "
+            "is only for the 2-norm penalty."
         )
     if model.penalty == "l1" and model.alpha == 0:
         raise InvalidParameter(f"{owner}: penalty='l1' needs alpha above 0, but alpha=0 was given.")
 
 
 def _refuse_rounding(model: Any, solution: Solution, X: Operator, H: Array) -> None:
-    """Raise where X'H consists only of the rounding of its sums."""
+    """Raise an error if X'H is only rounding."""
     square = sum_of_squares(H)
     if solution.eigenvalues[0] > _FAINT * square:
         return
@@ -227,36 +227,36 @@ def _refuse_rounding(model: Any, solution: Solution, X: Operator, H: Array) -> N
 
 
 def _refuse_least_squares(model: Any) -> None:
-    """Raise where the directions are not those of the eigenproblem."""
+    """Raise an error if the directions are not those of the eigenproblem."""
     if model.solver_ == "least-squares":
         raise Mismatch(
             f"{type(model).__name__}: transform with labels= needs the directions of the "
-            "eigenproblem, and solver='least-squares' has others; use solver='auto' and "
+            "eigenproblem, which solver='least-squares' does not compute; use solver='auto' and "
             "penalty='l2', or leave labels out."
         )
 
 
 def _graph_rows(owner: str, X: Operator, graph: Any, mu: float) -> Operator | None:
-    """Return ``sqrt(mu) E X`` for the edges E of the graph; None where there is nothing to add."""
+    """Return ``sqrt(mu) E X`` for the edges E of the graph; None if there is nothing to add."""
     if not Real(0.0).accepts(mu):
         raise InvalidParameter(f"{owner}: mu must be a number of at least 0, but {mu!r} was given.")
     if graph is None:
         if mu > 0:
-            raise InvalidParameter(f"{owner}: mu={mu} needs a graph; give graph= as well.")
+            raise InvalidParameter(f"{owner}: mu={mu} needs a graph; pass graph= as well.")
         return None
     edges = incidence(graph, X.shape[0], mu, X.dtype)
     return Product(edges, X) if mu > 0 else None
 
 
 def choose_solver(estimator: Any, X: Any, y: Any = None) -> SolverChoice:
-    r"""Tell which solver ``solver="auto"`` runs for an estimator and data, and why.
+    r"""Return which solver ``solver="auto"`` uses for an estimator and data, and why.
 
     The choice depends only on the method, the penalty and the shape, never on the machine. The
     estimator is not changed, and the eigenproblem
 
     .. math:: X^\top S X w = \lambda (X^\top X + \alpha I) w
 
-    is stated but not solved; where ``alpha`` is chosen from the data, that is done.
+    is not solved; but ``alpha="auto"`` is chosen from the data.
 
     Parameters
     ----------
@@ -265,7 +265,7 @@ def choose_solver(estimator: Any, X: Any, y: Any = None) -> SolverChoice:
     X : array, sparse matrix or operator of shape (n, d)
         The features.
     y : array or sparse matrix of shape (n,) or (n, k), default=None
-        The labels; None for estimators that take none.
+        The labels; None for estimators without labels.
 
     Returns
     -------
@@ -289,7 +289,7 @@ def choose_solver(estimator: Any, X: Any, y: Any = None) -> SolverChoice:
     """
     if "solver" not in getattr(estimator, "get_params", dict)():
         name = type(estimator).__name__
-        raise Mismatch(f"{name} has no parameter solver; it is solved in one way only.")
+        raise Mismatch(f"{name} has no parameter solver.")
     asked = clone(estimator).set_params(solver="auto")
     stated = asked._state(X, y) if hasattr(asked, "_state") else state_factor(asked, X, y)
     return choose_for_problem(stated.problem)
@@ -383,7 +383,8 @@ class OPLS(LabelledEmbedding):
 
     def _label_moves(self) -> Array:
         _refuse_least_squares(self)
-        # The eigenvectors U of H'X G: rows of H lie at H U where fitted rows lie at X G U.
+        # The eigenvectors U of H'X G: H U are the coordinates of H, as X G U are those of fitted
+        # rows.
         directions = on_host(self.label_loadings_).T
         return directions if self.scale else directions / self.eigenvalues_
 
@@ -436,7 +437,7 @@ class CCA(LabelledEmbedding):
     -----
     .. math:: X^\top Y (Y^\top Y)^{+} Y^\top X w = \lambda (X^\top X + \alpha I) w
 
-    The eigenvalues are the squared canonical correlations where :math:`\alpha = 0`.
+    The eigenvalues are the squared canonical correlations if :math:`\alpha = 0`.
 
     Examples
     --------
@@ -451,7 +452,7 @@ class CCA(LabelledEmbedding):
     label_weights_: Array
 
     _factor_is_basis: ClassVar[bool] = True
-    # Targets that nearly repeat each other need all digits of the rows.
+    # Targets that are nearly equal need all digits of the rows.
     _exact_stream: ClassVar[bool] = True
 
     fit = fit_by_factor
@@ -496,14 +497,14 @@ class CCA(LabelledEmbedding):
             at once; the label side is :meth:`transform_labels`.
         labels : labels of the form that was given to ``fit``, or None, default=None
             Known labels of the rows, for the items of a collection; -1 or NaN marks unknown
-            entries, which add nothing. The place is then that of the fitted labels and the known
-            ones together. Not for ``penalty="l1"`` and ``solver="least-squares"``.
+            entries, which add nothing. The result combines the fitted labels with the known ones.
+            Not available for ``penalty="l1"`` and ``solver="least-squares"``.
 
         Returns
         -------
         Z : array of shape (n, m)
             ``(X - mean_) @ components_.T``, and with labels
-            ``+ transform_labels(labels) / correlations_``, without the division where
+            ``+ transform_labels(labels) / correlations_``, without the division if
             ``scale="eigenvalue"``.
         """
         return transform_with_labels(self, X, labels)
@@ -521,12 +522,12 @@ class CCA(LabelledEmbedding):
         Parameters
         ----------
         y : labels of the kind that was given to :meth:`fit`
-            Unknown entries count as the label's mean.
+            Unknown entries are replaced by the mean of the label.
 
         Returns
         -------
         Z : array of shape (n, m)
-            Its columns correlate with those of :meth:`transform` by ``correlations_``.
+            Column j has the correlation ``correlations_[j]`` with column j of :meth:`transform`.
         """
         fitted = self._fitted()
         rows = y.shape[0] if len(getattr(y, "shape", ())) else len(y)
@@ -542,8 +543,8 @@ class LDA(LabelledEmbedding):
     total scatter: one-hot labels, each column divided by the square root of its class
     size. An eigenvalue of 1 means a direction without scatter within classes.
 
-    Special cases: it equals :class:`CCA` on classes. Its space is that of scikit-learn's
-    ``LinearDiscriminantAnalysis``, which does not support sparse data.
+    Special cases: it equals :class:`CCA` on classes. It spans the same space as
+    scikit-learn's ``LinearDiscriminantAnalysis``, which does not support sparse data.
 
     A row has one label or none. For multi-label data use :class:`CCA`, :class:`OPLS` or
     :class:`HSL`.
@@ -551,7 +552,7 @@ class LDA(LabelledEmbedding):
     Parameters
     ----------
     n_components : int, "auto" or None, default=None
-        None keeps every direction: one less than there are classes.
+        None keeps every direction: the number of classes minus one.
         {rank}
     {alpha, penalty}
     scale : {"eigenvalue"} or None, default=None
@@ -590,8 +591,8 @@ class LDA(LabelledEmbedding):
     _why_no_stream = why_no_stream
 
     def label_factor(self, labels: Labels) -> Any:
-        """Return H, the labels of labelled rows over the square roots of their sizes."""
-        # Of labels in files, the rows are checked when they are first read.
+        """Return H, the labels of labelled rows divided by the square roots of their sizes."""
+        # For labels in files, the rows are checked when they are first read.
         single = labels if isinstance(labels.values, Operator) else _single_labels(labels)
         return lda_factor(single, center=self.center)  # Y D^-1/2
 
@@ -608,7 +609,7 @@ class LDA(LabelledEmbedding):
 
 
 def _label_map(H: Any, Y: Any) -> Array:
-    """Return T such that the columns of ``Y T`` are orthonormal and span those of Y, as H do."""
+    """Return T such that the columns of ``Y T``, like H, are an orthonormal basis of those of Y."""
     if isinstance(H, Product):
         return np.asarray(H.right.toarray())
     inside = inner(H, Y)  # Y = H inside
@@ -630,8 +631,8 @@ class HSL(LabelledEmbedding):
 
     Solves ``X'S X w = lambda (X'X + alpha I) w`` with ``S = I - L``, L a normalised
     Laplacian of the hypergraph whose vertices are the rows and whose hyperedges are the
-    labels. Rows that share labels move closer together, more so where a row has few labels
-    and a label few rows. X and H are centred.
+    labels. Rows that share labels move closer together, especially rows with few labels and
+    labels with few rows. X and H are centred.
 
     With D_e the labels' sizes and D_v the rows' degrees, ``S = H H'`` and
 
@@ -716,8 +717,8 @@ class HSL(LabelledEmbedding):
     def _why_no_stream(self) -> str | None:
         if self.laplacian != "zhou":
             return (
-                f"HSL: partial_fit cannot take laplacian={self.laplacian!r}, which weights rows by "
-                "label sizes that are known only at the end; use laplacian='zhou', or fit."
+                f"HSL: partial_fit does not support laplacian={self.laplacian!r}, which weights "
+                "rows by label sizes that are known only at the end; use laplacian='zhou', or fit."
             )
         return why_no_stream(self)
 

@@ -25,15 +25,15 @@ from .base import all_or_nothing, refuse_large_squares, refuse_overflow
 __all__ = ["FUNCTION", "InstanceOf", "KernelFeatures"]
 
 KERNELS = ("linear", "poly", "rbf", "sigmoid", "cosine", "laplacian", "precomputed")
-# The most rows for which the n x n kernel matrix and its eigenvectors are formed:
+# Maximum number of rows for which the n x n kernel matrix and its eigenvectors are formed:
 # 5,000 x 5,000 in float64 is 191 MiB.
 _LIMIT = 5000
-# Fraction of the largest eigenvalue below which one is rounding.
+# Eigenvalues below this fraction of the largest are rounding.
 _NULL = 1e-12
 # Relative asymmetry, and negative eigenvalues, that rounding can explain.
 _ASYMMETRY = 1e-6
 _NEGATIVE = 1e-8
-# Squared pivots of a Cholesky factor above this fraction of the largest are not rounding.
+# Squared Cholesky pivots above this fraction of the largest are not rounding.
 _SAFE = 1e-8
 
 
@@ -68,13 +68,13 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     Parameters
     ----------
     kernel : str or callable, default="rbf"
-        "linear", "poly", "rbf", "sigmoid", "cosine", "laplacian", "precomputed", or a function
-        of two rows; ``functools.partial`` sets parameters of one.
+        "linear", "poly", "rbf", "sigmoid", "cosine", "laplacian", "precomputed", or a function of
+        two rows; use ``functools.partial`` to set its parameters.
     gamma, degree, coef0 : float
         Parameters of the kernel, as in scikit-learn's ``KernelPCA``.
     landmarks : int or None, default=None
-        Number of random rows that represent all rows (Nystroem approximation). None takes all
-        rows, which is exact, up to 5,000 of them.
+        Number of random rows that represent all rows (Nystroem approximation). None uses all
+        rows, which is exact, for at most 5,000 rows.
     random_state : int, RandomState or None, default=0
         Seed of the choice of landmarks.
 
@@ -89,7 +89,7 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     See Also
     --------
     sklearn.decomposition.KernelPCA : Kernel PCA, ``make_pipeline(KernelFeatures(), LSI(...))``.
-    sklearn.kernel_approximation.Nystroem : Landmarks without an exact form.
+    sklearn.kernel_approximation.Nystroem : Only the approximation.
 
     Notes
     -----
@@ -98,7 +98,7 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     .. math:: K = U \Gamma U^\top, \qquad \phi(x) = k(x, X) U \Gamma^{-1/2}
 
     the inner products of :math:`\phi` are the kernel: exactly between training rows, and
-    approximately if landmarks represent them. Here :math:`\phi` is rotated, which does not change
+    approximately with landmarks. Here :math:`\phi` is rotated, which does not change
     the result of linear methods.
 
     References
@@ -221,7 +221,7 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         options = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
         named = not callable(self.kernel)
         if self.kernel == "rbf":
-            # Distances do not change; their digits do.
+            # Distances stay the same, but have more correct digits.
             right, left = translated(right, right if left is right else left)
         if not named:
             options = {}
@@ -229,13 +229,13 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return np.asarray(values, dtype=np.float64)
 
     def _reference(self, rows: Any) -> Any:
-        """Return all rows, or a random selection where landmarks are given."""
+        """Return all rows, or a random sample if landmarks are given."""
         count, landmarks = rows.shape[0], self.landmarks
         if self.kernel == "precomputed":
             if landmarks is not None:
                 raise InvalidParameter(
-                    f"KernelFeatures: landmarks={landmarks} cannot be taken from "
-                    "kernel='precomputed'; give the rows themselves and a kernel's name."
+                    f"KernelFeatures: landmarks={landmarks} cannot be used with "
+                    "kernel='precomputed'; pass the rows themselves and the name of a kernel."
                 )
             if rows.shape[1] != count:
                 raise InvalidInput(
@@ -253,14 +253,14 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             return rows
         if landmarks > count:
             raise InvalidParameter(
-                f"KernelFeatures: landmarks={landmarks} is more than the {count} rows of X; "
+                f"KernelFeatures: landmarks={landmarks} exceeds the {count} rows of X; "
                 "use fewer, or None for all."
             )
         order = check_random_state(self.random_state).permutation(count)
         return rows[np.sort(order[:landmarks])]
 
     def _check_kernel(self, gram: Array, rows: Any) -> None:
-        """Refuse a matrix of the user that is not symmetric; warn of one that is indefinite."""
+        """Raise an error if a given matrix is not symmetric; warn if it is indefinite."""
         if not callable(self.kernel) and self.kernel != "precomputed":
             return
         name = getattr(self.kernel, "__name__", self.kernel)
@@ -275,7 +275,8 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             )
         slack = max(_NEGATIVE, 10 * _null(rows)) * float(np.linalg.norm(gram))
         shifted = (gram + gram.T) / 2 + slack * np.eye(gram.shape[0])
-        # A Cholesky factor costs a tenth of the eigenvalues, and exists unless it is indefinite.
+        # A Cholesky factor costs a tenth of the eigenvalues, and exists unless the matrix is
+        # indefinite.
         if not lapack.dpotrf(shifted, lower=1, overwrite_a=1)[1]:
             return
         values = np.linalg.eigvalsh((gram + gram.T) / 2)
@@ -303,15 +304,15 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
 
 def _null(rows: Any) -> float:
-    """Return the fraction of the largest eigenvalue below which a kernel's are rounding."""
+    """Return the fraction of the largest eigenvalue below which others are rounding."""
     return max(_NULL, int(rows.shape[0]) * float(np.finfo(rows.dtype).eps))
 
 
 def _decomposed(gram: Array, null: float) -> tuple[Array, Array]:
     """Return P and L with ``L = K P`` and ``K = L L'``.
 
-    By a Cholesky factor where K is safely positive definite, which costs a tenth of its
-    eigenvectors, and otherwise by the eigenvectors, without null directions.
+    Uses a Cholesky factor if K is safely positive definite, which costs a tenth of
+    the eigenvectors, and otherwise the eigenvectors without null directions.
     """
     lower, failed = lapack.dpotrf(gram, lower=1, clean=1)
     pivots = np.square(np.diag(lower))
@@ -322,13 +323,13 @@ def _decomposed(gram: Array, null: float) -> tuple[Array, Array]:
     keep = values > null * max(values[-1], 0.0)
     if not keep.any():
         raise InvalidInput(
-            "KernelFeatures: no eigenvalue of the kernel matrix is above zero, so it has no "
-            "direction to offer; choose another kernel or gamma."
+            "KernelFeatures: no eigenvalue of the kernel matrix is above zero; "
+            "choose another kernel or gamma."
         )
     root = np.sqrt(values[keep])
     projection, coordinates = vectors[:, keep] / root, vectors[:, keep] * root
-    # On the axes of the centred rows, of which one may be constant: on others, rows that are
-    # centred later would depend on each other almost exactly where the kernel is nearly singular.
+    # Use the axes of the centred rows, one of which may be constant: on other axes, rows
+    # that are centred later would be almost exactly dependent if the kernel is nearly singular.
     centred = coordinates - coordinates.mean(axis=0)
     lengths, axes = np.linalg.eigh(centred.T @ centred)
     projection, coordinates = projection @ axes, coordinates @ axes

@@ -33,7 +33,7 @@ class LPP(Embedding):
     r"""Locality preserving projections (He and Niyogi 2003).
 
     Solves ``X'L X w = lambda (X'D X + alpha I) w`` for the smallest lambda: directions in which
-    rows that the graph joins are close. ``W'(X'D X + alpha I)W = I``.
+    rows that share an edge are close. ``W'(X'D X + alpha I)W = I``.
 
     Special cases: with as many independent features as rows and no centring, it is the
     Laplacian eigenmap of the graph. With ``affinity="labels"`` the graph joins the rows of a
@@ -42,8 +42,8 @@ class LPP(Embedding):
     Parameters
     ----------
     n_components : int or None, default=None
-        None keeps every direction, at most 100; with ``affinity="labels"`` at most one less
-        than there are labels.
+        None keeps every direction, at most 100; with ``affinity="labels"`` at most the number
+        of labels minus one.
     alpha : float, default=0.0
         Regularization strength.
     center : bool, default=True
@@ -61,7 +61,8 @@ class LPP(Embedding):
     ----------
     components_ : array of shape (m, d)
     eigenvalues_ : array of shape (m,)
-        In ascending order: how much joined rows differ along each component, from 0 to 2.
+        In ascending order: how much rows that share an edge differ along each component, from 0 to
+        2.
     mean_ : array of shape (d,)
     graph_ : operator of shape (n, n)
     n_components_ : int
@@ -151,9 +152,9 @@ class LPP(Embedding):
         laplacian = Laplacian(weights)  # L
         root = np.sqrt(laplacian.degrees)  # D^1/2
         nothing = np.zeros((rows.shape[0], 0))
-        # Centred, n rows have n - 1 directions; far from zero, rounding shows one more.
-        # Without the penalty, which would leave out short directions: their eigenvalues are the
-        # smallest.
+        # Centred, n rows span n - 1 directions; far from zero, rounding adds one more.
+        # Without the penalty, which would drop short directions: they have the smallest
+        # eigenvalues.
         basis = complete_basis(Scaled(rows, rows=root), nothing)  # X'DX
         basis = basis.leading(rows.shape[0] - bool(self.center))
         count = self._count(basis.rank, f"X has {basis.rank} independent direction(s)", default)
@@ -161,7 +162,7 @@ class LPP(Embedding):
         shortest = max(min(basis.shortest, place.shortest), damped)
         warn_if_short(type(self).__name__, shortest, rows.dtype)
         white = basis.right / np.sqrt(basis.values + self.alpha)
-        # The rows along these directions first: X'LX would have lost the digits of short ones.
+        # Project the rows first: X'LX would have lost the digits of short directions.
         along = as_operator(rows.matmat(white))
         values, vectors = np.linalg.eigh(metric_form(along, laplacian))
         components = place.to_features(white @ vectors[:, :count])
@@ -175,7 +176,7 @@ class LPP(Embedding):
 def _read(y: Any, n_rows: int) -> Labels:
     if y is None:
         raise InvalidLabels(
-            "LPP: affinity='labels' needs y; give labels, or choose another affinity."
+            "LPP: affinity='labels' needs y; pass labels, or choose another affinity."
         )
     labels = read_labels(y, n_rows, "LPP")
     if labels.kind == "targets":

@@ -154,7 +154,7 @@ class LSI(Embedding):
 
 
 class _Stated(NamedTuple):
-    """What a fit has read, and its problem."""
+    """Inputs of a fit, and its problem."""
 
     rows: TrainingRows
     problem: Problem

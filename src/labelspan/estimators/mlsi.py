@@ -44,8 +44,8 @@ from .base import (
 
 __all__ = ["MLSI", "label_scale"]
 
-# The most that beta="auto" gives to labels, which leaves room for those still to come, and how many
-# times more than the features they weigh where all are known.
+# The largest weight that beta="auto" gives to the labels, so that features keep some, and the
+# weight of labels relative to features if all labels are known.
 _MOST_BETA, _RATIO = 0.65, 4.0
 
 
@@ -267,7 +267,8 @@ class MLSI(LabelledEmbedding):
         if beta == 1 and rank < most:
             most, reason = rank, f"with beta=1 only the {rank} directions of the labels count"
         wanted = dimensions_for(rank, n) if self.n_components == "auto" else 100
-        # Both sides have trace 1 - beta and beta: X by its norm, the labels by that of fitted ones.
+        # The two sides have traces 1 - beta and beta: X is divided by its norm, the labels by the
+        # norm of the fitted ones.
         share = (1.0 - beta) / squared_norm(self, X)
         factor = Factor(share=share)
         if beta > 0:
@@ -281,11 +282,11 @@ class MLSI(LabelledEmbedding):
     # --- what is chosen from the data -------------------------------------------------
 
     def _label_weights(self, squares: Array) -> Array:
-        """Return what each label is multiplied by, from its mean square."""
+        """Return the factor of each label, from its mean square."""
         return np.ones(squares.size) if self.label_weight is None else equalizing_weights(squares)
 
     def _penalty(self, rows: TrainingRows) -> tuple[float, AlphaCurve | None]:
-        """Return alpha as a number, chosen on the labelled rows where it is "auto"."""
+        """Return alpha as a number, chosen on the labelled rows if it is "auto"."""
         if self.alpha == "auto" and self.beta == 0:
             return 0.0, None
         if self.alpha == "auto" and rows.labels.unknown is not None:
@@ -296,11 +297,11 @@ class MLSI(LabelledEmbedding):
     def _beta_of(
         self, X: Operator, targets: Array, labels: Labels, curve: AlphaCurve | None
     ) -> float:
-        """Return beta as a number, chosen by the share of labels that are known."""
+        """Return beta as a number, chosen from the fraction of known labels if it is "auto"."""
         if self.beta != "auto" or labels.unknown is None:
             return self._weight(curve, 1.0)
         if curve is None:
-            # A given alpha leaves no errors of labels that were left out.
+            # With a given alpha there are no leave-one-out errors.
             index = np.flatnonzero(labels.labelled)
             curve = choose_alpha(X.rows(index), targets[index], intercept=self.center)
         return self._weight(curve, 1.0 - float(labels.unknown.mean()))
@@ -316,7 +317,7 @@ class MLSI(LabelledEmbedding):
         return min(_MOST_BETA, _RATIO * trust / (1.0 + _RATIO * trust))
 
     def _completed(self, X: Operator, labels: Labels, alpha: float) -> tuple[Array, Array]:
-        """Return Y with fitted values where it is unknown, centred where X is; and its means."""
+        """Return Y with fitted values for unknown entries, centred if X is, and its means."""
         assert labels.unknown is not None
         values = complete_labels(
             X, labels.values, labels.unknown, alpha, intercept=self.center, owner="MLSI"
@@ -356,8 +357,8 @@ class MLSI(LabelledEmbedding):
     def _label_moves(self) -> Array:
         if self.label_directions_ is None:
             raise Mismatch(
-                "MLSI: transform with labels= needs a solver of labelspan, but "
-                f"solver={self.solver!r} was given; leave labels out."
+                "MLSI: transform with labels= needs a built-in solver, but "
+                f"solver={self.solver!r} was given; omit labels."
             )
         return self.label_directions_
 
@@ -368,7 +369,7 @@ class MLSI(LabelledEmbedding):
     def _fit_stream(self, stream: Stream) -> None:
         known = stream.seen("MLSI")
         if known.n < 2:
-            raise InvalidLabels("MLSI: partial_fit has seen no row with labels; give it some.")
+            raise InvalidLabels("MLSI: partial_fit has not received any labelled rows; pass some.")
         rows = stream_rows(self, stream)
         alpha, curve = (0.0, None)
         if self.alpha != "auto" or self.beta != 0:
@@ -392,10 +393,10 @@ class MLSI(LabelledEmbedding):
 
 @dataclass(frozen=True)
 class _Chosen:
-    """What a fit has read and chosen, and its problem."""
+    """Inputs of a fit, its parameters, and its problem."""
 
     rows: TrainingRows
-    scale: Array  # what each label is multiplied by
+    scale: Array  # factor of each label
     alpha: float
     curve: AlphaCurve | None
     beta: float
@@ -407,13 +408,13 @@ def _lengths(solution: Solution) -> Array:
 
 
 def label_scale(squares: Array, weights: Array, beta: float) -> Array:
-    """Return what each label is multiplied by: its weight, and what gives all of them beta."""
+    """Return the factor of each label: its weight, times the scale that gives all labels beta."""
     square = float(squares @ np.square(weights))
     return np.asarray(np.sqrt(beta / (square if square > 0 else 1.0)) * weights)
 
 
 def _ridge(X: Array, values: Array, alpha: float) -> Array:
-    """Return the slopes of ridge regression, of minimum norm where alpha is 0."""
+    """Return the coefficients of ridge regression, of minimum norm if alpha is 0."""
     columns = X.shape[1]
     below = np.zeros((columns if alpha else 0, values.shape[1]))
     rows = np.concatenate([X, np.sqrt(alpha) * np.eye(columns)]) if alpha else X

@@ -39,7 +39,7 @@ M = TypeVar("M")
 
 @dataclass(frozen=True)
 class _Sides:
-    """Rows, and what each column of X and Y is divided by."""
+    """Rows, and the divisors of the columns of X and Y."""
 
     rows: TrainingRows
     x_scale: Any = 1.0
@@ -97,14 +97,14 @@ class PLSSVD(LabelledEmbedding):
     max_iter : int or None, default=None
         Maximum number of blocks of the SVD if X'Y is too large to be formed; None means 100.
     random_state : int, RandomState or None, default=0
-        Seed of the start of such an SVD.
+        Seed of the starting block of such an SVD.
 
     Attributes
     ----------
     components_ : array of shape (m, d)
         Directions of the features, of unit length without ``standardize``.
     label_weights_ : array of shape (k, m)
-        Directions of the labels: the labels' side is ``(Y - label_means_) @ label_weights_``.
+        Directions of the labels: embedded labels are ``(Y - label_means_) @ label_weights_``.
     eigenvalues_ : array of shape (m,)
         Squared singular values of X'Y.
     mean_ : array of shape (d,)
@@ -199,7 +199,7 @@ class PLSSVD(LabelledEmbedding):
         self.label_weights_ = label_weights.astype(rows.dtype)
 
     def transform(self, X: Any, y: Any = None) -> Array:
-        """Map rows to the features' side of the directions.
+        """Map rows to the embedding.
 
         Parameters
         ----------
@@ -207,7 +207,7 @@ class PLSSVD(LabelledEmbedding):
             The features.
         y : ignored
             Accepted for compatibility with scikit-learn's ``PLSSVD``, which takes both sides at
-            once; the labels' side is ``(Y - label_means_) @ label_weights_``.
+            once; embedded labels are ``(Y - label_means_) @ label_weights_``.
 
         Returns
         -------
@@ -244,7 +244,7 @@ class PLSDA(LabelledEmbedding):
     Parameters
     ----------
     n_components : int or None, default=None
-        None takes as many components as the labels have directions.
+        None uses the rank of the labels.
     {center}
     standardize : bool, default=False
         Whether to divide the columns of X and of Y by their standard deviations, as
@@ -343,7 +343,7 @@ class PLSDA(LabelledEmbedding):
         self.weights_ = (found.weights * signs).astype(dtype)
         self.vip_ = _importance(found).astype(dtype)
 
-    # Components next to a feature in large units need all digits of the rows.
+    # Components of a feature in large units need all digits of the rows.
     _exact_stream: ClassVar[bool] = True
 
     def _why_no_stream(self) -> str | None:
@@ -374,14 +374,14 @@ def _sides(model: Any, rows: TrainingRows) -> _Sides:
 
 
 def _deviations(squares: Array, means: Array, rows: int) -> Array:
-    """Return standard deviations as scikit-learn's PLS has them; 1 for a constant column."""
+    """Return standard deviations as in scikit-learn's PLS; 1 for a constant column."""
     deviations = np.sqrt(np.maximum(squares, 0.0) / max(rows - 1, 1))
     rounding = 8 * float(np.finfo(np.float64).eps) * np.abs(means)
     return np.where(deviations > rounding, deviations, 1.0)
 
 
 def _count(model: Any, rows: TrainingRows, wanted: int, most: int | None = None) -> int:
-    """Return the number of components; ``most`` is what the labels allow, None for any number."""
+    """Return the number of components; ``most`` is the limit from the labels, or None."""
     n, columns = rows.n, rows.X.shape[1]
     limits = [(columns, f"X has {columns} feature(s)")]
     if most is not None:

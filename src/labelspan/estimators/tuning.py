@@ -27,7 +27,7 @@ from .mlsi import MLSI, label_scale
 __all__ = ["Candidate", "Tuning", "tune"]
 
 Scoring = Callable[[Array, Array], float]
-# The nearest rows that are looked at, as in searches; and most rows that are scored per fold.
+# Number of nearest rows to compare, and maximum number of rows scored per fold.
 _NEIGHBOURS, _MOST_SCORED = 10, 2000
 
 
@@ -176,7 +176,7 @@ def tune(
         solved = [fold.solved(params) for params in grid]
         folds.append([measure(one) for one in solved])
         found.append([one.values.size for one in solved])
-    # A candidate that asks for more directions than the rows have was scored with fewer.
+    # A candidate with more directions than the data has was scored with fewer.
     for params, there in zip(grid, np.min(found, axis=0).tolist(), strict=True):
         if params["n_components"] is not None:
             params["n_components"] = min(params["n_components"], there)
@@ -190,7 +190,7 @@ def tune(
 
 
 class _Learned(NamedTuple):
-    """Labels that a candidate learns from, centred; their means, and the basis that has them."""
+    """Centred training labels of a candidate, their means, and the basis that includes them."""
 
     values: Array
     means: Array
@@ -198,7 +198,7 @@ class _Learned(NamedTuple):
 
 
 class _Solved(NamedTuple):
-    """Eigenvalues and directions in the basis, and what they were learned from."""
+    """Eigenvalues and directions in the basis, and the labels that they were learned from."""
 
     values: Array
     inside: Array
@@ -208,7 +208,7 @@ class _Solved(NamedTuple):
 
 
 class _Fold:
-    """One fold: a basis of the training rows that serves the whole grid, and the rows left out."""
+    """One fold: a basis of the training rows, shared by all candidates, and the held-out rows."""
 
     def __init__(
         self, estimator: Any, X: Operator, labels: Labels, train: Array, left_out: Array
@@ -305,7 +305,7 @@ class _Fold:
         return _Solved(*found, learned, alpha, beta)
 
     def score(self, found: _Solved, scoring: Scoring) -> float:
-        """Score the labels of the rows left out."""
+        """Score the labels of the held-out rows."""
         basis = found.learned.basis
         if self._regresses and found.beta > 0:
             images = basis.fitted_images(found.inside, found.alpha)
@@ -314,12 +314,12 @@ class _Fold:
         scores = (self._coordinates @ found.inside) @ images + found.learned.means
         if self._hidden is None or scoring is not _precision:
             return scoring(self._truth, scores)
-        # Behind all others, an entry does not count in the precision of a label.
+        # Ranked last, an entry does not affect the precision of a label.
         scores = np.where(self._hidden, scores.min(axis=0) - 1, scores)
         return scoring(np.where(self._hidden, 0, self._truth), scores)
 
     def score_neighbours(self, found: _Solved) -> float:
-        """Return nDCG of the labelled training rows that are nearest to the rows left out."""
+        """Return the nDCG of the labelled training rows nearest to the held-out rows."""
         inside = found.inside
         if self._regresses or self._estimator.scale:
             inside = inside * np.sqrt(np.maximum(found.values, 0.0))
@@ -340,7 +340,7 @@ def _grid(
     alpha: Sequence[float] | None,
     beta: Sequence[float] | None,
 ) -> list[dict[str, Any]]:
-    """All candidates, each with every parameter it needs."""
+    """Return all candidates, each with all its parameters."""
     if not (isinstance(estimator, MLSI) or hasattr(estimator, "label_factor")):
         raise InvalidParameter(
             f"tune: estimator must be MLSI, OPLS, CCA, LDA or HSL, but {estimator!r} was given."
@@ -348,9 +348,7 @@ def _grid(
     owner = type(estimator).__name__
     given = {"n_components": n_components, "alpha": alpha, "beta": beta}
     if beta is not None and not isinstance(estimator, MLSI):
-        raise Mismatch(
-            f"tune: beta is a parameter of MLSI, and {owner} does not have it; leave it out."
-        )
+        raise Mismatch(f"tune: beta is a parameter of MLSI, and {owner} does not have it; omit it.")
     for name, values in given.items():
         if values is not None and len(values) == 0:
             raise InvalidParameter(f"tune: {name} must have at least one value, but is empty.")
@@ -366,19 +364,17 @@ def _grid(
     grid = [dict(zip(names, values, strict=True)) for values in product(*lists)]  # type: ignore[arg-type]
     for params in grid:
         if params["n_components"] == "auto":
-            raise Mismatch(
-                "tune: n_components='auto' is a choice of its own; give n_components as numbers."
-            )
+            raise Mismatch("tune: n_components='auto' cannot be tuned; pass numbers.")
         clone(estimator).set_params(**params)._check_params()
     return grid
 
 
 def _scoring(scoring: Any, labels: Labels) -> Scoring | None:
-    """Return a function of labels and scores; None where neighbours are scored."""
+    """Return a function of labels and scores; None if neighbours are scored."""
     if scoring == "neighbours":
         if labels.kind == "targets":
             raise Mismatch(
-                "tune: scoring='neighbours' compares label sets, and y holds continuous targets; "
+                "tune: scoring='neighbours' compares label sets, but y has continuous targets; "
                 "use scoring='r2'."
             )
         return None
@@ -397,7 +393,7 @@ def _scoring(scoring: Any, labels: Labels) -> Scoring | None:
 
 
 def _precision(truth: Array, scores: Array) -> float:
-    """Return the mean average precision; 0 where no row has a label."""
+    """Return the mean average precision; 0 if no row has a label."""
     carried = truth > 0
     return average_precision(carried, scores).value if carried.any() else 0.0
 

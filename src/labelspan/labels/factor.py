@@ -1,9 +1,9 @@
-"""The label factor that defines a method for a solver, and those of OPLS, CCA, LDA and HSL.
+"""The label factor that defines a method, and the factors of OPLS, CCA, LDA and HSL.
 
 A method maximises ``S = share * X X' + H H'``. Each factor function takes :class:`Labels` and
-returns H, an n x s block. Columns are centred where the method centres; an unknown entry gets the
-mean of its column, so that it counts neither as yes nor as no. Labels without any row give a column
-of zeros, and rows without any label a row of zeros before centring.
+returns H, an n x s block. Columns are centred if the method centres; an unknown entry gets
+the mean of its column, so that it counts neither as yes nor as no. A label without rows gives
+a column of zeros, and a row without labels is zero before centring.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ HypergraphLaplacian = Literal["clique", "star", "zhou"]
 
 # Directions whose squared length is below this fraction of the longest are rounding.
 RANK_TOLERANCE = 1e-10
-# Products of columns have enough digits of directions with this fraction of the longest.
+# Products of columns have enough digits for directions above this fraction of the longest.
 _CLEAR = 1e-6
 
 
@@ -57,8 +57,8 @@ class Regression:
     alpha : float
         Regularization strength: ``B = (X'X + alpha I)^+ X'L``.
     norm : float or None, default=None
-        If given, the regressed labels are rescaled to this Frobenius norm: a strong penalty shrinks
-        them, and they would lose their weight.
+        If given, the regressed labels are rescaled to this Frobenius norm, because a strong penalty
+        would shrink them and reduce their weight.
 
     See Also
     --------
@@ -75,7 +75,7 @@ class Regression:
     norm: float | None = None
 
     def rescale(self, length: float) -> float:
-        """Return what regressed labels of a Frobenius norm are multiplied by."""
+        """Return the scale of regressed labels with the given Frobenius norm."""
         if self.norm is None or not length > 0:
             return 1.0
         return self.norm / length
@@ -118,7 +118,7 @@ class Factor:
 
     def __post_init__(self) -> None:
         if self.labels is not None and self.share and self.regression is None:
-            raise Mismatch("A factor of features and labels needs the regression of the labels.")
+            raise Mismatch("A factor with features and labels needs a regression of the labels.")
 
     @property
     def thin(self) -> bool:
@@ -143,7 +143,7 @@ def opls_factor(labels: Labels, *, center: bool = True) -> Any:
 
     See Also
     --------
-    cca_factor : Every label counts alike.
+    cca_factor : Every label counts equally.
 
     References
     ----------
@@ -181,7 +181,7 @@ def cca_factor(labels: Labels, *, center: bool = True) -> Any:
 
     See Also
     --------
-    opls_factor : Labels count by their size.
+    opls_factor : Labels count by their variance.
     lda_factor : The case of classes.
 
     Examples
@@ -204,7 +204,7 @@ def whitening(square: Array) -> Array:
     """Compute T with ``T' square T = I`` on the range of a label block's ``B'B``.
 
     Columns are scaled to unit norm first, so that a rare label, or a target in small
-    units, is not taken for rounding.
+    units, is not mistaken for rounding.
     """
     norms = np.sqrt(square.diagonal())
     alive = norms > 0
@@ -219,7 +219,7 @@ def whitening(square: Array) -> Array:
 
 
 def lda_factor(labels: Labels, *, center: bool = True) -> Any:
-    """Return the factor of LDA: one-hot labels over the square root of each class size.
+    """Return the factor of LDA: one-hot labels divided by the square root of each class size.
 
     Parameters
     ----------
@@ -300,7 +300,7 @@ def hsl_factor(
     incidence: Any = labels.values
     weight = _edge_weights(edge_weight, incidence.shape[1])
     size = _sums(incidence)
-    # What a label adds to the degree of its rows, and what its column is multiplied by.
+    # Contribution of each label to the degree of its rows, and the scale of its column.
     if laplacian == "clique":
         degree, edges = weight * size, np.sqrt(weight)
     elif laplacian == "star":
@@ -319,7 +319,7 @@ def hsl_factor(
 
 
 def refuse_several(block: Any) -> None:
-    """Raise an error for rows of LDA with more than one class."""
+    """Raise an error if rows of LDA have more than one class."""
     most = int(block.sum(axis=1).max(initial=0))
     if most > 1:
         raise InvalidLabels(
@@ -329,7 +329,7 @@ def refuse_several(block: Any) -> None:
 
 
 def _changed(values: Any, change: Callable[[Any], Any]) -> Any:
-    """Apply a change of rows to labels, block by block where they are in files."""
+    """Apply a function of rows to labels, block by block if they are in files."""
     return values.changed(change) if isinstance(values, RowFiles) else change(values)
 
 
@@ -387,7 +387,7 @@ def _edge_weights(edge_weight: Sequence[float] | Array | None, count: int) -> Ar
 
 
 def block_rank(block: Array) -> int:
-    """Count the independent columns of a thin block, whatever their scales."""
+    """Return the number of independent columns of a thin block, whatever their scales."""
     found = _independent(block)
     return _singular(block, found).shape[1] if found.close else found.columns.size
 
@@ -405,9 +405,9 @@ def orthonormal_columns(block: Array) -> Array:
 
 
 class _Independent(NamedTuple):
-    """Columns that are clear of each other, and ``lower lower'``, their products at unit length.
+    """Independent columns, and the Cholesky factor ``lower`` of their products at unit length.
 
-    ``close`` tells that some other column is near them but not among their combinations.
+    ``close`` is true if another column is nearly, but not exactly, a combination of them.
     """
 
     columns: Array
@@ -455,10 +455,10 @@ def _singular(block: Array, found: _Independent) -> Array:
 def rank_tolerance(dtype: Any, shape: tuple[int, int]) -> float:
     """Return the singular value, relative to the largest, below which a direction is null.
 
-    To be applied after columns are scaled to unit length. Rounding of the entries of X in
-    their own width has singular values of about eps then, whatever the number of rows:
-    8 eps times the root of the smaller side. Sums over rows and columns, in float64, add
-    8 eps times the root of both sides. Data in float32 is assumed to have been computed in float32:
+    To be used after columns are scaled to unit length. Rounding of the entries of X
+    then has singular values of about eps, whatever the number of rows: 8 eps
+    times the root of the smaller side. Sums over rows and columns, in float64, add 8
+    eps times the root of both sides. Data in float32 is assumed to have been computed in float32:
     its rank is that at float32 precision.
     """
     rows, columns = max(1, shape[0]), max(1, shape[1])
@@ -470,8 +470,8 @@ def equalizing_weights(squares: Array) -> Array:
     """Return the weight of each label, 1 / sqrt(s), which makes rare labels count more.
 
     s is the standard deviation of a label, the root of ``squares``; a constant label gets 1.
-    Unscaled labels count by their variance, so frequent ones dominate the embedding; divided by s,
-    all have the same weight, and labels of few rows add noise. On five data sets dividing by
+    Unscaled labels count by their variance, so frequent ones dominate the embedding; divided by
+    s, all have the same weight, and rare labels add noise. On five data sets dividing by
     sqrt(s) gave better neighbours and label scores than either.
     """
     varied = squares > 0

@@ -3,8 +3,8 @@
 Conventions:
 
 - A vector, or a single column, is *classes* and becomes one-hot; -1, NaN and None mean
-  unknown, as in scikit-learn's semi-supervised classifiers. With no other values than -1 and 1,
-  these are two classes, as in its other classifiers, and NaN or None mean unknown. A vector of
+  unknown, as in scikit-learn's semi-supervised classifiers. If -1 and 1 are the only values,
+  they are two classes, as in its other classifiers, and NaN or None mean unknown. A vector of
   floats with fractions is one real *target*.
 - Two dimensions of 0 and 1 are a multi-label *indicator*. -1 or NaN marks an unknown
   entry.
@@ -45,9 +45,9 @@ Kind = Literal["classes", "indicator", "targets"]
 # Floats with more values than this, and fewer rows per value, are probably a regression target.
 _FEW_CLASSES = 20
 _ROWS_PER_CLASS = 50
-# Entries up to which a sparse indicator is made dense: 256 MiB.
+# A sparse indicator with at most this many entries is made dense: 256 MiB.
 DENSE_ENTRIES = 1 << 25
-# Types of numpy that torch has as well.
+# Numpy types that torch also has.
 _TORCH_TYPES = frozenset({"bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64"})
 
 
@@ -90,7 +90,7 @@ class Labels:
 
     @property
     def many(self) -> bool:
-        """Whether the values are sparse, or in files."""
+        """Whether the values are sparse or in files."""
         return is_sparse(self.values) or isinstance(self.values, Operator)
 
     @property
@@ -110,7 +110,7 @@ class Labels:
     def in_columns(self, names: Array, owner: str) -> Labels:
         """Put the columns of a data frame in the order of given names; others stay as they are.
 
-        Columns without names, here or there, keep their positions. Other names raise an error.
+        Unnamed columns keep their positions. Other names raise an error.
         """
         if not self.named or np.array_equal(self.names, names):
             return self
@@ -128,14 +128,14 @@ class Labels:
         return replace(self, values=self.values[:, order], unknown=unknown, names=np.asarray(names))
 
     def means(self) -> Array:
-        """Return the mean of each column over its known entries; 0 where none is known."""
+        """Return the mean of each column over its known entries; 0 if none is known."""
         return self._means
 
     @cached_property
     def centred(self) -> Array:
-        """The values minus their means, 0 where unknown; to be read only.
+        """The values minus their means, 0 where unknown; do not modify it.
 
-        A constant label is 0 as well: what rounding would leave of it is not a direction.
+        A constant label is exactly 0, so that rounding does not become a direction.
         """
         return centered_columns(self.values, self.means(), self.unknown)
 
@@ -223,7 +223,7 @@ def read_labels(
         )
     _refuse_type(array, owner)
     if array.dtype == np.float16:
-        # Its largest number is 65504, and sums of larger batches overflow.
+        # The largest float16 is 65504; sums over larger batches overflow.
         array = array.astype(np.float32)
     if array.ndim == 2 and array.shape[1] == 0:
         raise InvalidLabels(f"{owner}: y has no columns; give at least one label.")
@@ -244,8 +244,8 @@ def read_labels(
 def indicator_on_device(y: Any, X: Operator, owner: str) -> Labels | None:
     """Use 0 and 1, all known, as labels on the device of X; else return None.
 
-    A tensor, or an array where X is on a device: it moves there in the type that it has, and all
-    that is computed from it is computed there.
+    A tensor, or an array if X is on a device, is moved there
+    without a change of type.
     """
     if X.device is not None and type(y) is np.ndarray and str(y.dtype) in _TORCH_TYPES:
         y = placed(y, X.device)
@@ -261,7 +261,7 @@ def indicator_on_device(y: Any, X: Operator, owner: str) -> Labels | None:
 
 
 def _in_files(y: Any, n_rows: int, owner: str, allowed: bool) -> Labels | None:
-    """Read labels that are in files, all of them known; None for labels of another kind."""
+    """Read labels that are in files, all of them known; return None for other labels."""
     if not isinstance(y, Operator):
         return None
     if not allowed or not y.one_pass:
@@ -277,14 +277,14 @@ def _in_files(y: Any, n_rows: int, owner: str, allowed: bool) -> Labels | None:
         )
     squares = y.column_squares()
     if not squares.any():
-        raise InvalidLabels(f"{owner}: y has no label in any row; give some.")
-    # Of 0 and 1 both are counts.
+        raise InvalidLabels(f"{owner}: no row of y has a label; label some rows.")
+    # For 0/1 values, the sum is also the sum of squares.
     same = np.allclose(y.shape[0] * y.column_means(), squares, rtol=1e-6, atol=0.0)
     return Labels(y, None, np.arange(y.shape[1]), "indicator" if same else "targets")  # type: ignore[arg-type]
 
 
 def _kept_sparse(y: Any, n_rows: int, owner: str) -> Labels | None:
-    """Read a large sparse matrix as it is; None where it has to be, or can be, dense."""
+    """Read a large sparse matrix as it is; return None if it must or can be dense."""
     if not sparse_table(y) or y.shape[1] < 2:
         return None
     if y.shape[0] * y.shape[1] <= DENSE_ENTRIES or y.shape[0] != n_rows:
@@ -296,12 +296,12 @@ def _kept_sparse(y: Any, n_rows: int, owner: str) -> Labels | None:
     if np.isnan(entries).any() or (indicator and (entries == -1).any()):
         return None
     if not values.nnz:
-        raise InvalidLabels(f"{owner}: y has no label in any row; give some.")
+        raise InvalidLabels(f"{owner}: no row of y has a label; label some rows.")
     return Labels(values, None, np.arange(values.shape[1]), "indicator" if indicator else "targets")
 
 
 def _refuse_dense(y: Any, owner: str) -> None:
-    """Raise an error where a sparse matrix would not fit into memory as an array."""
+    """Raise an error if a sparse matrix would not fit into memory as an array."""
     if sparse_table(y):
         # The block, its unknown entries, and a centred copy.
         refuse_too_large(
@@ -349,8 +349,8 @@ def _from_vector(vector: Array, owner: str, targets: bool, minus_one: bool) -> L
         names, codes = np.unique(vector[known], return_inverse=True)
     except TypeError:
         raise InvalidLabels(
-            f"{owner}: y mixes classes that cannot be sorted together, like numbers and strings; "
-            "make them all of one type."
+            f"{owner}: y mixes classes that cannot be sorted together, such as numbers and "
+            "strings; convert them to one type."
         ) from None
     if names.dtype.kind == "f" and np.abs(names).max(initial=0.0) < 2.0**63:
         names = names.astype(np.int64)
@@ -372,7 +372,7 @@ def _from_matrix(array: Array, owner: str, part: bool, targets: bool) -> Labels:
         numbers = array.astype(np.float64)
     except (TypeError, ValueError):
         raise InvalidLabels(
-            f"{owner}: y with several columns must hold numbers, but has type {array.dtype}; "
+            f"{owner}: y with several columns must contain numbers, but has type {array.dtype}; "
             "scikit-learn's MultiLabelBinarizer makes an indicator from lists of names."
         ) from None
     parts = row_parts(numbers.shape[0], numbers.shape[1])
@@ -385,7 +385,7 @@ def _from_matrix(array: Array, owner: str, part: bool, targets: bool) -> Labels:
         return Labels(np.where(missing, 0.0, numbers), _mask(missing), names, "targets")
     if not part and minus.any() and (numbers == 1).any() and not (numbers == 0).any():
         raise InvalidLabels(
-            f"{owner}: y holds only -1 and 1, but -1 means unknown here; write 0 for 'no'."
+            f"{owner}: y contains only -1 and 1, but -1 means unknown here; write 0 for 'no'."
         )
     unknown = missing | minus
     return Labels(np.where(unknown, 0.0, numbers), _mask(unknown), names, "indicator")
@@ -398,7 +398,7 @@ def _zeros_and_ones(numbers: Array) -> bool:
 def _warn_if_targets(vector: Array, owner: str) -> None:
     """Warn about floats that are whole numbers, have many values and few rows per value.
 
-    Class numbers are integers, or floats that count from 0 or 1: those stay silent.
+    Class numbers are integers, or floats that count from 0 or 1: these do not warn.
     """
     if vector.dtype.kind != "f" and not any(isinstance(item, float) for item in vector[:1]):
         return
@@ -408,16 +408,16 @@ def _warn_if_targets(vector: Array, owner: str) -> None:
     if values[0] in (0.0, 1.0) and values[-1] - values[0] == values.size - 1:
         return
     warn_caller(
-        f"{owner}: y holds floats that are whole numbers, with {values.size} different values in "
+        f"{owner}: y has floats that are whole numbers, with {values.size} different values in "
         f"{vector.size} rows, and was read as {values.size} classes. If they are a quantity to "
-        "predict, give (y - y.mean()) / y.std(); if they are classes, give y.astype(int).",
+        "predict, pass (y - y.mean()) / y.std(); if they are classes, pass y.astype(int).",
         AmbiguousLabels,
     )
 
 
 def _lists(owner: str) -> InvalidLabels:
     return InvalidLabels(
-        f"{owner}: y holds lists of labels; "
+        f"{owner}: y contains lists of labels; "
         "scikit-learn's MultiLabelBinarizer converts them to an indicator."
     )
 
@@ -435,7 +435,7 @@ def _refuse_type(array: Array, owner: str) -> None:
         raise InvalidLabels(f"{owner}: complex data not supported in y.")
     if array.dtype.kind == "V":
         raise InvalidLabels(
-            f"{owner}: y is a structured array with the fields {array.dtype.names}; give an array "
+            f"{owner}: y is a structured array with the fields {array.dtype.names}; pass an array "
             "or a data frame with one column per label."
         )
 

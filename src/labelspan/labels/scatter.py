@@ -13,7 +13,7 @@ __all__ = ["class_scatter"]
 
 
 class Scatter(NamedTuple):
-    """``S_b = B B'`` by its thin side B, S_w, and their sum S_t, about the multi-label mean."""
+    """B with ``S_b = B B'``, S_w, and their sum S_t, about the multi-label mean."""
 
     between: Array
     within: Array

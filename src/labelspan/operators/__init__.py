@@ -1,4 +1,4 @@
-"""Matrices defined by their products with thin blocks: dense, sparse, or made of others."""
+"""Matrices defined by their products with thin blocks: dense, sparse, or composed of others."""
 
 from .compose import Product, Scaled, Sum, VStack
 from .convert import as_operator

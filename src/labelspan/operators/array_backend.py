@@ -1,12 +1,12 @@
-"""Blocks of numbers: products, sums and columns of long arrays, on threads.
+"""Operations on blocks: products, sums and columns of long arrays, on threads.
 
 A block is a numpy array or a torch tensor on any device. Solvers multiply, slice, add and transpose
 blocks by the operations that both have, and use these functions for the rest. Small matrices, with
 one row or column per component or label, are always on the host in float64. torch is imported only
-where there are tensors.
+if there are tensors.
 
-Tasks of threads whose product is small take it by ``np.dot``: ``@`` keeps the lock of the
-interpreter where its result has less than 500 entries, however long the factors are.
+Threads compute small products with ``np.dot``, because ``@`` holds the interpreter lock if its
+result has fewer than 500 entries, however long the factors are.
 """
 
 from __future__ import annotations
@@ -57,24 +57,24 @@ __all__ = [
     "width_of",
 ]
 
-# Entries of all partial sums of a product together, and the fewest and most parts.
+# Total entries of all partial sums of a product, and minimum and maximum number of parts.
 _SUMS, _FEWEST_SUMS, _MOST_SUMS = 1 << 21, 16, 256
-# Multiplications that a product of a task takes at least, where that leaves enough parts for the
-# threads: a short one waits longer for the lock of the interpreter than it takes. Products of few
-# columns read more than they multiply: they have more parts, whose rows stay in the cache.
+# Minimum number of multiplications per task, if that leaves enough parts for the threads: a
+# shorter product waits longer for the interpreter lock than it runs. Products of few columns
+# are bound by memory: they have more parts, whose rows stay in the cache.
 _LONG, _FEW_COLUMNS, _ENOUGH_PARTS = 1 << 26, 16, 16
-# Rows of a block that are transposed at a time.
+# Number of rows that are transposed at a time.
 _TURNED_ROWS = 512
-# Entries that are looked through in the way with the fewest calls.
+# Up to this many entries, the code with the fewest calls is fastest.
 _FEW_ENTRIES = 1 << 12
-# A column whose distance from its mean is this fraction of its length is constant.
+# A column is constant if its distance from its mean is below this fraction of its length.
 _CONSTANT = 1e-13
-# Sums of squares in float32 that are far from its smallest and largest numbers.
+# Range of float32 sums of squares without underflow or overflow.
 _PLAIN_SQUARES = (1e-25, 1e30)
-# Random numbers from which each block of rows has a stream of its own, and entries of a block.
+# Above this many random numbers, each block of rows has its own stream; and entries per block.
 _MANY_RANDOM, _RANDOM_PART = 1 << 20, 1 << 18
 
-# Numbers up to which memory is locked for their way to a device.
+# Up to this many numbers, memory is pinned for the copy to a device.
 _FEW_TO_MOVE = 1 << 20
 
 
@@ -85,7 +85,7 @@ def is_tensor(block: Any) -> bool:
 
 
 def torch_module() -> Any:
-    """Return torch, for algebra on the device of tensors that are there."""
+    """Return torch, for algebra on the device of existing tensors."""
     import torch
 
     return torch
@@ -111,9 +111,9 @@ def _tensor_dtype(dtype: Any) -> Any:
 
 
 def placed(block: Any, device: Any, dtype: Any = None) -> Array:
-    """Return a block as contiguous rows on a device, in a type where one is given."""
+    """Return a block as contiguous rows on a device, in ``dtype`` if given."""
     if not is_tensor(block):
-        # torch warns of arrays that it could write to but should not.
+        # torch warns about read-only arrays.
         block = torch_module().as_tensor(np.require(block, requirements=["C", "W"]))
     kind = block.dtype if dtype is None else _tensor_dtype(dtype)
     moved: Array = block.to(device=device, dtype=kind).contiguous()
@@ -121,13 +121,13 @@ def placed(block: Any, device: Any, dtype: Any = None) -> Array:
 
 
 def as_block(values: Any) -> Array:
-    """Return a tensor as it is, and anything else as a numpy array."""
+    """Return a tensor unchanged, and anything else as a numpy array."""
     block: Array = values if is_tensor(values) else np.asarray(values)
     return block
 
 
 def tensor_or_none(values: Any) -> Any:
-    """Return the values where they are a tensor, and None otherwise."""
+    """Return the values if they are a tensor, and None otherwise."""
     return values if is_tensor(values) else None
 
 
@@ -139,7 +139,8 @@ def like(values: Any, block: Any) -> Array:
     tensor = torch_module().as_tensor(values)
     ahead = block.is_cuda and not tensor.is_cuda and tensor.numel() < _FEW_TO_MOVE
     if ahead:
-        # From locked memory, or the copy would wait for all work of the device before it.
+        # From pinned memory, because the copy would otherwise wait for all earlier work of the
+        # device.
         tensor = tensor.to(block.dtype).pin_memory()
     moved: Array = tensor.to(device=block.device, dtype=block.dtype, non_blocking=ahead)
     return moved
@@ -174,7 +175,7 @@ def _by_rows(ufunc: Any, block: Any, other: Any) -> Array:
 
 
 def contiguous(block: Any, dtype: Any) -> Array:
-    """Return numbers of the host as contiguous rows of a type; as they are where they are so."""
+    """Return an array as contiguous rows of a type, without a copy if it is one already."""
     block = on_host(block)
     if block.ndim != 2 or (block.dtype == dtype and block.flags.c_contiguous):
         return np.ascontiguousarray(block, dtype=dtype)
@@ -212,8 +213,8 @@ def divide_columns(block: Any, lengths: Array) -> Array:
 def random_block(rows: int, width: int, rng: np.random.Generator, dtype: Any, device: Any) -> Array:
     """Return standard normal random numbers, the same for any number of threads.
 
-    Many of them are generated in blocks of rows, each from its own stream, in ``dtype``; few of
-    them by ``rng`` itself, in float64. Those for a device are made there.
+    Large arrays are generated in blocks of rows, each from its own stream, in ``dtype``; small ones
+    by ``rng`` itself, in float64. Those for a device are generated there.
     """
     if device is not None:
         torch = torch_module()
@@ -252,9 +253,9 @@ def concatenate(blocks: Sequence[Any], axis: int = 0) -> Array:
 def inner(left: Any, right: Any, dtype: Any = None) -> Array:
     """Return ``left.T @ right`` on the host, in float64.
 
-    Products are taken in the wider of the two types, or in ``dtype``. Long arrays are
-    multiplied in blocks of rows on threads, and the products are added in float64. The blocks
-    do not depend on the number of threads, so that the sum does not either.
+    Products are computed in the wider of the two types, or in ``dtype``. Long arrays
+    are multiplied in blocks of rows on threads, and the products are added in float64.
+    The blocks, and so the sum, do not depend on the number of threads.
     """
     if is_tensor(left) and is_tensor(right):
         if dtype is None and left.dtype != right.dtype:
@@ -280,13 +281,13 @@ def inner(left: Any, right: Any, dtype: Any = None) -> Array:
 def inner_all(lefts: Sequence[Any], right: Any) -> list[Array]:
     """Return ``left.T @ right`` for several blocks, on the host, in float64.
 
-    As `inner` does, in one pass over the rows: those of ``right`` are read once for all.
+    Like `inner`, in one pass over the rows: ``right`` is read only once.
     """
     ends = np.cumsum([0, *(left.shape[1] for left in lefts)])
     if any(is_tensor(block) for block in (right, *lefts)):
         if not all(is_tensor(left) and left.dtype == right.dtype for left in lefts):
             return [inner(left, right) for left in lefts]
-        # One matrix travels: the device is idle whenever it is waited for.
+        # One matrix is copied: the device is idle whenever the host waits for it.
         found = host(torch_module().cat([left.T @ right for left in lefts]))
         return [found[start:stop] for start, stop in pairwise(ends)]
 
@@ -311,7 +312,7 @@ def _long_parts(
 ) -> list[slice]:
     """Split rows into parts for products of several blocks, ``width`` columns wide together.
 
-    Each block has a product of its own in each part; that shall not be too short.
+    Each block has its own product in each part, which must not be too short.
     """
     fine = len(row_parts(rows, width + columns, most))
     coarse = rows * (width // blocks) * columns // _LONG
@@ -320,12 +321,12 @@ def _long_parts(
 
 
 def _most_sums(size: int) -> int:
-    """Return how many sums of some size there may be at a time."""
+    """Return the number of partial sums of a size that may exist at a time."""
     return min(max(_SUMS // max(1, size), _FEWEST_SUMS), _MOST_SUMS)
 
 
 def _total(sums: list[Array]) -> Array:
-    """Add small matrices into the first, in their order, on threads where they are many."""
+    """Add small matrices into the first, in order, on threads if there are many."""
     return add_all(sums) if len(sums) > 1 else sums[0]
 
 
@@ -386,9 +387,9 @@ def combine(blocks: Sequence[Any], small: Any) -> Array:
 def subtract_products(
     block: Any, bases: Sequence[Any], smalls: Sequence[Any]
 ) -> tuple[Array, Array]:
-    """Compute ``block -= basis @ small`` in place for several, in one pass.
+    """Compute ``block -= basis @ small`` in place for several bases, in one pass.
 
-    Returns the norms of the columns before and after it, on the host, to some digits.
+    Returns the approximate norms of the columns before and after, on the host.
     """
     if is_tensor(block):
         first, start = block.norm(dim=0), 0
@@ -462,12 +463,12 @@ def largest_entries(block: Any) -> Array:
             return np.asarray(part[np.abs(part).argmax(axis=0), columns])
         high, low = part.max(axis=0), part.min(axis=0)
         found = np.where(-low > high, low, high)
-        # Looking for the place takes four times as long, and matters where two are equally far.
+        # Finding the index takes four times as long, and only matters for ties.
         if (-low == high).any():
             found = part[np.abs(part).argmax(axis=0), columns]
         return np.asarray(found)
 
-    # Of entries that are equally far, the first.
+    # In a tie, the first entry.
     parts = row_parts(block.shape[0], block.shape[1])
     each = map_threads(lambda rows: farthest(block[rows]), parts)
     return host(farthest(np.stack(each)) if len(each) > 1 else each[0])
@@ -490,7 +491,7 @@ def column_sums(block: Any) -> Array:
 
     def add(rows: slice) -> Array:
         part = block[rows]
-        # BLAS adds up narrow rows in a fifth of the time.
+        # BLAS sums narrow rows in a fifth of the time.
         return np.asarray(part.sum(axis=0) if ones is None else np.dot(ones[: part.shape[0]], part))
 
     parts = row_parts(block.shape[0], block.shape[1], _MOST_SUMS)
@@ -502,7 +503,7 @@ def column_sums(block: Any) -> Array:
 def centered_columns(block: Any, means: Any, unknown: Array | None = None) -> Array:
     """Return ``block - means``, with 0 in unknown entries and in columns that are constant.
 
-    A constant column would leave rounding errors, which could be taken for a direction.
+    A constant column would leave rounding errors, which could be mistaken for a direction.
     """
     length = column_norms(block)
     about = subtract_row(block, like(means, block))
@@ -539,7 +540,8 @@ def scale_columns(block: Any, factors: Any) -> Array:
 def scaled_transpose(block: Any, factors: Any) -> Array:
     """Return ``(block * factors).T`` in contiguous rows, a factor for each column of the block.
 
-    In blocks of rows that stay in the cache, on threads: a copy of the whole would take longer.
+    Computed in blocks of rows that fit into the cache, on threads, which is faster than a copy of
+    the whole array.
     """
     factors = like(factors, block)
     if is_tensor(block):

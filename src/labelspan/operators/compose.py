@@ -1,4 +1,4 @@
-"""Operators made of other operators: scaled, stacked, multiplied, added."""
+"""Operators composed of other operators: scaled, stacked, multiplied, added."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Product", "Scaled", "Sum", "VStack"]
 
 
 class Scaled(Composite):
-    """The scaled operator ``diag(rows) X diag(columns)``; either side may be left out.
+    """The scaled operator ``diag(rows) X diag(columns)``; either side may be omitted.
 
     Parameters
     ----------

@@ -27,9 +27,9 @@ __all__ = [
     "sparse_table",
 ]
 
-# Multiplications up to which a projection is one product, without threads and blocks of rows.
+# Up to this many multiplications, a projection is one product without threads and blocks.
 _SMALL = 1 << 26
-# How much shorter a difference may be than what it is the difference of, by bytes of a number.
+# How much shorter than its terms a difference may be, by bytes per number.
 _LOST = {8: 1e3, 4: 10.0}
 
 
@@ -38,7 +38,7 @@ def as_operator(X: Any, *, device: Any = None) -> Operator:
 
     Takes a two-dimensional array, any scipy sparse matrix or array, or a torch tensor,
     which stays on its device. Floats keep their type; integers and booleans become
-    float64. The data is not copied where its layout can be used, and never changed.
+    float64. The data is not copied if its layout can be used, and is never changed.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def operator_or_none(X: Any) -> Operator | None:
 
 
 def project(X: Any, means: Any, components: Any) -> Array:
-    """Return ``(X - means) components'`` for rows of any type, in their type and place."""
+    """Return ``(X - means) components'`` for rows of any type, on their device."""
     if isinstance(components, np.ndarray) and not isinstance(X, Operator) and not is_tensor(X):
         entries = X.nnz if sparse.issparse(X) else X.size
         weights = components.T.astype(X.dtype, copy=False)
@@ -101,7 +101,7 @@ def project(X: Any, means: Any, components: Any) -> Array:
 
 
 def check_device(device: Any) -> None:
-    """Raise an error where torch is missing or cannot use a device."""
+    """Raise an error if torch is missing or cannot use a device."""
     _on_devices().check_device(device)
 
 
@@ -121,7 +121,7 @@ def dense_block(values: Any, what: str) -> Array:
         return np.asarray(values.toarray())
     array = np.asarray(values)
     if array.dtype.kind == "O":
-        # pandas marks a missing entry with an object that equals nothing.
+        # pandas marks a missing entry with an object that is not equal to itself.
         missing = [type(item).__name__ == "NAType" for item in array.flat]
         array = array.copy()
         array[np.reshape(missing, array.shape)] = None
@@ -131,7 +131,7 @@ def dense_block(values: Any, what: str) -> Array:
 
 
 def column_names(values: Any) -> Array | None:
-    """Return the column names of a data frame, and None for anything else."""
+    """Return the column names of a data frame, or None for anything else."""
     columns = getattr(values, "columns", None)
     return None if columns is None else np.asarray(columns)
 
@@ -147,12 +147,12 @@ def sparse_table(values: Any) -> bool:
 
 
 def canonical_csr(values: Any, dtype: Any = np.float64) -> Any:
-    """Return sparse values as a CSR array with one entry per place; the argument stays as it is."""
+    """Return sparse values as a CSR array without duplicate entries; the argument is unchanged."""
     return canonical(sparse.csr_array(values).astype(dtype))
 
 
 def scaled_block(block: Any, rows: Array | None = None, columns: Array | None = None) -> Any:
-    """Return ``diag(rows) block diag(columns)``, sparse where the block is."""
+    """Return ``diag(rows) block diag(columns)``, sparse if the block is."""
     if is_sparse(block):
         if rows is not None:
             block = sparse.diags_array(rows) @ block

@@ -16,29 +16,29 @@ from .threads import map_threads, row_parts
 
 __all__ = ["Dense"]
 
-# Entries of rows that stay in the cache of a core, and the fewest rows of a block: for thin
-# products, and for Gram matrices, whose sums cost as much as some of the rows.
+# Entries that fit into the cache of a core, and minimum number of rows of a block:
+# for thin products, and for Gram matrices, whose sums are more expensive.
 _CACHED, _FEW_ROWS, _GRAM_ROWS = 1 << 16, 64, 2048
-# Entries up to which the rows are centred once, in a copy in float64: less than the time that
-# corrections of each product take; and those of float32 that are converted anyhow.
+# Up to this many entries, the rows are centred once, in a float64 copy, which is faster than
+# correcting each product; and the limit for float32, which is converted anyway.
 _COPIED, _CONVERTED = 1 << 16, 1 << 18
-# The share of entries that are not zero up to which a block is multiplied entry by entry, and the
-# rows that show it.
+# A block with at most this fraction of nonzeros is multiplied entry by entry; and the number of
+# rows that are sampled.
 _MOSTLY_ZERO, _SOME_ROWS = 0.1, 128
-# Entries of a product up to which threads may have a sum of their own, and the most columns where
-# products are corrected afterwards.
+# Up to this many entries of a product, each thread may have its own sum; and the maximum number of
+# columns of products that are corrected afterwards.
 _FEW_SUMS, _NARROW = 1 << 17, 16
-# Rows that show whether a column may be constant, and whether there is anything but zeros.
+# Number of rows sampled to see whether a column may be constant or zero.
 _FIRST_ROWS = 64
 
 
 class Dense(Operator):
     """An operator over a dense array, minus an optional row of offsets.
 
-    The offset is subtracted from a block of rows at a time, before the product: where
-    columns have large means, a product corrected afterwards would lose the digits
-    that matter. Once the moments have shown that the means are not large, products are
-    corrected afterwards, without a copy of the rows. Column sums are computed once. Few rows are
+    The offset is subtracted from one block of rows at a time, before the product: if
+    columns have large means, a product corrected afterwards would lose significant digits.
+    Once the moments have shown that the means are not large, products are corrected
+    afterwards, without a copy of the rows. Column sums are computed once. A small array is
     copied to float64 and centred once, for all products that are summed in float64.
 
     Parameters
@@ -64,9 +64,9 @@ class Dense(Operator):
         super().__init__(array.shape, array.dtype)
         self._array = array
         self._offset = offset
-        # Column sums of the array, without the offset, once they were needed.
+        # Column sums of the array, without the offset, once computed.
         self._sums: Array | None = None
-        # Whether products may be corrected afterwards, which needs no copy of the rows.
+        # Whether products may be corrected afterwards, without a copy of the rows.
         self._mild = False
         # The rows of a small array, centred, in float64.
         self._copy: Array | None = None
@@ -78,7 +78,7 @@ class Dense(Operator):
 
     @property
     def offset(self) -> Array | None:
-        """What is subtracted from every row."""
+        """The row that is subtracted from every row."""
         return self._offset
 
     def in_float64(self) -> Operator | None:
@@ -90,7 +90,7 @@ class Dense(Operator):
         return wide
 
     def _slices(self, fewest: int = 1, part: slice | None = None) -> Iterator[slice]:
-        """Split the rows, or a part of them, into blocks that stay in the cache."""
+        """Split the rows, or a part of them, into blocks that fit into the cache."""
         rows, columns = self.shape
         first, last = (0, rows) if part is None else (part.start, part.stop)
         step = max(fewest, _FEW_ROWS, _CACHED // max(1, columns))
@@ -98,7 +98,7 @@ class Dense(Operator):
             yield slice(start, min(start + step, last))
 
     def _small(self, dtype: Any) -> Array | None:
-        """Return all rows, centred, in float64; None where they are many for products in a type."""
+        """Return all rows, centred, in float64; None if there are too many."""
         if self._array.size > (_COPIED if self.dtype == dtype else _CONVERTED):
             return None
         if self._copy is None:
@@ -193,7 +193,7 @@ class Dense(Operator):
     def _column_sums(self) -> Array:
         """Return the column sums in float64, without the offset."""
         if self._sums is None:
-            # Infinities and overflow are for the caller to find in the sums.
+            # The caller checks the sums for infinity and overflow.
             with np.errstate(over="ignore", invalid="ignore"):
                 ones = np.ones((self.shape[0], 1))
                 self._sums = inner(ones, self._array, np.float64)[0]
@@ -245,8 +245,8 @@ class Dense(Operator):
     def centered(self) -> tuple[Operator, Array]:
         means = self.column_means()
         # A mean is rounded: subtracted from a constant column it would leave a column of
-        # rounding errors, which a solver that scales columns would take for a feature.
-        # Few columns are constant in some rows, and only those are checked in full.
+        # rounding errors, which a solver that scales columns would mistake for a feature. Few
+        # columns are constant in a sample of rows, and only those are checked in full.
         some = self._array[:: max(1, self.shape[0] // _FIRST_ROWS)]
         same = (some == self._array[:1]).all(axis=0)
         if same.any():
@@ -266,10 +266,10 @@ class Dense(Operator):
 
 
 def _pulled(rows: Array, block: Array) -> Array:
-    """Return ``rows.T @ block`` for a narrow block, by the faster of two ways to multiply."""
+    """Return ``rows.T @ block`` for a narrow block, by the faster of two methods."""
     return np.asarray((block.T @ rows).T)
 
 
 def _clear(squares: Array, about_means: Array, dtype: Any) -> bool:
-    """Return whether sums of squares of a type keep enough digits when centred afterwards."""
+    """Return whether sums of squares in a type keep enough digits if centred afterwards."""
     return bool((squares <= digits_to_lose(dtype) * np.diag(about_means)).all())

@@ -1,4 +1,4 @@
-"""How much memory there is, a refusal of what would need more, and the buffers of BLAS."""
+"""Available memory, an error for computations that need more, and the buffers of BLAS."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ..errors import NotEnoughMemory
 
 __all__ = ["available_memory", "refuse_too_large", "take_buffers"]
 
-# What OpenBLAS asks for at a time, at most, and a little more.
+# Largest single allocation of OpenBLAS, with a margin.
 _BUFFER = (1 << 27) + (1 << 20)
-# numpy and scipy have a BLAS each.
+# numpy and scipy each have their own BLAS.
 _LIBRARIES = 2
 _taken = False
-# Bytes below which nobody asks: 256 MiB.
+# Below this many bytes, memory is not checked: 256 MiB.
 _SMALL = 1 << 28
 _GROUPS = (
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
@@ -30,9 +30,9 @@ _GROUPS = (
 
 
 def available_memory() -> int | None:
-    """Return the bytes that the process may still allocate; None where the system does not say.
+    """Return the number of bytes that the process can still allocate; None if unknown.
 
-    The smaller of what the machine has free and what the limits of a container leave.
+    The minimum of the free memory of the machine and the limit of a container.
     """
     found = [_of_machine(), *(_of_group(*files) for files in _GROUPS)]
     known = [value for value in found if value is not None]
@@ -42,7 +42,7 @@ def available_memory() -> int | None:
 def refuse_too_large(owner: str, needed: float, what: str, instead: str) -> None:
     """Raise :class:`~labelspan.errors.NotEnoughMemory` if ``needed`` bytes are not available.
 
-    The message names the owner, what takes the memory, and what the user can do instead.
+    The message names the owner, what needs the memory, and what the user can do instead.
     """
     if needed < _SMALL:
         return
@@ -73,7 +73,7 @@ def _of_group(limit: str, used: str) -> int | None:
             Path(used).read_text(encoding="ascii")
         )
     except (OSError, ValueError):
-        # There is no such group, or it has no limit.
+        # There is no such control group, or it has no limit.
         return None
 
 
@@ -82,10 +82,10 @@ def _size(count: float) -> str:
 
 
 def take_buffers() -> None:
-    """Let BLAS take its buffers, once; raise MemoryError where there is no room for them.
+    """Let BLAS allocate its buffers, once; raise MemoryError if there is no room for them.
 
-    OpenBLAS asks for them at its first larger product, again and again for as long as the system
-    refuses: a process with little memory left would wait forever.
+    OpenBLAS allocates them at its first larger product, and retries forever if the system refuses:
+    a process with little memory left would hang.
     """
     global _taken  # noqa: PLW0603 - a process that is forked has the buffers, too
     if _taken:

@@ -1,4 +1,4 @@
-"""Loops of sparse products, compiled by numba; a product takes four entries of a row at a time."""
+"""Loops of sparse products, compiled by numba; they process four entries of a row at a time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _compiled(function: Any) -> Any:
     try:
         return numba.njit(nogil=True, cache=True)(function)
     except RuntimeError:
-        # No folder to keep compiled loops in.
+        # There is no folder for compiled loops.
         return numba.njit(nogil=True)(function)
 
 
@@ -41,14 +41,15 @@ def fill_columns(  # noqa: PLR0917
 def gather_rows(  # noqa: PLR0917
     starts: Any, columns: Any, values: Any, block: Any, out: Any, outer_column: Any, outer_row: Any
 ) -> None:
-    # Less the outer product of a column and a row. Both may be empty: for ones, and for nothing.
+    # Minus the outer product of a column and a row. An empty column means ones, an empty row
+    # nothing.
     width = block.shape[1]
     for row in range(out.shape[0]):
         at, end = starts[row], starts[row + 1]
         for c in range(width):
             out[row, c] = 0
         while at + 4 <= end:
-            # One write of the sum per four entries, where scipy has four writes.
+            # One write of the sum per four entries, instead of scipy's four.
             a, b, c_, d = values[at], values[at + 1], values[at + 2], values[at + 3]
             i, j, k, m = columns[at], columns[at + 1], columns[at + 2], columns[at + 3]
             for c in range(width):

@@ -1,9 +1,9 @@
-"""The interface of every operator, and the operators that it makes of itself.
+"""The interface of every operator, and the operators derived from it.
 
 An operator is an n x d matrix that can be multiplied from both sides by a thin
 block. Solvers use only this class: they never ask whether the numbers are dense,
 sparse or on a device. A new kind of storage implements ``_matmat`` and ``_rmatmat``;
-the other methods have correct defaults, to be overridden where a cheaper way exists.
+the other methods have correct defaults, which can be overridden by faster ones.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ __all__ = [
     "seen_by",
 ]
 
-# The most columns that ``column_blocks`` makes dense at a time, and the most numbers: 64 MiB.
+# Maximum number of columns that ``column_blocks`` makes dense at a time, and of entries: 64 MiB.
 _COLUMNS, _ENTRIES = 256, 1 << 23
 
 
 class Operator(ABC):
     """An n x d matrix defined by its products with thin blocks.
 
-    Subclasses implement ``_matmat(block)`` and ``_rmatmat(block)``, which get blocks whose shape
-    was checked.
+    Subclasses implement ``_matmat(block)`` and ``_rmatmat(block)``; the shape of the block has
+    already been checked.
 
     Parameters
     ----------
@@ -76,12 +76,12 @@ class Operator(ABC):
     one_pass : bool
         Whether :meth:`normal` reads the rows once, as for rows in files or on other machines.
     threaded : bool
-        Whether products run on threads of Python. Solvers then keep BLAS to one thread.
+        Whether products run on Python threads. Solvers then limit BLAS to one thread.
 
     See Also
     --------
     labelspan.as_operator : Wrap an array, a sparse matrix or a tensor.
-    labelspan.checks.check_operator : Check an operator of your own.
+    labelspan.checks.check_operator : Check your own operator.
 
     Examples
     --------
@@ -99,14 +99,14 @@ class Operator(ABC):
 
     # Where the blocks are; None is the host.
     device: Any = None
-    # Whether ``X X'`` can be formed; rows on different machines never meet.
+    # Whether ``X X'`` can be formed; it cannot for rows on different machines.
     dual: bool = True
     # Whether :meth:`normal` reads the rows once, for rows in files or on other machines. Solvers
-    # then keep no block with an entry for each row of X.
+    # then store no block with n rows.
     one_pass: bool = False
-    # Whether products run on threads of Python, which threads of BLAS would disturb.
+    # Whether products run on Python threads, which BLAS threads would slow down.
     threaded: bool = False
-    # The share of the entries that products multiply, small where most are zeros.
+    # The fraction of entries that products multiply, small if most are zeros.
     fill: float = 1.0
 
     def __init__(self, shape: tuple[int, int], dtype: Any) -> None:
@@ -130,11 +130,11 @@ class Operator(ABC):
         return placed(block, self.device, self.dtype)
 
     def in_float64(self) -> Operator | None:
-        """Return the same data with products in float64; None where that is not possible."""
+        """Return the same data with products in float64; None if that is not possible."""
         return self if self.dtype == np.float64 else None
 
     def random_block(self, rows: int, width: int, rng: np.random.Generator) -> Array:
-        """Return a block of standard normal random numbers, placed."""
+        """Return a block of standard normal random numbers on the device of X."""
         return random_block(rows, width, rng, self.dtype, self.device)
 
     def rmatmat(self, block: Array) -> Array:
@@ -148,7 +148,7 @@ class Operator(ABC):
     def _check_block(self, block: Array, rows: int, what: str) -> None:
         if block.ndim != 2 or block.shape[0] != rows:
             raise InvalidInput(
-                f"{what} of an operator of shape {self.shape} takes a block with {rows} rows, "
+                f"{what} of an operator of shape {self.shape} needs a block with {rows} rows, "
                 f"but one of shape {block.shape} was given."
             )
 
@@ -161,7 +161,7 @@ class Operator(ABC):
         return subtract_outer(self.rmatmat(block), column, row)
 
     def normal(self, block: Array) -> Array:
-        """Return ``X.T @ (X @ block)`` for a block with d rows, in one pass where it can be."""
+        """Return ``X.T @ (X @ block)`` for a block with d rows, in one pass if possible."""
         return self.rmatmat(self.matmat(block))
 
     def joint_products(self, block: Array, labels: Operator) -> tuple[Array, Array]:
@@ -173,19 +173,19 @@ class Operator(ABC):
         return self.rmatmat(image), labels.rmatmat(image)
 
     def label_products(self, block: Array, labels: Operator) -> Array:
-        """Return ``X.T @ (L @ block)`` for labels of the same rows; one pass where it can be."""
+        """Return ``X.T @ (L @ block)`` for labels of the same rows, in one pass if possible."""
         return self.rmatmat(labels.matmat(block))
 
     def arranged(self) -> tuple[Operator, Array | None]:
         """Reorder the columns so that products are fastest; return the operator and the order.
 
-        The order is None where the columns stay as they are. Worth calling before many products.
+        The order is None if the columns stay as they are. Useful before many products.
         """
         return self, None
 
     @property
     def short_side(self) -> int:
-        """Number of rows of the smaller Gram matrix that can be formed."""
+        """Size of the smaller Gram matrix that can be formed."""
         return min(self.shape) if self.dual else self.shape[1]
 
     @property
@@ -307,7 +307,7 @@ class _Transposed(Operator):
 
 
 class Composite(Operator):
-    """An operator made of others; its blocks are on a device where those of any part are."""
+    """An operator composed of others; its blocks are on a device if those of any part are."""
 
     def __init__(self, shape: tuple[int, int], parts: Sequence[Operator]) -> None:
         super().__init__(shape, np.result_type(*(part.dtype for part in parts)))
@@ -319,7 +319,7 @@ class Composite(Operator):
     def _added(self, products: Sequence[Array]) -> Array:
         out = self.place(products[0])
         for number, product in enumerate(products[1:]):
-            # The first product may belong to a part, so only later sums are made in place.
+            # The first product may belong to a part, so only later sums are in place.
             if number == 0:
                 out = out + self.place(product)
             else:
@@ -343,7 +343,7 @@ class Centered(Composite):
     See Also
     --------
     Sum : Sum of operators.
-    as_operator : Wrap data of any kind.
+    as_operator : Wrap data of any type.
 
     Examples
     --------
@@ -414,7 +414,7 @@ class Centered(Composite):
         correction = self.shape[0] * self.offset * (self.offset - 2 * means)
         squares = self.base.column_squares()
         left = squares + correction
-        # What is left of a constant column is rounding.
+        # The remainder of a constant column is rounding.
         eps = float(np.finfo(np.float64).eps)
         return np.where(left > 8 * eps * squares, left, 0.0)
 
@@ -453,7 +453,7 @@ class _RowSubset(Composite):
         return self.base.matmat(block)[self.index]
 
     def _rmatmat(self, block: Array) -> Array:
-        # A row may be there more than once.
+        # A row may occur more than once.
         full = np.zeros((self.base.shape[0], block.shape[1]), dtype=self.dtype)
         np.add.at(full, self.index, on_host(block))
         return self.base.rmatmat(full)
@@ -463,7 +463,7 @@ class _RowSubset(Composite):
 
 
 def checked_offset(offset: Array, columns: int) -> Array:
-    """Convert an offset to float64; raise an error where it does not fit the columns."""
+    """Convert an offset to float64; raise an error if it does not match the columns."""
     row = np.asarray(offset, dtype=np.float64)
     if row.shape != (columns,):
         raise InvalidInput(f"offset must hold {columns} numbers, but has shape {row.shape}.")
@@ -479,7 +479,7 @@ def digits_to_lose(dtype: Any) -> float:
     return 1e3 if np.dtype(dtype) == np.float64 else 1e1
 
 
-# --- products with labels, which are a dense block or, where they are many, an operator --------
+# --- products with labels, which are a dense block or, if there are many, an operator --------
 
 
 def image_of(labels: Any, small: Array) -> Array:
@@ -503,7 +503,7 @@ def label_square(labels: Any) -> float:
 
 
 def label_blocks(labels: Any) -> Iterator[tuple[slice, Array]]:
-    """Yield the columns of the labels as dense blocks, one where they are dense already."""
+    """Yield the columns of the labels as dense blocks; one block if they are dense already."""
     if not isinstance(labels, Operator):
         yield slice(0, labels.shape[1]), labels
         return
@@ -511,7 +511,7 @@ def label_blocks(labels: Any) -> Iterator[tuple[slice, Array]]:
 
 
 def label_cross(X: Operator, labels: Any) -> Array:
-    """Return ``X.T @ L`` in float64; only where it has a moderate number of entries."""
+    """Return ``X.T @ L`` in float64; only if it has a moderate number of entries."""
     if not isinstance(labels, Operator):
         return X.cross(labels)
     out = np.empty((X.shape[1], labels.shape[1]))
@@ -523,7 +523,7 @@ def label_cross(X: Operator, labels: Any) -> Array:
 def dottest(operator: Operator, *, width: int = 3, seed: int = 0) -> float:
     """Compute the relative gap between ``<X v, u>`` and ``<v, X' u>`` for random blocks.
 
-    It is zero up to rounding for a correct operator. Use it to test an operator of your own.
+    It is zero up to rounding for a correct operator. Use it to test your own operator.
 
     Parameters
     ----------

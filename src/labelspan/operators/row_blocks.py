@@ -1,9 +1,9 @@
-"""Rows in blocks that a store holds: in memory, in files, or on the workers of a cluster.
+"""Rows in blocks: in memory, in files, or on the workers of a cluster.
 
 A store has one method, :meth:`BlockStore.run`: it calls a function with each block of rows, where
-the block is, and returns the results in order or their sum. One operator, :class:`RowBlocks`,
-makes all products of that. ``X'(X V)`` is one pass over the blocks, so that nothing with an entry
-for each row is kept; centring and the selection of rows are done block by block.
+the block is stored, and returns the results in order or their sum. One operator,
+:class:`RowBlocks`, computes all products with it. ``X'(X V)`` is one pass over the blocks, so that
+no array with n rows is stored; centring and the selection of rows are done block by block.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class BlockStore(ABC):
     dtype : dtype
         Type of the entries, float32 or float64.
     dual : bool
-        Whether rows of different blocks can be brought together.
+        Whether rows of different blocks can be combined.
     threaded : bool
-        Whether products run on threads of Python.
+        Whether products run on Python threads.
     device : torch.device or None
         Where the products are; None is the host.
     sums : array of shape (2, d) or None
-        Sums of the columns and of their squares; None as long as no pass has computed them.
+        Sums of the columns and of their squares; None until a pass has computed them.
     """
 
     shapes: Sequence[tuple[int, int]]
@@ -77,10 +77,10 @@ class BlockStore(ABC):
 
 
 class RowBlocks(Operator):
-    """An operator over rows in blocks, as every linear method takes it.
+    """An operator over rows in blocks, which every linear method accepts.
 
-    Memory is needed for two blocks of rows, whatever their number. Columns whose mean is large
-    compared with what varies are centred before the products, which keeps their digits; all others
+    It needs memory for two blocks of rows, whatever their number. Columns whose mean is large
+    compared with their deviations are centred before the products, to keep their digits; all others
     afterwards.
 
     Parameters
@@ -115,13 +115,13 @@ class RowBlocks(Operator):
     ) -> None:
         lengths = [rows for rows, _ in store.shapes]
         if not sum(lengths):
-            raise InvalidInput("No block has any rows; give at least one block with rows.")
+            raise InvalidInput("No block has any rows; pass at least one block with rows.")
         rows = sum(lengths) if index is None else index.size
         super().__init__((rows, store.shapes[0][1]), store.dtype)
         self.store, self.offset, self._index = store, offset, index
         self.device, self.dual, self.threaded = store.device, store.dual, store.threaded
         self._summed: Array | None = None
-        # Inside, rows are in the order of the blocks; ``_order`` leads to that of the caller.
+        # Internally, rows are in the order of the blocks; ``_order`` maps to the caller's order.
         self._order: Array | None = None
         starts = np.cumsum([0, *lengths])
         counts = np.asarray(lengths)
@@ -161,7 +161,7 @@ class RowBlocks(Operator):
     def _far_from_zero(self) -> bool:
         """Return whether some offset is so large that rows must be shifted before products.
 
-        Where no sums are known, each block finds out for itself.
+        If no sums are known, each block decides for itself.
         """
         if self.offset is None:
             return False
@@ -217,7 +217,7 @@ class RowBlocks(Operator):
         stores = [store for store in (self.store, labels.store) if isinstance(store, LocalBlocks)]
         if len(stores) < 2 or self._index is not None or labels._index is not None:
             raise Mismatch(
-                "Labels in blocks need all rows of X in blocks of the same machine; give the "
+                "Labels in blocks need all rows of X in blocks on the same machine; pass the "
                 "labels as an array."
             )
         sizes = [tuple(rows for rows, _ in store.shapes) for store in stores]
@@ -240,7 +240,7 @@ class RowBlocks(Operator):
     # --- sums -------------------------------------------------------------------------
 
     def _sums(self) -> Array:
-        """Return the sums of the columns and of their squares, from a pass whose result is kept."""
+        """Return the sums of the columns and of their squares, which one pass computes."""
         if self._summed is None:
             store, rows = self.store, self.shape[0]
             if self._index is not None or (self.offset is not None and self._far_from_zero()):
@@ -281,7 +281,7 @@ class RowBlocks(Operator):
         sums, squares = found._sums()
         means = means + sums / self.shape[0]
         left = squares - np.square(sums) / self.shape[0]
-        # What is left of a constant column is rounding.
+        # The remainder of a constant column is rounding.
         nothing = self.shape[0] * np.square(8 * np.finfo(np.float64).eps * means)
         found = self.shifted(means)
         found._summed = np.stack([np.zeros_like(sums), np.where(left > nothing, left, 0.0)])
@@ -299,7 +299,7 @@ class RowBlocks(Operator):
         return RowBlocks(self.store, self.offset, chosen)
 
     def changed(self, change: Callable[[Any], Any]) -> RowBlocks:
-        """Return the rows after a function of each block that keeps its shape.
+        """Return the rows with a function applied to each block that keeps its shape.
 
         Parameters
         ----------
@@ -309,10 +309,10 @@ class RowBlocks(Operator):
         Returns
         -------
         RowBlocks
-            The changed rows; blocks are changed whenever they are read.
+            The changed rows; the function is applied whenever a block is read.
         """
         if self.offset is not None or not isinstance(self.store, LocalBlocks):
-            raise Mismatch("changed: these rows were shifted before; change the stored rows.")
+            raise Mismatch("changed: these rows are already shifted; change the stored rows.")
         return RowBlocks(self.store.changed(change), None, self._index)
 
     # --- rows themselves --------------------------------------------------------------
@@ -342,14 +342,14 @@ class RowBlocks(Operator):
 
     def cogram(self) -> Array:
         self._refuse_apart(
-            "X X' would bring rows of different workers together; use solver='auto', which needs "
+            "X X' would combine rows of different workers; use solver='auto', which needs "
             "only X'X or thin products, or fit on one machine."
         )
         return super().cogram()
 
     def columns(self) -> tuple[Any, Array | None]:
         self._refuse_apart(
-            "penalty='l1' needs whole columns of X, and its rows are on "
+            "penalty='l1' needs whole columns of X, but its rows are on "
             "different workers; use penalty='l2', or fit on one machine."
         )
         return super().columns()
@@ -360,7 +360,7 @@ class RowBlocks(Operator):
 
 
 class LocalBlocks(BlockStore):
-    """Blocks of this process: one is prepared on a thread while another is multiplied.
+    """Blocks in this process: one is loaded on a thread while another is multiplied.
 
     Subclasses implement :meth:`load`.
     """
@@ -405,7 +405,7 @@ class LocalBlocks(BlockStore):
         return _total(results) if total else list(results)
 
     def changed(self, change: Callable[[Any], Any]) -> LocalBlocks:
-        """Return the blocks after a function, which is called whenever a block is read."""
+        """Return the blocks with a function applied whenever a block is read."""
         other, before = copy(self), self.change
         other.change = change if before is None else lambda matrix: change(before(matrix))
         other.sums = None
@@ -442,12 +442,12 @@ class MemoryBlocks(LocalBlocks):
             self.append(part)
 
     def append(self, rows: Any) -> None:
-        """Add a block of rows, as the blocks before it.
+        """Add a block of rows, of the same form as the earlier ones.
 
         Parameters
         ----------
         rows : array or sparse matrix of shape (m, d)
-            Not copied where its layout can be used.
+            Not copied if its layout can be used.
         """
         before = self._parts[0].plain if self._parts else None
         operator = checked_rows("MemoryBlocks", rows, before)
@@ -461,7 +461,7 @@ class MemoryBlocks(LocalBlocks):
 
 
 class Block:
-    """A block of rows as operators: as it is, and arranged for many products where it is kept."""
+    """A block of rows as operators: as stored, and reordered for many products if it is kept."""
 
     def __init__(self, operator: Operator, *, kept: bool = False) -> None:
         self.plain = operator
@@ -476,7 +476,7 @@ class Block:
         return self.plain.csr if isinstance(self.plain, Sparse) else self.plain.toarray()
 
     def product(self, method: str, offset: Array | None, far: bool, given: Any) -> Any:
-        """Call a product of the arranged rows minus an offset; the newest of these is kept."""
+        """Call a product of the reordered rows minus an offset; the latest of these is cached."""
         order, operator = self._order, self._arranged
         if offset is not None:
             before = self._shifted
@@ -489,14 +489,14 @@ class Block:
         found = getattr(operator, method)(given)
         if order is None or method == "matmat":
             return found
-        # Back in the order of the columns of X.
+        # Restore the order of the columns of X.
         out = np.empty_like(found)
         out[order] = found
         return out
 
 
 def call_block(method: str, far: bool, block: Any, shared: Any, own: Any) -> Any:
-    """Call a method of a block of rows, where the block is."""
+    """Call a method of a block of rows, where the block is stored."""
     held = block if isinstance(block, Block) else _kept(block)
     offset, wide = shared or (None, None)
     rows, tall = own or (None, None)
@@ -515,12 +515,12 @@ def call_block(method: str, far: bool, block: Any, shared: Any, own: Any) -> Any
 
 
 _PRODUCTS = {"matmat", "rmatmat", "normal"}
-# What a worker keeps besides its blocks; the blocks themselves are in the care of Dask.
+# What a worker caches in addition to its blocks, which Dask holds.
 _KEPT: dict[int, tuple[Any, Block]] = {}
 
 
 def _kept(matrix: Any) -> Block:
-    """Return the operators of a matrix, which are made once for as long as it lives."""
+    """Return the operators of a matrix, which are cached as long as it exists."""
     key = id(matrix)
     found = _KEPT.get(key)
     if found is None or found[0]() is not matrix:
@@ -537,13 +537,13 @@ def _shift(operator: Operator, offset: Array | None, far: bool) -> Operator:
 
 def _column_sums(operator: Operator) -> Array:
     if isinstance(operator, Dense):
-        # Of rows from which the offset was subtracted, which keeps the digits.
+        # For rows from which the offset was subtracted, which keeps the digits.
         return np.asarray(operator.cross(np.ones((operator.shape[0], 1)))[:, 0])
     return operator.shape[0] * operator.column_means()
 
 
 def _far(offset: Array, sums: Array, rows: int, dtype: Any) -> Array:
-    """Return the columns whose offset is large next to their squares about it."""
+    """Return the columns whose offset is large compared with their deviations."""
     about = sums[1] + offset * (rows * offset - 2 * sums[0])
     return np.asarray(rows * np.square(offset) > digits_to_lose(dtype) * about)
 
@@ -577,11 +577,11 @@ def _brief(sizes: tuple[int, ...]) -> str:
 
 
 def checked_rows(owner: str, rows: Any, before: Operator | None) -> Dense | Sparse:
-    """Return a block as an operator; raise an error where it is not as the one before it."""
+    """Return a block as an operator; raise an error if its form differs from the one before it."""
     operator = rows if isinstance(rows, Operator) else host_operator(rows)
     if not isinstance(operator, Sparse | Dense):
         raise InvalidInput(
-            f"{owner} takes arrays and sparse matrices of numbers, but got {type(rows).__name__}."
+            f"{owner} needs arrays or sparse matrices of numbers, but got {type(rows).__name__}."
         )
     if not np.isfinite(operator.sum_of_squares()):
         raise InvalidInput(f"{owner}: rows contain NaN or infinity, or numbers too large.")
@@ -593,6 +593,6 @@ def checked_rows(owner: str, rows: Any, before: Operator | None) -> Dense | Spar
         if one != two:
             raise Mismatch(
                 f"{owner}: this block has {one[0]} columns ({one[1]}, {one[2]}), but the blocks "
-                f"before it have {two[0]} ({two[1]}, {two[2]}); give all blocks the same form."
+                f"before it have {two[0]} ({two[1]}, {two[2]}); all blocks must have the same form."
             )
     return operator

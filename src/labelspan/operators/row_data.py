@@ -1,4 +1,4 @@
-"""Rows that are compared with each other, dense or sparse: lengths, products, no large means."""
+"""Functions that compare rows, dense or sparse: lengths, products, and removal of large means."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ __all__ = [
     "unit_rows",
 ]
 
-# Squared norms of the mean above this many times those about it take digits from distances.
+# If the squared norm of the mean exceeds this multiple of those about it, distances lose digits.
 _FAR = 1e3
-# Numbers gathered at a time where rows are compared pair by pair.
+# Number of entries gathered at a time when rows are compared in pairs.
 _GATHERED = 1 << 20
 
 
 def as_rows(X: Any, like: Any = None) -> Any:
-    """Return an array of floats, or a canonical CSR matrix; ``like``: of the kind of these rows."""
+    """Return an array of floats, or a canonical CSR matrix, of the kind of ``like`` if given."""
     sparse_rows = sparse.issparse(X if like is None else like)
     if not sparse_rows:
         X = X.toarray() if sparse.issparse(X) else np.asarray(X)
@@ -42,7 +42,7 @@ def as_rows(X: Any, like: Any = None) -> Any:
 
 
 def check_rows(X: Any, owner: str) -> Any:
-    """Return rows that a user gave as by `as_rows`, if they are finite numbers."""
+    """Return the user's rows as in `as_rows`; raise an error if they are not finite numbers."""
     try:
         rows = as_rows(X)
     except (TypeError, ValueError) as error:
@@ -58,12 +58,12 @@ def check_rows(X: Any, owner: str) -> Any:
 
 
 def translated(rows: Any, *others: Any, far: float = _FAR) -> tuple[Any, ...]:
-    """Translate rows, and others with them, where their mean takes digits from distances.
+    """Shift rows, and others with them, if their mean would cost digits in distances.
 
-    A squared distance from inner products is rounded to the size of the squared norms. Where the
+    A squared distance from inner products is rounded to the size of the squared norms. If the
     squared norm of the mean is more than ``far`` times the squared norms about it, the mean is
-    subtracted: from arrays entirely, in a copy; from sparse matrices only in columns with an entry
-    in nearly every row, which stay sparse. Otherwise all are returned unchanged.
+    subtracted: from arrays entirely, in a copy; from sparse matrices, which stay sparse, only in
+    columns with an entry in nearly every row. Otherwise all are returned unchanged.
     """
     operator = host_operator(rows)
     means = operator.column_means()
@@ -77,10 +77,10 @@ def translated(rows: Any, *others: Any, far: float = _FAR) -> tuple[Any, ...]:
 
 
 def unit_rows(X: Any) -> Any:
-    """Scale rows to length 1, in the width of their floats; rows of zeros stay zero."""
+    """Scale rows to length 1, in their own type; rows of zeros stay zero."""
     rows = as_rows(X)
     if not sparse.issparse(rows):
-        # Squares of very small and very large numbers do not exist.
+        # Squares of very small and very large numbers under- or overflow.
         largest = np.abs(rows).max(axis=1, initial=0.0)
         scaled = rows / np.where(largest > 0, largest, 1.0).astype(rows.dtype)[:, None]
         lengths = np.sqrt(np.einsum("ij,ij->i", scaled, scaled, dtype=np.float64))
@@ -108,26 +108,26 @@ def row_squares(X: Any) -> Array:
 
 
 def transposed(X: Any) -> Any:
-    """Return the transpose, in the form in which `product` with a few rows is fast."""
+    """Return the transpose, in the layout that makes `product` with a few rows fast."""
     return X.T.tocsr() if sparse.issparse(X) else np.asarray(X).T
 
 
 def product(rows: Any, columns: Any) -> Array:
     """Multiply a few rows with many columns; the result is an array."""
     if sparse.issparse(rows) and sparse.issparse(columns) and rows.shape[0] == 1:
-        # Sparse products first count what they will find, which takes as long again.
+        # Sparse products first count their entries, which takes as long again.
         return np.asarray(columns[rows.indices].T @ rows.data)[None]
     both = rows @ columns
     return both.toarray() if sparse.issparse(both) else np.asarray(both)
 
 
 def pair_products(left: Any, i: Array, right: Any, j: Array) -> Array:
-    """Compute ``left[i] . right[j]`` pair by pair, in float64: the same for any set of pairs."""
+    """Compute ``left[i] . right[j]`` for each pair, in float64, independently of others."""
     return _by_pairs(left, i, right, j, lambda a, b: a * b)
 
 
 def pair_squares(left: Any, i: Array, right: Any, j: Array) -> Array:
-    """Compute ``|left[i] - right[j]|^2`` pair by pair, in float64."""
+    """Compute ``|left[i] - right[j]|^2`` for each pair, in float64."""
     return _by_pairs(left, i, right, j, lambda a, b: (a - b) * (a - b))
 
 

@@ -1,8 +1,8 @@
 """Rows in files, for data larger than memory: written once, then read block by block.
 
 A folder holds blocks of rows as ``.npy`` files, a list of the blocks with their checksums, and
-sums over all rows. A block is on the list only after its files are on the disk: a process that is
-killed leaves whole blocks, and the next one goes on after them.
+sums over all rows. A block is on the list only after its files are on disk: a process that is
+killed leaves whole blocks, and the next one continues after them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["RowFiles", "RowWriter"]
 _FORMAT, _VERSION = "labelspan-rows", 2
 _LIST, _SUMMARY, _SUMS = "blocks.jsonl", "rows.json", "sums.npy"
 _KINDS = {"sparse": ("indptr", "indices", "data"), "dense": ("rows",)}
-# Python 3.11 raises SystemError where two threads parse the header of an array.
+# Python 3.11 raises SystemError if two threads parse the header of an array.
 _one_reader = threading.Lock()
 
 
@@ -47,7 +47,7 @@ class _Entry(NamedTuple):
 
 
 class RowWriter:
-    """Write rows to a folder, a block at a time, for :class:`RowFiles`.
+    """Write rows to a folder, one block at a time, for :class:`RowFiles`.
 
     Parameters
     ----------
@@ -57,11 +57,11 @@ class RowWriter:
     Attributes
     ----------
     n_rows : int
-        Rows that are on the disk. After an interruption, go on with the rows after these.
+        Number of rows on disk. After an interruption, continue with the next row.
 
     See Also
     --------
-    RowFiles : The data as an operator that estimators take.
+    RowFiles : The data as an operator for estimators.
     MemoryBlocks : The same in memory.
 
     Examples
@@ -82,7 +82,8 @@ class RowWriter:
         self._folder.mkdir(parents=True, exist_ok=True)
         if (self._folder / _SUMMARY).exists():
             raise InvalidInput(
-                f"{self._folder} already holds complete rows; choose another folder or remove it."
+                f"{self._folder} already contains complete rows; choose another folder or remove "
+                "it."
             )
         self._entries = _read_list(self._folder / _LIST, torn=True)
         if not self._entries and any(
@@ -90,9 +91,9 @@ class RowWriter:
             for name in self._folder.iterdir()
         ):
             raise InvalidInput(
-                f"{self._folder} holds other files; choose a new folder, or an empty one."
+                f"{self._folder} contains other files; choose a new or empty folder."
             )
-        # The newest block, for the form of the next one.
+        # The latest block, to check the form of the next one.
         self._newest: Operator | None = None
         self._sums: Array | float = 0.0
         for entry in self._entries:
@@ -100,11 +101,11 @@ class RowWriter:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows on the disk."""
+        """Number of rows on disk."""
         return sum(entry.rows for entry in self._entries)
 
     def append(self, rows: Any) -> None:
-        """Write a block of rows: an array or a sparse matrix, as the blocks before it.
+        """Write a block of rows, of the same form as the earlier ones.
 
         Parameters
         ----------
@@ -159,7 +160,7 @@ class RowWriter:
 
 
 class RowFiles(RowBlocks):
-    """Rows in the files of a folder, as an operator that every linear method takes.
+    """Rows in the files of a folder, as an operator that every linear method accepts.
 
     Each product reads the blocks once, one block ahead on a thread, so that memory holds two
     blocks whatever the number of rows. Checksums are verified the first time a block is read.
@@ -173,7 +174,7 @@ class RowFiles(RowBlocks):
     See Also
     --------
     RowWriter : Write such a folder.
-    labelspan.LSI.partial_fit : One pass, for few columns.
+    labelspan.LSI.partial_fit : One pass, for data with few columns.
 
     Examples
     --------
@@ -201,7 +202,7 @@ class _FileBlocks(LocalBlocks):
     def __init__(self, folder: Path) -> None:
         if not (folder / _SUMMARY).exists():
             raise MissingData(
-                f"{folder} holds no complete rows; write them with RowWriter and close it."
+                f"{folder} contains no complete rows; write them with RowWriter and close it."
             )
         try:
             summary = json.loads(read_bytes(folder / _SUMMARY))
@@ -236,7 +237,7 @@ class _FileBlocks(LocalBlocks):
 
 
 def _read_list(path: Path, *, torn: bool) -> list[_Entry]:
-    """Read the list of blocks; a last line that was cut off counts only as ``torn``."""
+    """Read the list of blocks; an incomplete last line is only reported as ``torn``."""
     lines = read_bytes(path).split(b"\n") if path.exists() else [b""]
     last = lines.pop()
     if last and not torn:
@@ -268,7 +269,7 @@ def _read_block(folder: Path, entry: _Entry, *, verify: bool) -> Any:
     matrix = sparse.csr_array(
         (arrays["data"], arrays["indices"], arrays["indptr"]), shape=(entry.rows, entry.columns)
     )
-    # It was canonical when it was written; a check would read it once more.
+    # It was canonical when it was written; a check would read it again.
     matrix.has_canonical_format = True
     return matrix
 

@@ -1,4 +1,4 @@
-"""A graph over the rows of X as an operator: symmetric weights, nothing on the diagonal."""
+"""A graph over the rows of X as an operator: symmetric weights, zeros on the diagonal."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ __all__ = ["graph_of_edges", "incidence", "read_graph"]
 def read_graph(graph: Any, n_rows: int) -> Operator:
     """Read a graph over ``n_rows`` rows, dense or sparse; an operator is returned as it is.
 
-    Weights on the diagonal say nothing about pairs and are left out. A graph that is not
-    symmetric is made so, with a warning.
+    Weights on the diagonal are ignored. A graph that is not symmetric
+    is symmetrised, with a warning.
     """
     if isinstance(graph, Operator):
         _refuse_shape(graph.shape, n_rows)
@@ -33,9 +33,9 @@ def read_graph(graph: Any, n_rows: int) -> Operator:
 
 
 def graph_of_edges(near: Array, weights: Array) -> Sparse:
-    """Make a graph with edges from each row to those in ``near``, an array of shape (n, k).
+    """Create a graph with edges from each row to those in ``near``, an array of shape (n, k).
 
-    Two rows are joined where either names the other.
+    Two rows share an edge if either names the other.
     """
     rows, k = near.shape
     start = np.arange(0, rows * k + 1, k)
@@ -76,7 +76,7 @@ def _symmetric(graph: Any, n_rows: int) -> Any:
     _refuse_shape(weights.shape, n_rows)
     entries = weights.data if sparse.issparse(weights) else weights
     if not np.isfinite(entries).all() or (entries < 0).any():
-        raise InvalidInput("graph must hold finite weights of at least 0; shift or clip them.")
+        raise InvalidInput("graph must have finite weights of at least 0; shift or clip them.")
     if abs(weights - weights.T).max() <= 1e-10 * max(abs(weights).max(), 1e-300):
         return weights
     warn_caller(

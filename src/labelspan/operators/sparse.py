@@ -25,25 +25,25 @@ from .threads import map_threads, n_threads, row_parts
 
 __all__ = ["Outer", "Sparse", "SparseProducts", "canonical", "host_operator", "rows_of"]
 
-# Multiplications below which another thread costs more than it saves.
+# Below this many multiplications, another thread costs more than it saves.
 _WORTH_A_THREAD = 1 << 19
-# More blocks than threads, so that one that waits for its core holds up less.
+# More blocks than threads, so that a delayed thread delays the others less.
 _BLOCKS_PER_THREAD = 4
-# Entries from which loops compiled by numba save more than it takes to load them.
+# From this many entries on, loops compiled by numba save more time than loading them takes.
 _WORTH_COMPILING = 1 << 23
-# Entries below which all that is multiplied is in the cache anyway.
+# Below this many entries, everything is in the cache anyway.
 _WORTH_ARRANGING = 1 << 18
-# Each part of a transposed product sums into its own d x m block, which pays off where a
+# Each part of a transposed product sums into its own d x m block, which pays off if a
 # column has at least this many entries in the part.
 _ENTRIES_OF_A_COLUMN = 8
 _MOST_PARTIAL_SUMS = 16
 _COGRAM_BLOCK = 256
-# Entries that are looked at a time where columns are compared with their means.
+# Number of entries processed at a time when columns are compared with their means.
 _CHUNK = 1 << 22
 
 
 class Sparse(Operator):
-    """An operator over a sparse matrix, stored as CSR with int32 indices where they fit.
+    """An operator over a sparse matrix, stored as CSR, with int32 indices if possible.
 
     Parameters
     ----------
@@ -84,26 +84,26 @@ class Sparse(Operator):
         super().__init__(csr.shape, csr.dtype)
         self.fill = csr.nnz / max(1, csr.shape[0] * csr.shape[1])
         self._csr = csr
-        # Built at the first product with X', where the backend is faster with it.
+        # Built at the first product with X', if the backend is faster with it.
         self._transposed: Any = None
         # Blocks of rows of the matrix and of its transpose, by their number.
         self._blocks: dict[tuple[bool, int], list[tuple[slice, Any]]] = {}
-        # Asked for several times in one fit.
+        # Used several times in one fit.
         self._sums: Array | None = None
         self._counts: Array | None = None
-        # Made once, because a penalty is often chosen before the problem is solved.
+        # Computed once, because a penalty is often chosen before the problem is solved.
         self._arranged: tuple[Sparse, Array] | None = None
         self._products = _products_for(csr.nnz)
 
     def __getstate__(self) -> dict[str, Any]:
-        # The blocks are views of the matrix, and would be written as a second one.
+        # The blocks are views of the matrix, and would be pickled as a second copy.
         return self.__dict__ | {"_blocks": {}, "_arranged": None}
 
     def arranged(self) -> tuple[Operator, Array | None]:
         """Put columns with many entries first.
 
-        Their rows of a block then stay in the cache: on text, where few words make up most of
-        the entries, products take two thirds of the time.
+        The corresponding rows of a block then stay in the cache: on text, where few words make up
+        most of the entries, products take two thirds of the time.
         """
         if self._arranged is not None:
             return self._arranged
@@ -182,7 +182,7 @@ class Sparse(Operator):
 
     def _transpose(self) -> Any:
         if self._transposed is None:
-            # No more parts than make their counts of columns small next to the entries.
+            # Few enough parts that their column counts are small compared with the entries.
             most = max(1, min(n_threads(), self._csr.nnz // (4 * self.shape[1])))
             parts = _row_blocks(self._csr, _how_many(self._csr, 1, most))
             self._transposed = self._products.transpose(self._csr, parts)
@@ -196,7 +196,7 @@ class Sparse(Operator):
         if not self._has_transpose:
             return self.in_float64().rmatmat(block)
         if self._transposed is None and self._arranged is not None:
-            # Its transpose is there already, or will be used again.
+            # The transpose exists already, or will be used again.
             arranged, order = self._arranged
             return put_rows(order, arranged.cross(block))
         return self._gathered(self._transpose(), contiguous(block, np.float64))
@@ -204,7 +204,7 @@ class Sparse(Operator):
     def in_float64(self) -> Sparse:
         if self.dtype == np.float64:
             return self
-        # Columns that were arranged are not sorted, need not be, and astype would sort them.
+        # Reordered columns are not sorted and need not be; astype would sort them.
         csr = self._csr
         parts = (csr.data.astype(np.float64), csr.indices, csr.indptr)
         wide = self._with(sparse.csr_array(parts, shape=csr.shape))
@@ -230,7 +230,8 @@ class Sparse(Operator):
     def _column_sums(self) -> tuple[Array, Array]:
         """Return the sum and the number of entries of each column."""
         if self._sums is None or self._counts is None:
-            # As many parts for any number of threads, so that the sums are the same.
+            # The number of parts does not depend on the number of threads, so the sums are the
+            # same.
             parts = _row_blocks(self._csr, _how_many(self._csr, 1, self._partial_sums()))
             found = map_threads(lambda part: self._products.sums(part[1]), parts)
             self._sums = np.sum([sums for sums, _ in found], axis=0)
@@ -238,7 +239,7 @@ class Sparse(Operator):
         return self._sums, self._counts
 
     def _partial_sums(self) -> int:
-        """Return into how many sums of a number per column the rows are split, at most."""
+        """Return the maximum number of parts for column sums."""
         each = self._csr.nnz // (_ENTRIES_OF_A_COLUMN * max(1, self.shape[1]))
         return 1 << max(0, int(min(each, _MOST_PARTIAL_SUMS)).bit_length() - 1)
 
@@ -252,10 +253,10 @@ class Sparse(Operator):
     def shifted(self, offset: Array) -> Operator:
         """Subtract a row of numbers from every row.
 
-        Products are corrected afterwards, except in columns where the offset is large compared
-        with what remains: there the correction would cancel the digits that matter. Such a
-        column has an entry in nearly every row. Its entries are shifted before the products, at
-        the price of one more copy of the entries; all others stay shared.
+        Products are corrected afterwards, except in columns where the offset is large
+        compared with the deviations: there the correction would cancel significant digits. Such a
+        column has an entry in nearly every row. Its entries are shifted before the products,
+        which costs one more copy of the entries; all others stay shared.
         """
         offset = checked_offset(offset, self.shape[1])
         far = self.columns_far_from_zero(offset)
@@ -279,7 +280,7 @@ class Sparse(Operator):
         return self._csr
 
     def columns_far_from_zero(self, offset: Array) -> Array:
-        """Return which columns lose digits where products are corrected by an offset.
+        """Return which columns lose digits if products are corrected by an offset.
 
         The zeros of a column are a distance of the mean away from it, so that
         ``n mean^2 <= |column - mean|^2 n / zeros``: most columns have too many zeros.
@@ -353,10 +354,10 @@ def _is_float(dtype: Any) -> bool:
 
 
 def canonical(X: Any) -> Any:
-    """Return sparse data with sorted indices and without duplicate entries; others as they are.
+    """Return sparse data with sorted indices and without duplicates; other data unchanged.
 
-    Only products are the same with duplicates: norms, squares and maxima are not. The matrix of
-    the caller is never changed.
+    With duplicates, products are correct, but norms, squares and maxima are not. The caller's
+    matrix is never changed.
     """
     if not sparse.issparse(X):
         return X
@@ -368,7 +369,7 @@ def canonical(X: Any) -> Any:
 
 
 def _canonical(csr: Any) -> bool:
-    """Return whether no row has an entry twice, and entries are sorted; looked up on threads."""
+    """Return whether all entries are sorted and without duplicates; checked on threads."""
     blocks = _row_blocks(csr, _how_many(csr, 1, _MOST_PARTIAL_SUMS))
     if len(blocks) > 1 and all(map_threads(lambda part: part[1].has_canonical_format, blocks)):
         csr.has_canonical_format = True
@@ -395,7 +396,7 @@ def _row_blocks(csr: Any, count: int) -> list[tuple[slice, Any]]:
 
 
 def _products_for(nonzeros: int) -> SparseProducts:
-    """Return numba's loops where they are worth it, which are compiled at their first use."""
+    """Return numba's loops if they pay off; they are compiled at their first use."""
     if nonzeros < _WORTH_COMPILING or find_spec("numba") is None:
         return SparseProducts()
     return NumbaProducts()
@@ -404,7 +405,7 @@ def _products_for(nonzeros: int) -> SparseProducts:
 class Outer:
     """``column * row``, which is subtracted from a product while its rows are in the cache.
 
-    The column is n x 1; None stands for ones.
+    The column is n x 1; None means ones.
     """
 
     def __init__(self, column: Array | None, row: Array) -> None:
@@ -421,9 +422,9 @@ class Outer:
 class SparseProducts:
     """The two products of a CSR matrix with a block whose rows are contiguous, by scipy.
 
-    Both release the interpreter lock, and no sum depends on the number of threads. Where
-    ``stores_transpose``, ``transpose`` is called once and products with ``csr.T`` are gathered
-    from its result.
+    Both release the interpreter lock, and no sum depends on the number of threads. If
+    ``stores_transpose`` is true, ``transpose`` is called once and products with ``csr.T``
+    use its result.
     """
 
     stores_transpose = False
@@ -433,7 +434,7 @@ class SparseProducts:
         return csr.T.tocsr()
 
     def gather(self, csr: Any, block: Array, out: Array, less: Outer | None) -> None:
-        """Write ``csr @ block``, less an outer product, into ``out``."""
+        """Write ``csr @ block``, minus an outer product, into ``out``."""
         out[:] = csr @ block
         if less is not None:
             less.subtract(out)
@@ -474,7 +475,7 @@ class NumbaProducts(SparseProducts):
         counts = map_threads(count, parts)
         total = np.sum(counts, axis=0)
         ends = np.cumsum(total)
-        # The place of the first entry of each part in each column.
+        # Position of the first entry of each part in each column.
         free = [ends - total]
         for of_part in counts[:-1]:
             free.append(free[-1] + of_part)
@@ -508,8 +509,8 @@ class NumbaProducts(SparseProducts):
 def rows_of(csr: Any, start: int, stop: int) -> Any:
     """Return some rows of a CSR matrix, sharing its entries.
 
-    The constructor of scipy copies the entries where they are a view of a larger array, which
-    here would copy the whole matrix for each product.
+    scipy's constructor copies entries that are a view of a larger array, which would
+    copy the whole matrix for each product.
     """
     low, high = csr.indptr[start], csr.indptr[stop]
     return _compressed(

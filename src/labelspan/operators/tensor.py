@@ -24,14 +24,14 @@ from .sparse import Sparse, rows_of
 __all__ = ["SparseTensor", "Tensor", "check_device", "tensor_operator", "to_device"]
 
 _BLOCK_BYTES = 1 << 28
-# The share of a device's free memory that data may take; the rest is for blocks of the solvers.
+# Fraction of a device's free memory for data; the rest is for blocks of the solvers.
 _SHARE_OF_MEMORY = 0.5
-# Some less than the largest: a kernel may count a few entries beyond the last.
+# Slightly less than the largest int32: a kernel may count a few entries beyond the last.
 _MOST_INDICES = np.iinfo(np.int32).max - 1024
-# Entries from which products compiled by Triton are worth their compilation.
+# From this many entries on, products by Triton pay for their compilation.
 _MANY_ENTRIES = 1 << 21
-# Rows of a block that stay in the cache of a device, the entries that a part of a row should have
-# for as many rows, and the most that one program takes.
+# Rows of a block that fit into the cache of a device, the entries that a part of a row should
+# have for that many rows, and the maximum for one program.
 _CACHED_ROWS, _FEWEST_IN_PART, _MOST_IN_PART = 1 << 17, 32, 1024
 
 
@@ -67,7 +67,7 @@ class Tensor(Operator):
         return piece if self._offset is None else piece - placed(self._offset, self.device)
 
     def _summed(self, function: Callable[[Any, slice], Any]) -> Array:
-        """Add a function of some rows in float64, and of where they are."""
+        """Sum a function of blocks of rows in float64 and of their positions."""
         return host(sum(function(self._wide(part), part) for part in self._slices()))
 
     def gram(self) -> Array:
@@ -117,7 +117,7 @@ class SparseTensor(Operator):
             compiled = _compiled_products()
         self._forward = _Product(self._csr, compiled)
         self._backward = _Product(self._transpose, compiled)
-        # Asked for several times in one fit.
+        # Used several times in one fit.
         self._sums: Array | None = None
 
     def _matmat(self, block: Any) -> Any:
@@ -142,7 +142,7 @@ class SparseTensor(Operator):
         starts = self._csr.crow_indices().long()
         counts = torch.diff(starts)[wanted]
         ends = torch.cumsum(counts, 0)
-        # The entries of each wanted row, one after the other.
+        # The entries of each selected row, one after the other.
         at = torch.arange(int(counts.sum()), device=self.device)
         at += torch.repeat_interleave(starts[wanted] - (ends - counts), counts)
         new = torch.cat([ends.new_zeros(1), ends]).to(self._csr.crow_indices().dtype)
@@ -151,7 +151,7 @@ class SparseTensor(Operator):
 
     def column_means(self) -> Array:
         if self._sums is None:
-            # In the transpose, the entries of a column follow each other.
+            # In the transpose, the entries of a column are contiguous.
             counts = torch.diff(self._transpose.crow_indices().long())
             values = self._transpose.values().double()
             self._sums = host(torch.segment_reduce(values, "sum", lengths=counts, initial=0.0))
@@ -198,7 +198,7 @@ class SparseTensor(Operator):
 
 
 class _Product:
-    """Multiplies by a CSR tensor: as torch does, or by the sums that ``compiled`` has."""
+    """Multiply by a CSR tensor, with torch or with the kernels in ``compiled``."""
 
     def __init__(self, csr: Any, compiled: Any | None) -> None:
         self._csr, self._compiled = csr, compiled
@@ -221,7 +221,7 @@ class _Product:
 
 @lru_cache(maxsize=1)
 def _compiled_products() -> Any:
-    """Return the products compiled by Triton; None where it is missing or does not work."""
+    """Return the products compiled by Triton; None if it is missing or does not work."""
     try:
         from . import triton_backend  # noqa: PLC0415
     except ImportError:
@@ -238,8 +238,8 @@ def _compiled_products() -> Any:
     except Exception as error:  # a compiler that is missing, a device that is too old
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
     warn_caller(
-        f"Triton cannot compile products for this device ({reason}); cuSPARSE does them, at about "
-        "half the speed.",
+        f"Triton cannot compile products for this device ({reason}); cuSPARSE is used instead, at "
+        "about half the speed.",
         LabelspanWarning,
     )
     return None
@@ -248,16 +248,16 @@ def _compiled_products() -> Any:
 def parts_of_rows(csr: Any) -> tuple[tuple[Any, Any, Any], Any | None]:
     """Cut the rows of a CSR tensor into parts for the programs of a device.
 
-    Where rows are long, the parts of all rows that meet the same rows of a block come one after
-    the other, so that these are read from memory once.
+    If rows are long, the parts of all rows that need the same rows of a block are
+    adjacent, so that these are read from memory once.
 
     Returns
     -------
     parts : tuple of three tensors
-        The first entry of each part, the one after its last, and its place among all parts, in
-        the order in which they are taken.
+        The first entry of each part, the one after its last, and its position among all
+        parts, in the order of execution.
     counts : tensor or None
-        The number of parts of each row; None where each row is one.
+        The number of parts of each row; None if each row is one part.
     """
     rows, columns = csr.shape
     kind, device = csr.crow_indices().dtype, csr.device
@@ -272,7 +272,7 @@ def parts_of_rows(csr: Any) -> tuple[tuple[Any, Any, Any], Any | None]:
     else:
         blocks = 1
     ends = torch.cumsum(lengths, 0)
-    # One block: an empty row is a part too, so that parts are rows where none is long.
+    # One block: an empty row is a part too, so that parts are rows if none is long.
     pieces = torch.clamp(-(-lengths // _MOST_IN_PART), min=1 if blocks == 1 else 0)
     whose = torch.repeat_interleave(torch.arange(rows * blocks, device=device), pieces)
     places = torch.arange(whose.numel(), device=device)
@@ -304,7 +304,7 @@ def tensor_operator(values: Any) -> Operator:
 
 
 def _canonical(values: Any) -> Any:
-    """Sum duplicate entries of a CSR tensor and sort its columns, on the host, where it has to."""
+    """Sum duplicate entries of a CSR tensor and sort its columns, on the host, if necessary."""
     counts = torch.diff(values.crow_indices().long())
     at = torch.repeat_interleave(torch.arange(values.shape[0], device=values.device), counts)
     if bool((torch.diff(at * values.shape[1] + values.col_indices().long()) > 0).all()):
@@ -355,7 +355,7 @@ def csr_tensor(starts: Any, columns: Any, values: Any, *, shape: Any) -> Any:
     with warnings.catch_warnings():
         # torch warns once per process that CSR is in beta.
         warnings.filterwarnings("ignore", "Sparse CSR tensor support", UserWarning)
-        # and, from 2.11, that it does not check what was told not to be checked.
+        # and, from 2.11, that it skips checks that were disabled.
         warnings.filterwarnings("ignore", "Sparse invariant checks", UserWarning)
         return torch.sparse_csr_tensor(
             starts, columns, values, size=tuple(shape), check_invariants=False
@@ -366,9 +366,9 @@ def csr_tensor(starts: Any, columns: Any, values: Any, *, shape: Any) -> Any:
 
 
 class _DeviceBlocks(LocalBlocks):
-    """Rows on the host that visit a device in blocks, for data larger than its memory.
+    """Rows on the host that are moved to a device in blocks, for data larger than its memory.
 
-    The next block is moved while one is multiplied, so that the device holds two blocks.
+    The next block is moved while one is multiplied, so the device holds two blocks.
     """
 
     def __init__(self, base: Dense | Sparse, device: Any, block_bytes: int) -> None:
@@ -384,7 +384,7 @@ class _DeviceBlocks(LocalBlocks):
         part = self._slices[number]
         if self._locked is None:
             return Block(_move_rows(self._base, part, self.device))
-        # A stream of its own, or the copy would wait for the products.
+        # A separate stream, because the copy would otherwise wait for the products.
         with torch.cuda.device(self.device):
             stream = torch.cuda.Stream()
             with torch.cuda.stream(stream):
@@ -394,7 +394,7 @@ class _DeviceBlocks(LocalBlocks):
 
 
 def _bytes_of(base: Dense | Sparse) -> int:
-    """Return what the rows take on a device, a transpose included."""
+    """Return the bytes that the rows need on a device, including a transpose."""
     if isinstance(base, Dense):
         return base.shape[0] * base.shape[1] * base.dtype.itemsize
     return int(2 * base.csr.nnz * (base.dtype.itemsize + 4))
@@ -403,9 +403,9 @@ def _bytes_of(base: Dense | Sparse) -> int:
 def _move_rows(
     base: Dense | Sparse, part: slice, device: Any, *, visiting: bool = True
 ) -> Operator:
-    """Return some rows of the host as an operator on a device.
+    """Return some rows of host data as an operator on a device.
 
-    Rows that are ``visiting`` are multiplied once or twice: nothing is prepared for more.
+    With ``visiting``, the rows are multiplied only once or twice: nothing is precomputed.
     """
     if isinstance(base, Dense):
         values = _as_tensor(np.ascontiguousarray(base.array[part]))
@@ -417,10 +417,10 @@ def _move_rows(
 
 
 class _LockedPages:
-    """Large arrays whose pages stay where they are for as long as this lives.
+    """Large arrays whose pages are pinned as long as this object exists.
 
-    A CUDA device then reads them by itself, at several times the speed. Arrays in files, and those
-    that the system does not lock, stay as they are.
+    A CUDA device then reads them directly, several times faster. Arrays in files, and those
+    that the system cannot pin, are not changed.
     """
 
     def __init__(self, base: Dense | Sparse, device: Any) -> None:
@@ -432,10 +432,10 @@ class _LockedPages:
             if int(runtime.cudaHostRegister(array.ctypes.data, array.nbytes, 0)) == 0:
                 locked.append(array)
             else:
-                # The next call would raise the error of this one.
+                # Otherwise the next call would raise this error.
                 with suppress(RuntimeError):
                     torch.zeros(1, device=device)
-        # It holds the arrays: memory must not go before it is unlocked.
+        # Keep the arrays alive: memory must be unpinned before it is freed.
         weakref.finalize(self, _unlock, locked).atexit = False
 
 
@@ -446,13 +446,13 @@ def _unlock(arrays: list[Array]) -> None:
 
 def _as_tensor(values: Array) -> Any:
     with warnings.catch_warnings():
-        # Arrays in files cannot be written to, and are not.
+        # Arrays in files are read-only.
         warnings.filterwarnings("ignore", "The given NumPy array is not writable", UserWarning)
         return torch.as_tensor(values)
 
 
 def check_device(device: Any) -> Any:
-    """Return a device that torch can use, or raise an error that says which there are."""
+    """Return a device that torch can use, or raise an error that lists the available ones."""
     try:
         found = torch.device(device)
         torch.empty(1, device=found)
@@ -468,13 +468,13 @@ def check_device(device: Any) -> Any:
 def to_device(operator: Operator, device: Any, most: int | None = None) -> Operator:
     """Move a dense or sparse operator from the host to a device.
 
-    Data of more than ``most`` bytes stays on the host and visits the device in blocks; None is half
-    of the free memory of a CUDA device, and no limit elsewhere.
+    Data of more than ``most`` bytes stays on the host and is moved to the device in blocks; None is
+    half of the free memory of a CUDA device, and no limit elsewhere.
     """
     if not isinstance(operator, Dense | Sparse):
         raise InvalidInput(
             f"device={device!r} takes an array or a sparse matrix, but {type(operator).__name__} "
-            "was given; move the data before it is composed."
+            "was given; move the data before you compose operators."
         )
     device = check_device(device)
     if most is None and device.type == "cuda":

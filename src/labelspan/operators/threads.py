@@ -22,9 +22,9 @@ from threadpoolctl import ThreadpoolController
 
 __all__ = ["map_threads", "n_threads", "one_ahead", "own_threads", "row_parts", "single_thread"]
 
-# Read once, as BLAS does: dask sets it to 1 in the process that starts workers, for these.
+# Read once, as BLAS does: dask sets it to 1 for its workers in the process that starts them.
 _OMP_NUM_THREADS = os.environ.get("OMP_NUM_THREADS", "")
-# Entries of a block that one task takes: few enough to stay in the cache of a core.
+# Number of entries per task: few enough to fit into the cache of a core.
 _PART = 1 << 19
 
 _Item = TypeVar("_Item")
@@ -33,21 +33,21 @@ _Result = TypeVar("_Result")
 
 @lru_cache(maxsize=1)
 def _controller() -> ThreadpoolController:
-    # Finding the libraries takes milliseconds; asking them their limit, microseconds.
+    # Finding the libraries takes milliseconds; reading their limits takes microseconds.
     return ThreadpoolController()
 
 
 class _OneBlasThread:
-    """BLAS with one thread, until the last of the threads of Python that asked for it leaves.
+    """Limit of BLAS to one thread, until the last Python thread that requested it leaves.
 
-    The limit is that of the whole process: were it set and restored by each of them, the one that
-    leaves last could restore the limit of another.
+    The limit applies to the whole process: if each thread set and restored it, the last
+    one could restore the limit of another.
     """
 
     def __init__(self) -> None:
         self._lock, self._inside = threading.Lock(), 0
         self._limiter: Any = None
-        # What the libraries were allowed before; None outside.
+        # The earlier limits of the libraries; None if no limit is set.
         self.before: int | None = None
 
     def enter(self) -> None:
@@ -55,7 +55,7 @@ class _OneBlasThread:
             if self._inside == 0:
                 now = [library.num_threads for library in _controller().lib_controllers]
                 self.before = _fewest(now)
-                # Setting what is set already would take as long as a small product.
+                # Setting the same limit again would take as long as a small product.
                 if any(threads != 1 for threads in now):
                     self._limiter = _controller().limit(limits=1, user_api="blas")
             self._inside += 1
@@ -70,7 +70,7 @@ class _OneBlasThread:
 
 
 _one_blas_thread = _OneBlasThread()
-# ``threads``: what products of this thread of Python may use; the limits of BLAS where not set.
+# ``threads``: number of threads for products of this Python thread; the BLAS limit if not set.
 _here = threading.local()
 
 
@@ -107,26 +107,26 @@ def _limited(threads: int) -> Iterator[None]:
 def single_thread() -> AbstractContextManager[object]:
     """Limit all work to one thread in a ``with`` block, for small matrices.
 
-    An eigenproblem of a few hundred rows is a long sequence of tiny products: a second thread
-    gains nothing on an idle machine, and on a busy one each product waits for it.
+    An eigenproblem of a few hundred rows is a long sequence of tiny products: a second
+    thread gains nothing on an idle machine and delays each product on a busy one.
     """
     return _limited(1)
 
 
 def own_threads() -> AbstractContextManager[object]:
-    """Limit BLAS to one thread in a ``with`` block, where `map_threads` still uses all.
+    """Limit BLAS to one thread in a ``with`` block, in which `map_threads` still uses all.
 
-    Threads of OpenBLAS keep their cores busy for some milliseconds after each call, waiting for
-    the next: a product on threads of Python that comes after it takes up to three times as long.
+    OpenBLAS threads keep their cores busy for some milliseconds after each
+    call: a product on Python threads that follows takes up to three times as long.
     """
     return _limited(n_threads())
 
 
 class _Pool:
-    """Threads that wait for work, as many as were ever asked for, until the process ends.
+    """A pool of threads that grows as needed and lives as long as the process.
 
-    An executor of :mod:`concurrent.futures` takes six times as long for each call, as long as many
-    products of thin blocks.
+    An executor of :mod:`concurrent.futures` takes six times as long per call, as long as many
+    products of thin blocks take.
     """
 
     def __init__(self) -> None:
@@ -134,7 +134,7 @@ class _Pool:
         self._lock, self._threads = threading.Lock(), 0
 
     def run(self, work: Callable[[], None], threads: int) -> None:
-        """Let threads start with some work as soon as they are free."""
+        """Submit work to free threads."""
         with self._lock:
             while self._threads < threads:
                 self._threads += 1
@@ -151,18 +151,18 @@ class _Pool:
 
 @lru_cache(maxsize=1)
 def _pool(process: int) -> _Pool:
-    # Threads do not survive a fork: a child process has a pool of its own.
+    # Threads do not survive a fork: a child process has its own pool.
     return _Pool()
 
 
 def map_threads(
     task: Callable[[_Item], _Result], items: Iterable[_Item], *, blas: bool = False
 ) -> list[_Result]:
-    """Run ``task`` on every item, on threads where there is more than one, in order.
+    """Run ``task`` on every item, on threads if there is more than one; return results in order.
 
     With ``blas`` the tasks call BLAS, which is then limited to one thread per task. The calling
-    thread takes items too, and never waits for threads that have not started. The first error
-    ends the others after their present item.
+    thread processes items too, and never waits for threads that have not started. After the first
+    error, the others stop after their current item.
     """
     items = list(items)
     threads = min(n_threads(), len(items)) if len(items) > 1 else 1
@@ -170,7 +170,7 @@ def map_threads(
         return [task(item) for item in items]
     found: list[Any] = [None] * len(items)
     waiting = deque(range(len(items)))
-    # What numpy does about an overflow is a setting of each thread.
+    # numpy's overflow handling is a setting of each thread.
     settings = np.geterr()
 
     def take() -> None:
@@ -206,7 +206,8 @@ def map_threads(
             take()
         finally:
             _here.threads = before
-            # After Ctrl-C too: nothing may still be writing into a block when the caller goes on.
+            # Also after Ctrl-C: no thread may still be writing into a block when the caller
+            # continues.
             waiting.clear()
             with lock:
                 closed = True
@@ -218,7 +219,7 @@ def map_threads(
 
 
 def one_ahead(load: Callable[[_Item], _Result], items: Iterable[_Item]) -> Iterator[_Result]:
-    """Yield ``load(item)`` for each item; the next is loaded on a thread meanwhile."""
+    """Yield ``load(item)`` for each item, while the next is loaded on a thread."""
     waiting = deque(items)
     with ThreadPoolExecutor(1) as reader:
         ahead = reader.submit(load, waiting.popleft()) if waiting else None
@@ -226,7 +227,7 @@ def one_ahead(load: Callable[[_Item], _Result], items: Iterable[_Item]) -> Itera
             found = ahead.result()
             ahead = reader.submit(load, waiting.popleft()) if waiting else None
             yield found
-            # The caller is done with it: at most two are held.
+            # The caller has finished with it: at most two are in memory.
             del found
 
 

@@ -1,7 +1,8 @@
 """Products with sparse rows on a GPU, compiled by Triton, which comes with torch.
 
-cuSPARSE takes as long for two columns as for fifty, and reads a long block from memory where parts
-of it could stay in the cache: on an H200 these products took a fifth to two thirds of its time.
+cuSPARSE takes as long for two columns as for fifty, and reads a long block from memory even if
+parts of it could stay in the cache: on an H200 these products took a fifth to two thirds of its
+time.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import triton.language as tl
 
 __all__ = ["part_sums"]
 
-# The most columns that one program takes.
+# Maximum number of columns per program.
 _WIDEST = 128
 # Entries of a row that are read at once, and warps, for blocks of up to this number of columns.
 _SHAPES = {8: (16, 2), 16: (8, 1), 32: (8, 1), 64: (4, 1), _WIDEST: (4, 1)}
@@ -24,7 +25,7 @@ def part_sums(parts: Any, columns: Any, values: Any, block: Any) -> Any:
     """Return, for each part of a row, the sum of its entries times the rows of a block.
 
     ``parts`` are the first entry of each part, the one after its last, and the row of the result
-    that it is written to, in the order in which the device takes them.
+    that it is written to, in the order of execution.
     """
     count, width = parts[0].numel(), block.shape[1]
     out = torch.empty((count, width), dtype=block.dtype, device=block.device)
@@ -36,7 +37,7 @@ def part_sums(parts: Any, columns: Any, values: Any, block: Any) -> Any:
     return out
 
 
-# Without types: Triton would look them up as variables of the kernel.
+# Without annotations, which Triton would look up as variables of the kernel.
 @triton.jit(do_not_specialize=["width"])  # type: ignore[untyped-decorator]
 def _part_sums(  # type: ignore[no-untyped-def]  # noqa: PLR0917
     starts,

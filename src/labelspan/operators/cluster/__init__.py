@@ -1,11 +1,11 @@
-"""Operators over rows that the workers of a Dask cluster hold.
+"""Operators over rows held by the workers of a Dask cluster.
 
 ``X'X @ V`` sends V to every worker once and adds the d x m results on the workers; so do Gram
 matrices, means and norms. ``X @ V`` returns one piece of the product per block, and ``X.T @ U``
-sends each worker its rows of U, which is what happens to labels. Solvers use ``X'X @ V`` where they
-can, so that little with n rows is sent; X itself is never sent. Besides a sparse block, a worker
-keeps its column numbers in the order of their counts, which makes products faster (4 bytes per
-nonzero), and one more copy of the entries where columns without zeros have large means.
+sends each worker its rows of U, for example labels. Solvers use ``X'X @ V`` where possible, so that
+few arrays with n rows are sent; X itself is never sent. In addition to a sparse block, a
+worker stores its column numbers ordered by count, which makes products faster (4 bytes per
+nonzero), and one more copy of the entries if columns without zeros have large means.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ __all__ = ["row_blocks", "row_blocks_of"]
 def row_blocks(
     client: Any, parts: Sequence[Any], *, on_pass: Callable[[str], Any] | None = None
 ) -> RowBlocks:
-    """Make an operator over blocks of rows held by the workers of a Dask cluster.
+    """Create an operator over blocks of rows held by the workers of a Dask cluster.
 
-    Every linear estimator takes it as X, in ``fit``, ``partial_fit`` and ``transform``; y is an
+    Every linear estimator accepts it as X in ``fit``, ``partial_fit`` and ``transform``; y is an
     array on the client, with its rows in the order of the parts.
 
     If a worker is lost during a fit, the fit only takes longer: blocks from functions, delayed
-    values and futures of tasks are made again by the scheduler, and arrays are sent again by the
-    client, which keeps them. Futures of scattered data cannot be made again; if their
+    values and futures of tasks are computed again by the scheduler, and arrays are sent again by
+    the client, which keeps them. Futures of scattered data cannot be recreated; if their
     worker is lost, the fit ends with :class:`~labelspan.errors.LostWorkers`.
 
     Parameters
@@ -52,7 +52,7 @@ def row_blocks(
     Returns
     -------
     operator : RowBlocks
-        The operator to give to an estimator as X.
+        The operator to pass to an estimator as X.
 
     See Also
     --------
@@ -86,8 +86,8 @@ def row_blocks(
     widths = sorted({columns for _, columns in store.shapes})
     if len(widths) > 1:
         raise InvalidInput(
-            f"All parts must have the same number of columns, but they have {widths}; make all of "
-            "them with the same vocabulary."
+            f"All parts must have the same number of columns, but they have {widths}; create all "
+            "of them with the same vocabulary."
         )
     return RowBlocks(store)
 
@@ -115,11 +115,11 @@ def row_blocks_of(
     Returns
     -------
     operator : RowBlocks
-        The operator to give to an estimator as X.
+        The operator to pass to an estimator as X.
 
     See Also
     --------
-    row_blocks : Make an operator over blocks that workers load themselves.
+    row_blocks : Create an operator over blocks that the workers load themselves.
 
     Examples
     --------

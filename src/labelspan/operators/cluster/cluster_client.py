@@ -1,4 +1,4 @@
-"""Connection to a Dask cluster by the address of its scheduler, with errors after seconds."""
+"""Connection to a Dask cluster by the address of its scheduler, with short time limits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ...errors import InvalidInput, InvalidParameter, LostWorkers, Mismatch
 __all__ = ["cluster_client"]
 
 _PACKAGE = "labelspan"
-# Seconds that a scheduler may take to answer, and a first worker to appear.
+# Time limit in seconds for an answer of the scheduler, and for a first worker to appear.
 _PATIENCE = 5.0
 _LOOK = 0.25
 _ADDRESS = re.compile(r"((tcp|tls|ws|wss)://)?[^\s/]+:\d+")
@@ -84,7 +84,7 @@ def _await_workers(address: str) -> None:
         except OSError as error:
             raise LostWorkers(
                 f"No scheduler answers at {address} within {_PATIENCE:g} s; start one with 'dask "
-                "scheduler', and see that the address is the one it prints."
+                "scheduler', and check that the address is the one it prints."
             ) from error
         # The answer of another kind of server can fail to parse in many ways.
         except Exception as error:
@@ -94,7 +94,7 @@ def _await_workers(address: str) -> None:
             ) from error
         if found.get("type") != "Scheduler":
             raise InvalidInput(
-                f"The server at {address} is a {found.get('type')}, not a scheduler; give the "
+                f"The server at {address} is a {found.get('type')}, not a scheduler; use the "
                 "address that 'dask scheduler' prints."
             )
         if found.get("workers"):
@@ -111,7 +111,7 @@ async def _identity(address: str) -> Any:
     from distributed import rpc  # noqa: PLC0415 - optional
     from distributed.security import Security  # noqa: PLC0415
 
-    # Keys and certificates are those of Dask's configuration, as they are for a client.
+    # Keys and certificates come from Dask's configuration, as for a client.
     arguments = Security().get_connection_args("client")
     async with rpc(address, timeout=_PATIENCE, connection_args=arguments) as scheduler:
         return await scheduler.identity()
@@ -132,7 +132,7 @@ def _check_versions(client: Any) -> None:
 
 @contextmanager
 def _silent() -> Iterator[None]:
-    """Disable Dask's loggers: what matters is raised as an error."""
+    """Disable Dask's loggers; problems are raised as errors."""
     names = [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]
     loggers = [logging.getLogger(name) for name in ("distributed", *names)]
     before = [logger.disabled for logger in loggers]

@@ -34,16 +34,16 @@ __all__ = ["WorkerBlocks", "prepare_block"]
 _LOOK = 0.5
 # Seconds that a cluster may be without any worker: a nanny needs seconds to start one.
 _PATIENCE = 60.0
-# Number of times that a pass is tried before the fit is given up.
+# Number of attempts of a pass before the fit fails.
 _LOSSES = 5
-# Number of further tries of a task that fails, for example in reading a file.
+# Number of retries of a task that fails, for example while reading a file.
 _RETRIES = 2
 # Number of partial sums added by one task.
 _FAN = 4
 
 
 class _Missing(Exception):
-    """A worker that holds a block is gone."""
+    """A worker that holds a block was lost."""
 
 
 class WorkerBlocks(BlockStore):
@@ -75,10 +75,10 @@ class WorkerBlocks(BlockStore):
                 f"but {type(client).__name__} was given."
             )
         if not parts:
-            raise InvalidInput("parts is empty; give at least one block of rows.")
+            raise InvalidInput("parts is empty; pass at least one block of rows.")
         self.client = client
         self._on_pass = on_pass
-        # Blocks that came from the client, to send them again if they are lost.
+        # Blocks that the client sent, to send them again if they are lost.
         self._kept: list[Any] = [None] * len(parts)
         workers = self._workers()
         self._futures = [
@@ -107,7 +107,7 @@ class WorkerBlocks(BlockStore):
         return self._scattered(number, home)
 
     def _scattered(self, number: int, home: str) -> Any:
-        """Send a block that the client keeps; where its worker is lost, to another one."""
+        """Send a block that the client keeps; if its worker is lost, send it to another one."""
         values = [self._kept[number]]
         for _ in range(_LOSSES):
             with suppress(_Missing):
@@ -152,8 +152,8 @@ class WorkerBlocks(BlockStore):
     def _send_again(self, number: int, home: str) -> None:
         if self._kept[number] is None:
             raise LostWorkers(
-                f"Block {number} was data in the memory of a worker that is gone, and nothing says "
-                "how to make it again; give functions or delayed loaders as parts."
+                f"Block {number} was in the memory of a worker that was lost, and "
+                "cannot be recreated; pass functions or delayed loaders as parts."
             )
         self._futures[number] = self._scattered(number, home)
 
@@ -241,7 +241,7 @@ class WorkerBlocks(BlockStore):
         return answer
 
     async def _send(self, homes: Sequence[str], shared: Any, own: Any) -> tuple[Any, list[Any]]:
-        """Send data to the workers; return the future for all, and those of each block."""
+        """Send data to the workers; return the future shared by all, and those of each block."""
         pieces: list[Any] = [None] * len(homes)
 
         async def all_get() -> Any:
@@ -268,11 +268,12 @@ class WorkerBlocks(BlockStore):
         return futures[0]
 
     def _watched(self, homes: Sequence[str], start: Callable[[], Awaitable[Any]]) -> Any:
-        """Wait for something that these workers do; stop when one of them is missing."""
+        """Wait for a result of these workers; stop if one of them is missing."""
 
         async def watch() -> Any:
             job = asyncio.ensure_future(start())
-            # A cancelled job may still fail, and Python reports exceptions that nobody fetched.
+            # A cancelled job may still fail, and Python reports exceptions that are never
+            # retrieved.
             job.add_done_callback(lambda job: job.cancelled() or job.exception())
             try:
                 while not (await asyncio.wait({job}, timeout=_LOOK))[0]:
@@ -292,7 +293,7 @@ def prepare_block(values: Any) -> Any:
     """Convert a block to a float array, or to a CSR matrix in canonical format."""
     operator = as_operator(values)
     if isinstance(operator, Sparse):
-        # Dask knows the size of a csr_matrix, but takes a csr_array for a small object.
+        # Dask knows the size of a csr_matrix, but treats a csr_array as a small object.
         return sparse.csr_matrix(operator.csr)
     if isinstance(operator, Dense):
         return operator.array
@@ -313,7 +314,7 @@ def _no_scheduler(error: Exception) -> LostWorkers:
 
 
 def _raise_failure(future: Any) -> None:
-    """Raise what a task failed with, if it did."""
+    """Raise the exception of a task, if it failed."""
     from distributed import KilledWorker  # noqa: PLC0415 - optional
 
     if future.status != "error":
