@@ -58,6 +58,10 @@ def test_given_vectors():
     assert index.tag(X[1], 1)[0].label == "odd"
     assert index.axes(3)[0].words.high == []
     assert index.add(["new"], ids=["x"], vectors=X[:1]).search(X[0], 1)[0].score > 0.999
+    # A stored zero is not a feature: such an item has no place.
+    nothing = sparse.csr_matrix(([0.0], [3], [0, 1]), shape=(1, 12))
+    assert not index.add([""], ids=["nothing"], vectors=nothing).vectors(["nothing"]).any()
+    assert nothing.nnz == 1
     with pytest.raises(Mismatch, match="a query is a vector"):
         index.search("a text")
     with pytest.raises(Mismatch, match="takes vectors; give vectors="):

@@ -176,7 +176,10 @@ def test_coverage_is_the_share_of_words_by_rarity():
     search = built(["rare common", "common", "other", "common"])
     query = parse_query("rare common unknown")
     found = search.score(query)
-    rarity = {m.word: m.rarity for m in search.matches(query)}
+    rarity = {
+        word: math.log1p((4 - count + 0.5) / (count + 0.5))
+        for word, count in {"rare": 1, "common": 3, "unknown": 0}.items()
+    }
     assert rarity["unknown"] > rarity["rare"] > rarity["common"] > 0
     total = sum(rarity.values())
     shares = [(rarity["rare"] + rarity["common"]) / total, rarity["common"] / total, 0]

@@ -114,7 +114,8 @@ class Space:
     def vectors(self, features: Any) -> Array:
         """Map features to unit vectors; rows without any feature to zeros."""
         out = unit_rows(np.asarray(features @ self.weights) - self.offset)
-        out[np.asarray((features != 0).sum(axis=1)).ravel() == 0] = 0.0
+        known = features.getnnz(axis=1) if sparse.issparse(features) else features.any(axis=1)
+        out[known == 0] = 0.0
         return out
 
     def length(self, features: Any) -> float:
@@ -330,7 +331,7 @@ def read_vectors(vectors: Any, count: int, owner: str) -> Any:
     if vectors is None:
         raise Mismatch(f"{owner}: this index takes vectors; give vectors=, one row per item.")
     try:
-        found = sparse.csr_matrix(vectors) if sparse.issparse(vectors) else np.asarray(vectors)
+        found: Any = sparse.csr_matrix(vectors) if sparse.issparse(vectors) else np.asarray(vectors)
         if found.dtype not in (np.float32, np.float64):
             found = found.astype(np.float64)
     except (TypeError, ValueError) as error:
@@ -341,6 +342,9 @@ def read_vectors(vectors: Any, count: int, owner: str) -> Any:
         )
     if not np.isfinite(found.data if sparse.issparse(found) else found).all():
         raise InvalidInput(f"{owner}: vectors must be finite, but some are NaN or infinite.")
+    if sparse.issparse(found) and not found.data.all():
+        found = found.copy()
+        found.eliminate_zeros()
     if found.shape[0] != count:
         raise InvalidInput(
             f"{owner}: vectors must have one row for each item; there are {count} items and "

@@ -52,6 +52,8 @@ _WEAK_COVERAGE = 1 / 3
 # For a query that has only a vector, the cosine decides.
 _WEAK_COSINE = 0.25
 _CANDIDATES, _CANDIDATES_PER_ANSWER = 256, 4
+# Fewer rows than this part of all are compared one by one.
+_FEW = 8
 
 
 @dataclass(frozen=True)
@@ -411,21 +413,15 @@ def _rank_texts(
     """Rank items for each query; tell whether approximate search was used for one of them."""
     answers: list[Ranking] = []
     approximate = False
-    vectors = store.vectors
-    step = vectors.queries_at_once
-    for start in range(0, len(queries), step):
-        part = queries[start : start + step]
-        stacked = np.stack([query.vector for query in part])
-        near = proposed(vectors, ann if balance > 0 else None, stacked, k, mask)
-        exact = balance > 0 and any(rows is None for rows in near)
-        cosines = vectors.products(stacked) if exact else None
-        for n, (query, own) in enumerate(zip(part, near, strict=True)):
-            scored = _Scored.of(query, store, balance)
-            rows = None if own is None else _with_best_words(own, scored, mask, k)
-            approximate = approximate or rows is not None
-            if rows is None:
-                rows = _candidates(scored, store, mask, k, None if cosines is None else cosines[n])
-            answers.append(_ranked(scored, rows, store, mask, k))
+    for query in queries:
+        scored = _Scored.of(query, store, balance)
+        linked = ann if balance > 0 else None
+        (near,) = proposed(store.vectors, linked, query.vector[None], k, mask)
+        rows = None if near is None else _with_best_words(near, scored, mask, k)
+        approximate = approximate or rows is not None
+        if rows is None:
+            rows = _candidates(scored, store, mask, k)
+        answers.append(_ranked(scored, rows, store, mask, k))
     return answers, approximate
 
 
@@ -476,32 +472,49 @@ def _deviation(query: Array, moments: tuple[Array, Array]) -> float:
     return math.sqrt(spread) if 1e-12 < spread < math.inf else 1.0
 
 
-def _candidates(
-    scored: _Scored, store: ItemStore, mask: Array, k: int, cosines: Array | None = None
-) -> Array:
-    """Return the marked rows that may be among the k best, in order; cosines are rounded."""
-    total = scored.words * scored.found.scores
-    if scored.space > 0:
-        if cosines is None:
-            cosines = store.vectors.products(scored.query.vector[None])[0]
-        total = total + scored.space * np.maximum(cosines, 0.0)
-    total[~scored.allowed(mask)] = 0.0
+def _candidates(scored: _Scored, store: ItemStore, mask: Array, k: int) -> Array:
+    """Return the marked rows that may be among the k best, in order.
+
+    A cosine is at most 1, so that only rows are compared in the space whose words reach, with it,
+    the scores of those with the best words.
+    """
+    words, vectors, query = scored.words * scored.found.scores, store.vectors, scored.query.vector
+    words[~scored.allowed(mask)] = -1.0
     # Half of the slack bounds the rounding of a cosine.
-    slack = scored.space * store.vectors.slack
-    least = slack / 2
-    if len(total) > k:
-        least = max(least, kth_largest(total, k) - slack)
-    return np.flatnonzero((total >= least) & (total > 0))
+    slack = scored.space * vectors.slack
+
+    def totals(rows: Array, cosines: Array) -> Array:
+        return words[rows] + scored.space * np.maximum(cosines, 0.0)
+
+    def reached(values: Array) -> float:
+        return kth_largest(values, k) - slack if len(values) > k else 0.0
+
+    rows = np.flatnonzero(words > 0)
+    if not scored.space:
+        total = words[rows]
+    else:
+        best = rows[_largest(words[rows], k)]
+        least = reached(totals(best, vectors.rows(best) @ query)) - scored.space - slack
+        rows = np.flatnonzero(words >= max(0.0, least))
+        few = len(rows) <= len(words) // _FEW
+        cosines = vectors.rows(rows) @ query if few else vectors.products(query[None])[0][rows]
+        total = totals(rows, cosines)
+    return rows[(total >= max(reached(total), slack / 2)) & (total > 0)]
+
+
+def _largest(scores: Array, k: int) -> Array:
+    """Return where the largest scores are, several for each answer."""
+    most = max(_CANDIDATES, _CANDIDATES_PER_ANSWER * k)
+    if len(scores) <= most:
+        return np.arange(len(scores))
+    return np.argpartition(scores, len(scores) - most)[-most:]
 
 
 def _with_best_words(near: Array, scored: _Scored, mask: Array, k: int) -> Array | None:
     """Join proposed rows with those of the best words; None if there are fewer than ``k``."""
     scores, allowed = scored.found.scores, scored.allowed(mask)
     rows = np.flatnonzero((scores > 0) & allowed)
-    most = max(_CANDIDATES, _CANDIDATES_PER_ANSWER * k)
-    if len(rows) > most:
-        rows = rows[np.argpartition(scores[rows], len(rows) - most)[-most:]]
-    found = np.union1d(near[allowed[near]], rows)
+    found = np.union1d(near[allowed[near]], rows[_largest(scores[rows], k)])
     return found if len(found) >= k else None
 
 

@@ -120,8 +120,10 @@ class UnitVectors:
     def rows(self, numbers: Array) -> Array:
         """Return the vectors in some rows."""
         numbers = np.asarray(numbers, dtype=np.intp)
-        out = np.empty((numbers.size, self.width), dtype=np.float32)
         late = numbers >= len(self.base)
+        if not late.any():
+            return np.asarray(self.base[numbers])
+        out = np.empty((numbers.size, self.width), dtype=np.float32)
         out[~late] = self.base[numbers[~late]]
         out[late] = self._tail[numbers[late] - len(self.base)]
         return out

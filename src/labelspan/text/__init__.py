@@ -45,7 +45,7 @@ from .analysis import (
 )
 from .features import SPACE, TAGS, FeatureCounts, FeatureKind, TextFeatures
 from .vocabulary import TextBlock, Vocabulary
-from .word_search import WordMatch, WordScores, WordSearch, WordSegment
+from .word_search import WordScores, WordSearch, WordSegment
 
 __all__ = [
     "AUTO",
@@ -60,7 +60,6 @@ __all__ = [
     "TextBlock",
     "TextFeatures",
     "Vocabulary",
-    "WordMatch",
     "WordScores",
     "WordSearch",
     "WordSegment",

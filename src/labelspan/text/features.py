@@ -460,9 +460,11 @@ def _counts(units: Array, starts: Array, width: int | None = None) -> sparse.csr
 
 
 def _matrix(rows: Array, columns: Array, shape: tuple[int, int]) -> sparse.csr_matrix:
-    """Count pairs of rows and columns."""
+    """Count pairs of rows and columns; those of a pair that comes again are not added up yet."""
+    order = np.argsort(rows, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=shape[0]))])
     ones = np.ones(rows.size, dtype=np.float32)
-    return sparse.csr_matrix((ones, (rows, columns)), shape=shape)
+    return sparse.csr_matrix((ones, columns[order], starts), shape=shape)
 
 
 def _weigh(counts: sparse.csr_matrix, idf: Array, length: float) -> None:

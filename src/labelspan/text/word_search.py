@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -26,7 +26,7 @@ from ..errors import InvalidFile
 from .analysis import Analyzer, ParsedQuery, first_line, normalise, split_words
 from .vocabulary import TextBlock, Vocabulary, checked_parts, offsets_rise, ranges, within
 
-__all__ = ["WordMatch", "WordScores", "WordSearch", "WordSegment"]
+__all__ = ["WordScores", "WordSearch", "WordSegment"]
 
 # Usual parameters of BM25.
 K1, B = 1.2, 0.75
@@ -37,16 +37,15 @@ _FEW = 20
 _DAMAGED = "The files of the word index do not fit together; it is damaged."
 
 
-@dataclass(frozen=True)
-class WordMatch:
-    """What one word of a query adds: rows with it, in order, and BM25 of each.
+class _Match(NamedTuple):
+    """A word of a query: rows with it, in any order, and how much they have of it.
 
     ``rarity`` is its inverse document frequency times how often the query has it.
     """
 
     word: str
     rows: Array
-    scores: Array
+    weights: Array
     rarity: float
 
 
@@ -286,6 +285,10 @@ class _State:
         # How much a weight must be to count half.
         self.halves = (K1 * (1 - B + B * lengths / average)).astype(np.float32)
 
+    def filled(self, rows: Array, weights: Array) -> Array:
+        """Return BM25 of a word with a rarity of 1 that some rows have."""
+        return np.asarray((K1 + 1) * weights / (weights + self.halves[rows]))
+
     def postings(self, numbers: Sequence[int], prefix: str = "") -> tuple[list[Array], list[Array]]:
         """Return rows of texts with each of some terms or a beginning, and weights, in parts."""
         rows: list[Array] = []
@@ -400,14 +403,14 @@ class WordSearch:
         """Compute BM25 of all items, and which of them a query allows."""
         state = self._state
         matches, common = self._matches(state, query)
-        rows = np.concatenate([np.zeros(0, np.intp), *(match.rows for match in matches)])
-        every = np.concatenate([np.zeros(0), *(match.scores for match in matches)])
+        rows = np.concatenate([np.zeros(0, np.int32), *(match.rows for match in matches)])
+        weights = np.concatenate([np.zeros(0), *(m.weights for m in matches)], dtype=np.float32)
         rarity = np.array([match.rarity for match in matches])
+        every = np.repeat(rarity, [match.rows.size for match in matches])
         # Without any row the sums are integers.
-        scores = np.bincount(rows, every, state.n).astype(np.float64, copy=False)
-        sizes = [match.rows.size for match in matches]
+        scores = np.bincount(rows, every * state.filled(rows, weights), state.n).astype(np.float64)
         total = float(rarity.sum())
-        covered = np.bincount(rows, np.repeat(rarity, sizes), state.n)
+        covered = np.bincount(rows, every, state.n)
         coverage = covered * (0.0 if common or not total else 1 / total)
         unknown = tuple(match.word for match in matches if not match.rows.size)
         deviation = _deviation(scores, state.alive)
@@ -416,17 +419,15 @@ class WordSearch:
             scores, coverage, (K1 + 1) * total, deviation, allowed, len(matches), unknown
         )
 
-    def matches(self, query: ParsedQuery) -> list[WordMatch]:
-        """Find the items with each word; frequent words count only if there are no others."""
-        return self._matches(self._state, query)[0]
-
     def explain(self, query: ParsedQuery, row: int) -> dict[str, float]:
         """Return what each word of a query adds to the score of an item."""
+        state = self._state
         shares: dict[str, float] = {}
-        for match in self.matches(query):
-            place = int(np.searchsorted(match.rows, row))
-            if place < match.rows.size and match.rows[place] == row:
-                shares[match.word] = float(match.scores[place])
+        for match in self._matches(state, query)[0]:
+            own = match.rows == row
+            if own.any():
+                filled = state.filled(match.rows[own], match.weights[own])
+                shares[match.word] = float(match.rarity * filled[0])
         return shares
 
     def term_weights(self) -> tuple[list[str], sparse.csr_matrix]:
@@ -452,11 +453,10 @@ class WordSearch:
         found = sparse.csr_matrix(
             (weights[own].astype(np.float32), (rows[own], every[own].astype(np.int32))), shape=shape
         )
-        halves = np.repeat(state.halves, np.diff(found.indptr))
-        found.data = (K1 + 1) * found.data / (found.data + halves)
+        found.data = state.filled(np.repeat(np.arange(state.n), np.diff(found.indptr)), found.data)
         return list(numbers), found
 
-    def _matches(self, state: _State, query: ParsedQuery) -> tuple[list[WordMatch], bool]:
+    def _matches(self, state: _State, query: ParsedQuery) -> tuple[list[_Match], bool]:
         """Find the items with each word, and tell whether all words are frequent."""
         analyzer = self.vocabulary.analyzer
         words = analyzer.query("\n".join((*query.words, *query.phrases)))
@@ -481,25 +481,32 @@ class WordSearch:
 
     def _match(
         self, state: _State, word: str, times: int, terms: Sequence[str], prefix: str = ""
-    ) -> WordMatch:
+    ) -> _Match:
         """Score one word, or all words with a beginning as if they were one."""
         parts, sizes = state.postings([self.vocabulary.term(term) for term in terms], prefix)
         labelled = state.labels.rows_with(terms, prefix)
-        rows = np.concatenate([np.zeros(0, np.int32), *parts, *labelled])
-        weights = np.concatenate(
-            [np.zeros(0), *sizes, *(np.full(p.size, _LABEL) for p in labelled)]
-        )
-        if prefix or labelled:
+        rows = np.concatenate([np.zeros(0, np.int32), *parts])
+        weights: Array = np.concatenate([np.zeros(0), *sizes], dtype=np.float32)
+        if prefix:
             # A row may have come several times.
-            every = np.bincount(rows, weights, state.n)
-            rows = np.flatnonzero(every)
-            weights = every[rows]
+            sums = np.bincount(rows, weights, state.n).astype(np.float64)
+            for own in labelled:
+                sums += _LABEL * np.bincount(own, minlength=state.n)
+            rows = np.flatnonzero(sums != 0)
+            weights = sums[rows]
+        elif labelled:
+            named = np.zeros(state.n, dtype=np.float32)
+            named[labelled[0]] = _LABEL
+            weights = weights + named[rows]
+            named[rows] = 0.0
+            only = np.flatnonzero(named > 0)
+            rows = np.concatenate([rows, only], dtype=np.int32)
+            weights = np.concatenate([weights, named[only]])
         if state.removed.size:
             own = state.present[rows]
             rows, weights = rows[own], weights[own]
         rarity = times * math.log1p((state.alive - rows.size + 0.5) / (rows.size + 0.5))
-        scores = rarity * (K1 + 1) * weights / (weights + state.halves[rows])
-        return WordMatch(word, rows, scores, rarity)
+        return _Match(word, rows, weights, rarity)
 
     # --- phrases and exclusions -------------------------------------------------------
 
