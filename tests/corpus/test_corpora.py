@@ -429,10 +429,10 @@ def test_files_and_folders_that_cannot_be_read(tmp_path):
         read_corpus(sheet)
 
 
-def test_duplicate_ids_are_reported_with_their_lines(tmp_path):
+def test_duplicate_ids_are_reported_with_their_line(tmp_path):
     items = [{"key": "x", "text": "a"}, {"key": "y", "text": "b"}, {"key": "x", "text": "c"}]
     (tmp_path / "a.jsonl").write_text(as_lines(items))
-    with pytest.raises(InvalidFile, match=r"line 3: the id 'x' is also in line 1"):
+    with pytest.raises(InvalidFile, match=r"line 3: another item has the id 'x'"):
         read_corpus(tmp_path / "a.jsonl", ids="key")
     # A guess does not insist.
     found = read_corpus(tmp_path / "a.jsonl")

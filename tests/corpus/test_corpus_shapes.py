@@ -262,14 +262,15 @@ def test_markdown_with_fields_and_back(tmp_path, style):
         edit.write(tmp_path / "copy")
 
 
-def test_fields_that_are_not_read_are_named(tmp_path):
-    write_all(
-        tmp_path, {f"{n}.md": f"---\ntags: [a]\nmore: {{x: {n}}}\n---\ntext\n" for n in range(3)}
+def test_other_yaml_stays_text(tmp_path):
+    head = (
+        "tags: [a, 'b, c', \"d\"]\nmore: {x: 1}\nat:\n  place: &x here\nnote: >\n  two\n  lines\n"
     )
-    with pytest.raises(
-        InvalidFile, match=r"0\.md, line 3: 'more: {x: 0}' is not in the part of YAML"
-    ):
-        read_corpus(tmp_path)
+    write_all(tmp_path, {f"{n}.md": f"---\n{head}---\ntext\n" for n in range(3)})
+    found = read_corpus(tmp_path)
+    assert found.labels[0] == ["a", "b, c", "d"]
+    expected = {"more": "{x: 1}", "at.place": "&x here", "note": "two lines"}
+    assert found.metadata[0] == expected
 
 
 # --- StackExchange and Calibre ----------------------------------------------------------------

@@ -9,7 +9,7 @@ from _support.tagged import as_lines, as_table, packed, read, rows, write_all
 
 from labelspan.corpus import CorpusReader, read_corpus
 from labelspan.corpus.sources import unpacked_bytes
-from labelspan.errors import InvalidFile, InvalidInput, LabelspanError
+from labelspan.errors import InvalidInput, LabelspanError
 
 # How a part is written.
 WRITERS = {"jsonl": as_lines, "csv": as_table, "tsv": lambda items: as_table(items, "\t", ",")}
@@ -64,22 +64,12 @@ def test_empty_files_folders_and_texts_about_tables(tmp_path):
         )
 
 
-@pytest.mark.parametrize(("kind", "field"), [("csv", "body"), ("tsv", "title")])
-def test_a_missing_column_names_the_file_at_once(tmp_path, kind, field):
-    lacking = [{key: item[key] for key in item if key != field} for item in PARTS[1]]
-    folder = write_all(tmp_path / "all", parts(kind, [PARTS[0], lacking, PARTS[2]]))
-    match = rf"all, part-1\.{kind} has no field '{field}', which is in other.*, but 'id', .*--text"
-    for head in (1 << 23, 2000):
-        with pytest.raises(InvalidFile, match=match):
-            CorpusReader(folder, head=head)
-
-
 def test_errors_name_the_file(tmp_path):
     folder = write_all(tmp_path / "all", parts("jsonl"))
     item = rows()[3]
     for content, options, message in [
         (b"\n{broken\n", {}, r"all, part-3\.jsonl, line 2: this is not JSON"),
-        (as_lines([item]), {"ids": "id"}, r"part-3\.jsonl, line 1: the id 'item3' is also in"),
+        (as_lines([item]), {"ids": "id"}, r"line 1: another item has the id 'item3'"),
         (as_lines([{**item, "body": 3}]), {}, r"all, part-3\.jsonl, line 1: 'body' must be a text"),
         (b'{"id": "\xff"}\n', {}, r"all, part-3\.jsonl, line 1: this is not UTF-8"),
     ]:

@@ -418,7 +418,7 @@ def _markdown(plan: _Plan) -> dict[str, bytes]:
             parse = plan.parsers[name]
             kept = [one for one in parse(row.get(name)) or () if wanted.get(_nfc(one), True)]
             labels = kept + [one for one, fits in wanted.items() if fits]
-            content = with_labels(content, name, labels, member.name)
+            content = with_labels(content, name, labels)
         files[member.path.as_posix()] = content.encode()
     return files
 

@@ -90,8 +90,7 @@ def listed(names: Sequence[str], last: str = ", ") -> str:
 class _Profile:
     """What the values of a field look like."""
 
-    def __init__(self, items: Sequence[dict[str, Any]], name: str) -> None:
-        sample = [item.get(name) for item in items[:: max(1, len(items) // _SAMPLE)]]
+    def __init__(self, sample: Sequence[Any], name: str) -> None:
         values = [value for value in sample if not is_missing(value) and value not in ("", [])]
         self.strings = bool(values) and all(isinstance(value, str) for value in values)
         self.lists = bool(values) and all(is_names(value) for value in values)
@@ -120,19 +119,11 @@ class _Profile:
         self.label_length = sum(len(label) * count for label, count in counts.items()) / total
         self.digits = sum(n for one, n in counts.items() if any(map(str.isdigit, one))) / total
 
-    @property
-    def is_prose(self) -> bool:
-        return self.strings and self.spaces > 0.5 and not self.lists
-
-    @property
-    def may_be_labels(self) -> bool:
-        """Return whether a field of a fitting name holds labels; a text may have such a name."""
-        return self.lists or not self.strings or self.label_length <= 60
-
-    @property
-    def repeats_short(self) -> bool:
-        """Return whether values are short and come again, as labels do."""
-        return (
+        self.is_prose = self.strings and self.spaces > 0.5 and not self.lists
+        # A text may have the name of labels.
+        self.may_be_labels = self.lists or not self.strings or self.label_length <= 60
+        # Values that are short and come again, as labels do.
+        self.repeats_short = (
             self.strings
             and self.n_labels > 1
             and self.repeats >= 0.8
@@ -140,11 +131,10 @@ class _Profile:
             and self.digits < 0.5
             and self.filled >= 0.3
         )
-
-    @property
-    def is_class(self) -> bool:
-        """Return whether values are numbers of classes: few, each of them often."""
-        return self.whole and 1 < self.n_labels <= 100 and min(self.filled, self.repeats) > 0.95
+        # Numbers of classes: few, each of them often.
+        self.is_class = (
+            self.whole and 1 < self.n_labels <= 100 and min(self.filled, self.repeats) > 0.95
+        )
 
 
 class _Guess:
@@ -153,7 +143,10 @@ class _Guess:
     def __init__(self, name: str, items: Sequence[dict[str, Any]]) -> None:
         self.name, self.items = name, items
         self.there = names_in(items)
-        self.profiles = {one: _Profile(items, one) for one in self.there}
+        self.sample = items[:: -(-len(items) // _SAMPLE)]
+        self.profiles = {
+            one: _Profile([item.get(one) for item in self.sample], one) for one in self.there
+        }
         # Of records with objects inside, one object has the text and the labels.
         self.part = _main_part(self.there)
         self.main = [one for one in self.there if one.startswith(self.part)]
@@ -304,9 +297,8 @@ class _Guess:
     def ids(self, taken: Container[str | None]) -> tuple[str | None, str]:
         """Return a field that is unique for all items, and how it was recognised."""
         free = [one for one in self.there if one not in taken]
-        ranks = {one: rank(self.short(one), "ids") for one in free if one in self.main}
-        known = [one for one, place in ranks.items() if place is not None]
-        named = sorted(known, key=lambda one: ranks[one] or 0)
+        ranked = [(rank(self.short(one), "ids"), one) for one in free if one in self.main]
+        named = [one for place, one in sorted(pair for pair in ranked if pair[0] is not None)]
         named += [one for one in free if _ID_NAME.search(one)]
         short = [
             one
@@ -329,8 +321,16 @@ class _Guess:
 
     def _is_measure(self, name: str) -> bool:
         """Return whether the values are decimal numbers or dates, which differ but name nothing."""
-        values = (str(item.get(name)) for item in self.items[:100])
+        values = (str(item.get(name)) for item in self.sample[:100])
         return all(_MEASURE.fullmatch(value.strip()) for value in values)
+
+    def is_metadata(self, name: str) -> bool:
+        """Return whether the values can be stored; dates can, as text, and lists of names."""
+        values = (item.get(name) for item in self.sample)
+        return all(
+            is_names(value) or not isinstance(value, dict | list | tuple | bytes)
+            for value in values
+        )
 
 
 def choose_fields(
@@ -389,7 +389,7 @@ def choose_fields(
         "labels": labels,
         "ids": ids,
         "title": title,
-        "metadata": tuple(one for one in named if _is_metadata(items, one)),
+        "metadata": tuple(filter(guess.is_metadata, named)),
         "guessed": why,
         "other_labels": others,
         "notes": tuple(notes),
@@ -440,11 +440,3 @@ def plain(value: Any) -> Any:
     if isinstance(value, bool | int | float):
         return value
     return clean(value if isinstance(value, str) else str(value))
-
-
-def _is_metadata(items: Sequence[dict[str, Any]], name: str) -> bool:
-    """Return whether all values can be stored; dates can, as text, and lists of names."""
-    return all(
-        is_names(value) or not isinstance(value, dict | list | tuple | bytes)
-        for value in (item.get(name) for item in items)
-    )

@@ -17,7 +17,7 @@ from xml.parsers import expat
 
 from .._install import install_command
 from ..errors import InvalidFile, InvalidInput
-from .fields import listed, rank
+from .fields import rank
 from .front_matter import split_front_matter
 from .sources import LONGEST, READABLE, Member, encoding_of, lines_of, open_text, text_of
 from .tables import (
@@ -113,7 +113,7 @@ class CorpusFiles:
         start = skip if self._fields else 0
         skip -= start
         for place in range(start, len(self.members)):
-            for number, row in self._read(place, self._tallies.setdefault(place, {})):
+            for number, row in self._read(place):
                 if not self._found:
                     self.how, self._found = self._formats[place], True
                     self._formats = {place: self.how}
@@ -122,42 +122,26 @@ class CorpusFiles:
                     continue
                 yield place, number, row
 
-    def _read(self, place: int, tally: Tally) -> Iterator[Row]:
+    def _read(self, place: int) -> Iterator[Row]:
         member = self.members[place]
         if self._fields:
             self._formats[place] = self.how
             text = text_of(member, self._encoding)
             if self._kind != "markdown":
                 return iter([(0, {**self._fields[place], "text": text})])
-            fields, body, _ = split_front_matter(text, member.name)
+            fields, body, _ = split_front_matter(text)
             return iter([(0, {**self._fields[place], **flat(fields), "text": body})])
         if place not in self._formats:
             kind = self.how.kind if self._found else self._kind
             self._formats[place] = _find_format(member, kind, self._encoding, self.how.layout)
+        tally = self._tallies[place] = {}
         how = self._formats[place]
         return _read_rows(member, how, self._encoding, tally, len(self.members))
 
-    def check(self, needed: Sequence[str]) -> None:
-        """Raise an error if one of several tables lacks a column."""
-        if self.how.kind not in ("csv", "tsv", "parquet"):
-            return
-        for place, member in enumerate(self.members):
-            there = next(self._read(place, {}), (0, {}))[1]
-            lacking = [name for name in needed if there and name not in there]
-            if lacking:
-                raise InvalidFile(
-                    f"{member.name} has no field {lacking[0]!r}, which is in other files, but "
-                    f"{listed(list(there))}; give all files the same fields, or name fields that "
-                    "all have (--text, --labels, --ids)."
-                )
-
-    def where(self, file: int, number: int, *, short: bool = False) -> str:
+    def where(self, file: int, number: int) -> str:
         """Return the place of an item, for messages."""
-        member = self.members[file]
-        place = "" if self._fields else f"{_WORDS.get(self.how.kind, 'line')} {number}"
-        if short and place and len(self.members) == 1:
-            return place
-        return ", ".join(filter(None, (str(member.path) if short else member.name, place)))
+        place = "" if self._fields else f", {_WORDS.get(self.how.kind, 'line')} {number}"
+        return f"{self.members[file].name}{place}"
 
     def notes(self) -> list[str]:
         """Return what was left out or repaired so far."""

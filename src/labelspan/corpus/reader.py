@@ -111,47 +111,46 @@ class CorpusReading:
     other_labels: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
-    def _sentences(self, items: TaggedTexts, labelled: bool) -> tuple[str, ...]:
-        """Return how a corpus was read, in words."""
+    def _sentences(self, items: TaggedTexts, labelled: bool) -> Iterator[str]:
+        """Yield how a corpus was read, in words."""
         encoded = f" in {self.encoding}" if self.encoding not in (None, "utf-8") else ""
-        said = [f"{items.name} read as {self.format}{encoded}{self._mark('format')}"]
         if self.format == "folder":
-            said = [f"{items.name} read as a folder of {len(items):,} text file(s)"]
-        elif self.format == "lines":
-            said.append("one text per line; items are numbered")
-        elif self.format == "uris":
-            said.append("one text per line, with its labels behind tabs; items are numbered")
+            yield f"{items.name} read as a folder of {len(items):,} text file(s)"
         else:
-            said += self._field_sentences(labelled)
-        said += self.notes
-        if self.label_style is not None:
-            one = self.label_style == ONE_LABEL
-            style = "each item has one label" if one else f"labels are {self.label_style}"
-            said.append(f"{style}; {items.n_labelled:,} of {len(items):,} items have labels")
-            said += _label_sentences(items.label_counts)
-        return tuple(said)
+            yield f"{items.name} read as {self.format}{encoded}{self._mark('format')}"
+        if self.format == "lines":
+            yield "one text per line; items are numbered"
+        elif self.format == "uris":
+            yield "one text per line, with its labels behind tabs; items are numbered"
+        elif self.format != "folder":
+            yield f"text from {listed(self.text, ' and ')}{self._mark('text')}"
+            others = f"; others may be {listed(self.other_labels[:5])}" if self.other_labels else ""
+            if self.labels:
+                yield f"labels from {listed(self.labels, ' and ')}{self._mark('labels')}{others}"
+            elif labelled:
+                yield "no field looks like labels; name it with --labels"
+            numbers = "items are numbered because no field looks like ids"
+            yield f"ids from {self.ids!r}{self._mark('ids')}" if self.ids else numbers
+            if self.metadata:
+                yield f"metadata: {', '.join(self.metadata)}"
+        yield from self.notes
+        if self.label_style is None:
+            return
+        one = self.label_style == ONE_LABEL
+        style = "each item has one label" if one else f"labels are {self.label_style}"
+        yield f"{style}; {items.n_labelled:,} of {len(items):,} items have labels"
+        counts = items.label_counts
+        once = sum(count == 1 for count in counts.values())
+        if len(counts) > 100 and once > len(counts) / 5:
+            yield f"{once:,} of {len(counts):,} labels occur once; --min-count 2 leaves them out"
+        if sum("://" in label for label in counts) > len(counts) / 2:
+            yield "labels are URIs; --vocabulary FILE (URI, tab, name per line) names them"
 
     def _mark(self, name: str) -> str:
         if name not in self.guessed:
             return ""
         by = " by content" if self.guessed[name] == "content" and name != "format" else ""
         return f" (guessed{by})"
-
-    def _field_sentences(self, labelled: bool) -> list[str]:
-        said = [f"text from {listed(self.text, ' and ')}{self._mark('text')}"]
-        if self.labels:
-            others = self.other_labels[:5]
-            other = f"; others may be {listed(others)}" if others else ""
-            said.append(f"labels from {listed(self.labels, ' and ')}{self._mark('labels')}{other}")
-        elif labelled:
-            said.append("no field looks like labels; name it with --labels")
-        if self.ids:
-            said.append(f"ids from {self.ids!r}{self._mark('ids')}")
-        else:
-            said.append("items are numbered because no field looks like ids")
-        if self.metadata:
-            said.append(f"metadata: {', '.join(self.metadata)}")
-        return said
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,18 +235,6 @@ class TaggedTexts:
             top = ", ".join(f"{label} {count:,}" for label, count in counts.most_common(8))
             lines.append(f"most frequent of {len(counts):,} labels: {top}")
         return lines
-
-
-def _label_sentences(counts: Counter[str]) -> list[str]:
-    """Return what could be done about many rare labels, and labels without names."""
-    once = sum(count == 1 for count in counts.values())
-    said = []
-    if len(counts) > 100 and once > len(counts) / 5:
-        said.append(f"{once:,} of {len(counts):,} labels occur once; --min-count 2 leaves them out")
-    uris = sum("://" in label for label in counts)
-    if counts and uris > len(counts) / 2:
-        said.append("labels are URIs; --vocabulary FILE (URI, tab, name per line) names them")
-    return said
 
 
 # Number of the file, number of the line or item in it, fields, record.
@@ -377,8 +364,6 @@ class CorpusReader:
             **({} if how.kind in _FIXED else chosen["guessed"]),
         }
         self.reading = CorpusReading(how.kind, how.encoding, **chosen)
-        needed = (*self.reading.text, *self.reading.labels, self.reading.ids)
-        files.check([one for one in needed if one is not None])
         self.parsers = [
             LabelParser([row.get(field) for row in items], field, separator)
             for field in self.reading.labels
@@ -389,8 +374,8 @@ class CorpusReader:
         self._first_records = list(self._records(first))
         self.head = self._as_texts([record for *_, record in self._first_records])
         if not self.complete:
-            more = (*self.head.notes, "guessed from the beginning of the file")
-            self.head = replace(self.head, notes=more)
+            notes = (*self.head.notes, "guessed from the beginning of the file")
+            self.head = replace(self.head, notes=notes)
 
     @property
     def fingerprint(self) -> dict[str, Any]:
@@ -438,19 +423,16 @@ class CorpusReader:
         if min_count < 1:
             raise InvalidParameter(f"min_count must be at least 1, but is {min_count}.")
         records: list[Record] = []
-        places: dict[str, tuple[int, int]] = {}
-        twice = False
+        ids: set[str] = set()
         for file, number, _, record in self._placed():
-            first = places.setdefault(record.id, (file, number))
-            if first != (file, number) and not twice:
-                twice = True
-                if "ids" not in self.reading.guessed:
-                    raise InvalidFile(
-                        f"{self.files.where(file, number)}: the id {record.id!r} is also in "
-                        f"{self.files.where(*first, short=True)}; every item needs its own, or "
-                        "choose another field for ids (--ids)."
-                    )
+            if record.id in ids and "ids" not in self.reading.guessed:
+                raise InvalidFile(
+                    f"{self.files.where(file, number)}: another item has the id {record.id!r}; "
+                    "every item needs its own, or choose another field for ids (--ids)."
+                )
+            ids.add(record.id)
             records.append(record)
+        twice = len(ids) < len(records)
         if twice:
             records = [record._replace(id=str(row)) for row, record in enumerate(records)]
         return self._as_texts(records, min_count, numbered=twice)
@@ -461,7 +443,7 @@ class CorpusReader:
         rows = self.files.rows()
         for placed in rows:
             found.append(placed)
-            size -= 16 + sum(_size(value) for value in placed[2].values())
+            size -= 16 + sum(len(str(value)) for value in placed[2].values())
             if size < 0:
                 last = next(rows, None)
                 rows.close()  # type: ignore[attr-defined]
@@ -526,7 +508,7 @@ class CorpusReader:
             numbered or reading.ids is None,
             reading,
         )
-        return replace(made, notes=reading._sentences(made, self._labelled))
+        return replace(made, notes=tuple(reading._sentences(made, self._labelled)))
 
 
 def read_corpus(
@@ -596,12 +578,6 @@ def read_corpus(
 
 def _several(names: str | Sequence[str] | None) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) and names else tuple(names or ())
-
-
-def _size(value: Any) -> int:
-    if isinstance(value, str):
-        return len(value)
-    return sum(map(_size, value)) if isinstance(value, list) else 8
 
 
 def _id(row: dict[str, Any], key: str) -> str:
