@@ -192,7 +192,7 @@ def test_refusals_of_labels():
         EmbeddingDisplay(X[:, :2], Y).plot(labels=[])
     with pytest.raises(InvalidParameter, match="names must have 4 entries, but has shape"):
         EmbeddingDisplay(X[:, :2], Y, names=["a"]).plot()
-    with pytest.raises(InvalidLabels, match="y holds continuous targets; leave y out"):
+    with pytest.raises(InvalidLabels, match="y has continuous targets; leave y out"):
         EmbeddingDisplay(X[:, :2], X[:, 2]).plot()
     with pytest.raises(InvalidLabels, match="y must have one row for each row of X"):
         EmbeddingDisplay(X[:, :2], Y[:-1]).plot()

@@ -57,7 +57,7 @@ def test_blocks_of_another_form_raise_an_error(tmp_path):
     assert writer.n_rows == 130
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.txt").write_text("mine")
-    with pytest.raises(InvalidInput, match="holds other files"):
+    with pytest.raises(InvalidInput, match="contains other files"):
         RowWriter(tmp_path / "full")
     with pytest.raises(InvalidInput, match="no rows were written"), RowWriter(tmp_path / "none"):
         pass

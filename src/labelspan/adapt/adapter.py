@@ -380,7 +380,7 @@ def _labels_of_batch(y: Any, n_rows: int, classes: Any, stream: AdapterStream | 
 def _refuse_targets(labels: Labels) -> None:
     if labels.kind == "targets":
         raise InvalidLabels(
-            "Adapter takes classes or a 0/1 indicator, but y holds continuous targets; use OPLS or "
+            "Adapter takes classes or a 0/1 indicator, but y has continuous targets; use OPLS or "
             "MLSI for those."
         )
 

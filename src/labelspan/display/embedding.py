@@ -316,7 +316,7 @@ def _group_rows(owner: str, y: Any, n_rows: int, names: Any, labels: Any) -> _Gr
     found = read_labels(y, n_rows, owner, part=True)
     if found.kind == "targets":
         raise InvalidLabels(
-            f"{owner} takes classes or a 0/1 indicator, but y holds continuous targets; "
+            f"{owner} takes classes or a 0/1 indicator, but y has continuous targets; "
             "leave y out, or cut them into classes."
         )
     known = found.names if names is None else check_names(owner, "names", names, found.names.size)

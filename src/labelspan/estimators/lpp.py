@@ -182,6 +182,6 @@ def _read(y: Any, n_rows: int) -> Labels:
     if labels.kind == "targets":
         raise InvalidLabels(
             "LPP: affinity='labels' takes classes or a 0/1 indicator, "
-            "but y holds continuous targets."
+            "but y has continuous targets."
         )
     return labels
