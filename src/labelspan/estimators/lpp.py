@@ -181,7 +181,6 @@ def _read(y: Any, n_rows: int) -> Labels:
     labels = read_labels(y, n_rows, "LPP")
     if labels.kind == "targets":
         raise InvalidLabels(
-            "LPP: affinity='labels' takes classes or a 0/1 indicator, "
-            "but y has continuous targets."
+            "LPP: affinity='labels' takes classes or a 0/1 indicator, but y has continuous targets."
         )
     return labels
