@@ -31,7 +31,8 @@ from sklearn.neighbors import NeighborhoodComponentsAnalysis
 from sklearn.preprocessing import MultiLabelBinarizer, normalize
 
 from labelspan import Adapter
-from labelspan.datasets import card, data_home, load_debtags, open_vectors
+from labelspan.datasets import card, data_home, load_debtags
+from labelspan.datasets.vector_files import open_vectors
 from labelspan.metrics import f1_scores, retrieval_at_k, threshold_by_share
 
 from .data import load

@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 
 from labelspan import Adapter
 from labelspan.adapt import export_map, to_faiss
-from labelspan.datasets import open_vectors
+from labelspan.datasets.vector_files import open_vectors
 from labelspan.errors import InvalidInput, InvalidParameter
 
 DIGITS, CLASSES = load_digits(return_X_y=True)

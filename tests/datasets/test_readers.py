@@ -244,11 +244,11 @@ def broken_files():
     np.savez(less, **{key: parts[key] for key in ("X_data", "X_indptr", "X_shape")})
     np.savez(uneven, X=np.eye(3), y=np.zeros(2))
     return {
-        "empty": (b"", "damaged or not an .npz file"),
-        "text": (b"hello", "damaged or not an .npz file"),
-        "truncated": (good.getvalue()[:-40], "damaged or not an .npz file"),
-        "pickled": (pickled.getvalue(), "damaged or not an .npz file.*allow_pickle"),
-        "single": (single.getvalue(), "damaged or not an .npz file: a single array"),
+        "empty": (b"", "damaged or not a file of numbers"),
+        "text": (b"hello", "damaged or not a file of numbers"),
+        "truncated": (good.getvalue()[:-40], "damaged or not a file of numbers"),
+        "pickled": (pickled.getvalue(), "damaged or not a file of numbers.*allow_pickle"),
+        "single": (single.getvalue(), "it has no array"),
         "beyond": (beyond.getvalue(), "not a data set of labelspan"),
         "less": (less.getvalue(), "it has no array 'X_indices'"),
         "uneven": (uneven.getvalue(), "must have the same rows, but have X 3, y 2"),

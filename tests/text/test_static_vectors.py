@@ -146,7 +146,7 @@ def bad_files(folder):
     np.save(folder / "o.npy", np.full((1, 3), 1e39))
     yield folder / "o.npy", InvalidFile, "too large for float32"
     np.save(folder / "o.npy", np.ones(3))
-    yield folder / "o.npy", InvalidFile, "one vector per row"
+    yield folder / "o.npy", InvalidInput, "exactly one array"
 
 
 def test_bad_files(tmp_path):

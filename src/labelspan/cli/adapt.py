@@ -16,8 +16,7 @@ from .progress import progress_bar
 
 if TYPE_CHECKING:
     from ..adapt import Adapter
-    from ..datasets.label_files import RowLabels
-    from ..datasets.vector_files import VectorFile
+    from ..datasets.vector_files import RowLabels, VectorFile
 
 __all__ = ["adapt"]
 
@@ -103,8 +102,7 @@ def adapt(  # noqa: PLR0917 - typer reads options from parameters
     with plain_errors():
         start = time.perf_counter()
         _check_out(out, save_vectors, force=force)
-        from ..datasets.label_files import read_label_file  # noqa: PLC0415
-        from ..datasets.vector_files import open_vectors  # noqa: PLC0415
+        from ..datasets.vector_files import open_vectors, read_label_file  # noqa: PLC0415
         from ..errors import InvalidInput  # noqa: PLC0415
 
         opened = open_vectors(vectors, name=name)

@@ -8,10 +8,8 @@ public source, where scikit-learn or OpenML has the set.
 from .arff import read_arff
 from .dataset import Card, DataSet
 from .generators import make_tagged_vectors
-from .label_files import read_label_file
 from .npz import read_npz, write_npz
 from .registry import card, data_home, load, load_debtags, names
-from .vector_files import open_vectors
 
 __all__ = [
     "Card",
@@ -22,9 +20,7 @@ __all__ = [
     "load_debtags",
     "make_tagged_vectors",
     "names",
-    "open_vectors",
     "read_arff",
-    "read_label_file",
     "read_npz",
     "write_npz",
 ]

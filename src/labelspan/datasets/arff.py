@@ -6,7 +6,6 @@ import os
 import re
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +21,15 @@ __all__ = ["read_arff"]
 
 _NUMERIC = ("numeric", "real", "integer")
 _QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
+# A value of a dense row, and a place with its value in a sparse one.
 _VALUE = re.compile(rf"\s*({_QUOTED}|[^,]*)\s*,")
 _ENTRY = re.compile(rf"\s*(\d+)\s+({_QUOTED}|[^,\s][^,]*)\s*(?:,|$)", re.ASCII)
 _NAME = re.compile(rf"({_QUOTED}|[^\s{{]+)\s*(\S.*)")
 _MEKA = re.compile(r"-C\s+(-?\d+)")
 # How files write that a label is present or absent.
-_TRUTH = {"1": 1, "0": 0, "true": 1, "false": 0}
+_TRUTH = {"1": 1.0, "0": 0.0, "true": 1.0, "false": 0.0}
+# Attributes by name, with the numbers of their values where these are listed.
+Attributes = dict[str, dict[str, float] | None]
 
 
 def read_arff(
@@ -77,15 +79,26 @@ def read_arff(
     """
     path = Path(path)
     (member,) = open_source(path).members
+    number = 0
+
+    def content(text: Any) -> Iterator[str]:
+        nonlocal number
+        for line in map(str.strip, lines_of(text, member.name)):
+            number += 1
+            if line and not line.startswith("%"):
+                yield line
+
     with open_text(member, None) as (text, _):
-        lines = ((number, raw.strip()) for number, raw in enumerate(lines_of(text, member.name), 1))
-        content = (one for one in lines if one[1] and not one[1].startswith("%"))
-        relation, attributes = _read_header(path, content)
-        names = [attribute.name for attribute in attributes]
-        labelled = _label_columns(path, relation, names, labels)
-        for column in labelled:
-            attributes[column] = _as_label(path, attributes[column])
-        block = _read_rows(path, content, attributes)
+        lines = content(text)
+        try:
+            relation, attributes = _read_header(lines)
+            names = list(attributes)
+            labelled = _label_columns(path, relation, names, labels)
+            for name in (names[column] for column in labelled):
+                attributes[name] = _label_codes(name, attributes[name])
+            block = _read_rows(lines, attributes)
+        except _MalformedError as error:
+            raise InvalidFile(f"{path}, line {number}: {error}.") from None
     features = sorted(set(range(len(names))) - set(labelled))
     Y = block[:, labelled]
     # NaN, which was a question mark, has no place among whole numbers.
@@ -139,93 +152,82 @@ def _label_names(path: str | os.PathLike[str]) -> list[str]:
     return names
 
 
-def _malformed(path: Path, line: int, what: str) -> InvalidFile:
-    return InvalidFile(f"{path}, line {line}: {what}.")
+class _MalformedError(Exception):
+    """What is wrong with a line."""
 
 
-@dataclass(frozen=True)
-class _Attribute:
-    """A column: its name, and the numbers of its values where these are listed."""
-
-    name: str
-    codes: dict[str, float] | None = None
-
-    def read(self, value: str) -> float:
-        """Convert a value to a number, or raise ``ValueError``."""
-        if value == "?":
-            return float("nan")
-        try:
-            return float(value) if self.codes is None else self.codes[value]
-        except (KeyError, ValueError):
-            raise ValueError(f"{value!r:.40} is not a value of {self.name!r}") from None
-
-    @property
-    def default(self) -> float:
-        """What a sparse row means that leaves the attribute out: the first listed value."""
-        return 0.0 if self.codes is None else next(iter(self.codes.values()))
-
-
-def _read_header(path: Path, lines: Iterator[tuple[int, str]]) -> tuple[str, list[_Attribute]]:
+def _read_header(lines: Iterator[str]) -> tuple[str, Attributes]:
     """Read up to ``@data``: the relation, and the attributes."""
     relation = ""
-    attributes: dict[str, _Attribute] = {}
-    for number, line in lines:
+    attributes: Attributes = {}
+    for line in lines:
         keyword, *rest = line.split(None, 1)
         match keyword.lower():
             case "@relation":
                 relation = _plain("".join(rest))
             case "@attribute":
-                attribute = _attribute(path, number, "".join(rest))
-                if attribute.name in attributes:
-                    raise _malformed(path, number, f"{attribute.name!r:.40} is declared twice")
-                attributes[attribute.name] = attribute
+                name, codes = _attribute("".join(rest))
+                if name in attributes:
+                    raise _MalformedError(f"{name!r:.40} is declared twice")
+                attributes[name] = codes
             case "@data" if attributes:
-                return relation, list(attributes.values())
+                return relation, attributes
             case _:
-                raise _malformed(path, number, f"{line!r:.40} does not belong in an ARFF header")
-    raise InvalidFile(f"{path} has no @data; it is not an ARFF file, or only a part of one.")
+                raise _MalformedError(f"{line!r:.40} does not belong in an ARFF header")
+    raise _MalformedError("the file has no @data; it is not an ARFF file, or only a part of one")
 
 
-def _as_label(path: Path, attribute: _Attribute) -> _Attribute:
-    """Return the attribute read as a label: present or absent."""
-    values = ["0", "1", "0.0", "1.0"] if attribute.codes is None else list(attribute.codes)
-    truth = {value: _TRUTH.get(value.lower().removesuffix(".0"), -1) for value in values}
-    if min(truth.values()) < 0:
-        raise InvalidFile(
-            f"{path}: the label {attribute.name!r} has the values {', '.join(values):.60}, "
-            "where 0 and 1 are needed."
+def _attribute(text: str) -> tuple[str, dict[str, float] | None]:
+    match = _NAME.fullmatch(text.strip())
+    if match is None:
+        raise _MalformedError("this @attribute has no name or no type")
+    name, kind = _plain(match[1]), match[2]
+    if kind.lower() in _NUMERIC:
+        return name, None
+    if not (kind.startswith("{") and kind.endswith("}")):
+        raise _MalformedError(f"attribute {name!r} has the type {kind!r:.20}, which is not numeric")
+    values = _split(kind[1:-1])
+    try:
+        return name, {value: float(value) for value in values}
+    except ValueError:
+        return name, {value: float(place) for place, value in enumerate(values)}
+
+
+def _label_codes(name: str, codes: dict[str, float] | None) -> dict[str, float]:
+    """Return the numbers of the values of a label: present or absent."""
+    values = ["0", "1", "0.0", "1.0"] if codes is None else list(codes)
+    truth = {value: _TRUTH.get(value.lower().removesuffix(".0")) for value in values}
+    if None in truth.values():
+        shown = ", ".join(values)
+        raise _MalformedError(
+            f"the label {name!r} has the values {shown:.60}, where 0 and 1 are needed"
         )
-    return replace(attribute, codes={value: float(code) for value, code in truth.items()})
+    return {value: code for value, code in truth.items() if code is not None}
 
 
-def _read_rows(path: Path, lines: Iterator[tuple[int, str]], attributes: list[_Attribute]) -> Any:
+def _read_rows(lines: Iterator[str], attributes: Attributes) -> Any:
     """Return all columns: an array, or compressed rows if the file is sparse. NaN is not known."""
     data, indices, indptr = array("d"), array("q"), array("q", [0])
+    columns = list(attributes.items())
+    first = next((name for name, codes in columns if codes and next(iter(codes.values()))), None)
     braces = None
-    for number, line in lines:
-        if braces is None:
-            braces = line[0] == "{"
-            first = [attribute.name for attribute in attributes if braces and attribute.default]
-            if first:
-                what = f"sparse rows leave out the first value of {first[0]!r}, which is not 0"
-                raise _malformed(path, number, f"{what}; write the file densely")
+    for line in lines:
+        braces = line[0] == "{" if braces is None else braces
         if braces is not (line[0] == "{"):
-            raise _malformed(path, number, "dense and sparse rows do not go together")
-        try:
-            row = _sparse_row(line) if braces else dict(enumerate(_split(line)))
-            if (
-                (max(row, default=0) >= len(attributes))
-                if braces
-                else (len(row) != len(attributes))
-            ):
-                found = f"place {max(row)}" if braces else f"{len(row)} values"
-                raise ValueError(f"{found} in a file of {len(attributes)} attributes")
-            data.extend(attributes[column].read(value) for column, value in row.items())
-        except ValueError as error:
-            raise _malformed(path, number, str(error)) from None
+            raise _MalformedError("dense and sparse rows do not go together")
+        if braces and first is not None:
+            raise _MalformedError(
+                f"sparse rows leave out the first value of {first!r}, which is not 0; write the "
+                "file densely"
+            )
+        row = _sparse_row(line) if braces else dict(enumerate(_split(line)))
+        if max(row, default=0) >= len(columns) or (not braces and len(row) < len(columns)):
+            found = f"place {max(row)}" if braces else f"{len(row)} values"
+            raise _MalformedError(f"{found} in a file of {len(columns)} attributes")
+        data.extend(_number(value, *columns[column]) for column, value in row.items())
         indices.extend(row)
         indptr.append(len(data))
-    shape = (len(indptr) - 1, len(attributes))
+    shape = (len(indptr) - 1, len(columns))
     if not braces:
         return np.array(data).reshape(shape)
     parts = (np.array(indices, dtype=np.int32), np.array(indptr, dtype=np.int32))
@@ -235,37 +237,27 @@ def _read_rows(path: Path, lines: Iterator[tuple[int, str]], attributes: list[_A
     return block
 
 
-def _attribute(path: Path, number: int, text: str) -> _Attribute:
+def _number(value: str, name: str, codes: dict[str, float] | None) -> float:
+    if value == "?":
+        return float("nan")
     try:
-        match = _NAME.fullmatch(text.strip())
-        if match is None:
-            raise ValueError("this @attribute has no name or no type")
-        name, kind = _plain(match[1]), match[2]
-        if kind.lower() in _NUMERIC:
-            return _Attribute(name)
-        if not (kind.startswith("{") and kind.endswith("}")):
-            raise ValueError(f"attribute {name!r} has the type {kind!r:.20}, which is not numeric")
-        values = _split(kind[1:-1])
-    except ValueError as error:
-        raise _malformed(path, number, str(error)) from None
-    try:
-        return _Attribute(name, {value: float(value) for value in values})
-    except ValueError:
-        return _Attribute(name, {value: float(place) for place, value in enumerate(values)})
+        return float(value) if codes is None else codes[value]
+    except (KeyError, ValueError):
+        raise _MalformedError(f"{value!r:.40} is not a value of {name!r}") from None
 
 
 def _sparse_row(line: str) -> dict[int, str]:
     if not line.endswith("}"):
-        raise ValueError("this row does not end with a brace")
+        raise _MalformedError("this row does not end with a brace")
     inner, at = line[1:-1].rstrip(), 0
     row: dict[int, str] = {}
     while at < len(inner):
         match = _ENTRY.match(inner, at)
         if match is None:
             entry = inner[at:].partition(",")[0].strip()
-            raise ValueError(f"{entry!r:.40} is not an index and a value")
+            raise _MalformedError(f"{entry!r:.40} is not an index and a value")
         if int(match[1]) in row:
-            raise ValueError(f"place {match[1]} is named twice")
+            raise _MalformedError(f"place {match[1]} is named twice")
         row[int(match[1])] = _plain(match[2])
         at = match.end()
     return row
@@ -285,5 +277,5 @@ def _plain(word: str) -> str:
     if word[:1] not in ("'", '"'):
         return word
     if not re.fullmatch(_QUOTED, word):
-        raise ValueError("a quotation mark is not closed")
+        raise _MalformedError("a quotation mark is not closed")
     return re.sub(r"\\(.)", r"\1", word[1:-1])

@@ -75,16 +75,13 @@ def read_npz(
     <DataSet tiny: 3 rows, 3 features, 2 classes>
     """
     path = Path(path)
-    arrays = _arrays(path, read_bytes(path, sha256))
+    arrays = read_arrays(path, sha256)
     try:
         return _parse(arrays, name or path.name.split(".")[0], str(path))
-    except KeyError as error:
+    except (KeyError, ValueError, TypeError, InvalidInput) as error:
+        reason = f"it has no array {error}" if isinstance(error, KeyError) else str(error)
         raise InvalidFile(
-            f"{path} is not a data set of labelspan: it has no array {error}; get it again."
-        ) from error
-    except (ValueError, TypeError, InvalidInput) as error:
-        raise InvalidFile(
-            f"{path} is not a data set of labelspan ({str(error).rstrip('.')}); get it again."
+            f"{path} is not a data set of labelspan ({reason.rstrip('.')}); get it again."
         ) from error
 
 
@@ -144,40 +141,30 @@ def write_npz(data: DataSet, path: str | os.PathLike[str]) -> None:
     write_whole(Path(path), write)
 
 
-def read_arrays(path: Path) -> Arrays:
+def read_arrays(path: Path, sha256: str | None = None) -> Arrays:
     """Return the arrays of an ``.npz`` file by name, or that of an ``.npy`` file as ``""``."""
-    content = read_bytes(path)
-    if path.suffix.lower() != ".npy":
-        return _arrays(path, content)
     try:
-        return {"": np.load(io.BytesIO(content), allow_pickle=False)}
-    except (ValueError, OSError, EOFError) as error:
-        raise InvalidFile(
-            f"{path} is damaged or not an array of numbers: {error}; get it again."
-        ) from error
-
-
-def _arrays(path: Path, content: bytes) -> Arrays:
-    try:
-        archive = np.load(io.BytesIO(content), allow_pickle=False)
-        if isinstance(archive, np.ndarray):
-            raise ValueError("a single array")
-        with archive:
-            return {key: archive[key] for key in archive.files}
+        found = np.load(io.BytesIO(read_bytes(path, sha256)), allow_pickle=False)
+        if isinstance(found, np.ndarray):
+            return {"": found}
+        with found:
+            return {key: found[key] for key in found.files}
+    except InvalidFile:
+        raise
     except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
         raise InvalidFile(
-            f"{path} is damaged or not an .npz file: {error}; get it again."
+            f"{path} is damaged or not a file of numbers: {error}; get it again."
         ) from error
 
 
 def _parse(arrays: Arrays, name: str, source: str) -> DataSet:
-    arrays = dict(arrays)
-    X, Y = _block(arrays, "X"), _block(arrays, "Y")
+    X, Y, y = _block(arrays, "X"), _block(arrays, "Y"), arrays.pop("y", None)
+    if X is None and Y is None and y is None:
+        raise KeyError("X")
     if X is not None and X.dtype.kind != "f":
         X = X.astype(np.float64)
     if "X_div" in arrays:
         X = X / float(arrays.pop("X_div"))
-    y = arrays.pop("y", None)
     names = _names(arrays, "label_names")
     classes = _names(arrays, "class_names")
     split = arrays.pop("split", None)

@@ -1,6 +1,6 @@
-"""Vectors in files: numpy arrays, safetensors and columns of parquet tables, read in batches.
+"""Vectors in files: numpy arrays, safetensors and columns of parquet tables; and their labels.
 
-Files are memory-mapped or streamed, so that they may be larger than the memory. Nothing is ever
+Vectors are memory-mapped or streamed, so that they may be larger than the memory. Nothing is ever
 unpickled. A file of safetensors is a length, a header in JSON and plain numbers: it is read here,
 without its package.
 """
@@ -11,19 +11,24 @@ import json
 import os
 import struct
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from scipy import sparse
 
 from .._files import check_there
 from .._typing import Array
-from ..corpus.formats import arrow_errors
+from ..corpus.fields import first_known, listed, names_in
+from ..corpus.formats import CorpusFiles, arrow_errors
+from ..corpus.label_values import LabelParser
+from ..corpus.sources import open_source, text_of
 from ..errors import InvalidFile, InvalidInput
-from .npz import read_arrays
+from .dataset import indicator
+from .npz import csr_part, read_arrays
 
-__all__ = ["VectorFile", "open_vectors"]
+__all__ = ["RowLabels", "VectorFile", "open_vectors", "read_label_file"]
 
 _ROWS = 16_384
 # A header of safetensors is at most this long, by the rule of the format.
@@ -39,7 +44,7 @@ class VectorFile:
     name: str
     shape: tuple[int, int]
     # Takes a number of rows, and yields batches of at most that many as they are stored.
-    read_rows: Callable[[int], Iterator[Array]] = field(repr=False)
+    read_rows: Callable[[int], Iterator[Array]]
 
     def batches(self, rows: int = _ROWS) -> Iterator[Array]:
         """Yield the vectors in order, at most ``rows`` at a time, as float32 or float64."""
@@ -63,38 +68,11 @@ class VectorFile:
 def open_vectors(path: str | os.PathLike[str], *, name: str | None = None) -> VectorFile:
     """Open a file of vectors: .npy, .npz, .safetensors or .parquet.
 
-    Parameters
-    ----------
-    path : path
-        The file. An .npy file and a safetensors file are memory-mapped, a parquet file is
-        streamed (needs pyarrow: ``pip install 'labelspan[io]'``).
-    name : str or None, default=None
-        Name of the array, tensor or list column; None takes the only one that holds vectors.
-
-    Returns
-    -------
-    VectorFile
-        Vectors with a ``shape``; ``batches(rows)`` yields arrays of at most ``rows`` rows, float32
-        or float64, and ``read()`` returns all.
-
-    See Also
-    --------
-    read_label_file : Read the labels of the vectors.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import numpy as np
-    >>> from labelspan.datasets import open_vectors
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     np.savez(f"{folder}/both.npz", left=np.eye(2), right=np.ones((4, 3)))
-    ...     vectors = open_vectors(f"{folder}/both.npz", name="right")
-    ...     vectors.shape, [batch.shape for batch in vectors.batches(3)]
-    ((4, 3), [(3, 3), (1, 3)])
+    ``name`` is that of an array, tensor or list column; None takes the only one that holds vectors.
     """
     path = Path(path)
     check_there(path)
-    openers = {".npy": _npy, ".npz": _npz, ".safetensors": _safetensors}
+    openers = {".npy": _numpy, ".npz": _numpy, ".safetensors": _safetensors}
     openers |= {".parquet": _parquet, ".pq": _parquet}
     opener = openers.get(path.suffix.lower())
     if opener is None or not path.is_file():
@@ -109,6 +87,8 @@ def open_vectors(path: str | os.PathLike[str], *, name: str | None = None) -> Ve
 
 
 def _sliced(path: Path, name: str, array: Any, convert: Callable[[Array], Array]) -> VectorFile:
+    """Return the vectors of an array in memory or in a file."""
+
     def read(rows: int) -> Iterator[Array]:
         for start in range(0, array.shape[0], max(1, rows)):
             yield convert(array[start : start + max(1, rows)])
@@ -123,27 +103,17 @@ def _checked(path: Path, shape: tuple[int, int]) -> tuple[int, int]:
     return shape
 
 
-def _is_vectors(array: Any) -> bool:
-    return isinstance(array, np.ndarray) and array.ndim == 2 and array.dtype.kind in "fiu"
-
-
-def _npy(path: Path, name: str | None) -> VectorFile:
-    if name is not None:
-        raise InvalidInput(f"{path} holds one array without a name; leave the name out.")
+def _numpy(path: Path, name: str | None) -> VectorFile:
     try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
+        mapped = path.suffix.lower() == ".npy"
+        arrays = (
+            {"": np.load(path, mmap_mode="r", allow_pickle=False)} if mapped else read_arrays(path)
+        )
     except ValueError as error:
         raise InvalidFile(
             f"{path} is damaged or not an array of numbers: {error}; get it again."
         ) from error
-    if not _is_vectors(array):
-        raise InvalidFile(f"{path} must hold numbers, one vector per row.")
-    return _sliced(path, "", array, np.asarray)
-
-
-def _npz(path: Path, name: str | None) -> VectorFile:
-    arrays = read_arrays(path)
-    able = [key for key, array in arrays.items() if _is_vectors(array)]
+    able = [key for key, array in arrays.items() if array.ndim == 2 and array.dtype.kind in "fiu"]
     chosen = _named(path, name, able)
     return _sliced(path, chosen, arrays[chosen], np.asarray)
 
@@ -152,10 +122,10 @@ def _named(path: Path, name: str | None, able: list[str]) -> str:
     """Return the array to read: the one that was named, or the only one that holds vectors."""
     if name in able or (name is None and len(able) == 1):
         return name or able[0]
-    listed = ", ".join(map(repr, able)) or "none"
+    shown = listed(able) or "none"
     wanted = "exactly one array or column" if name is None else repr(name)
     raise InvalidInput(
-        f"{path}: {wanted} must hold vectors, but these do: {listed}; give the name of one."
+        f"{path}: {wanted} must hold vectors, but these do: {shown}; give the name of one."
     )
 
 
@@ -202,18 +172,12 @@ def _parquet(path: Path, name: str | None) -> VectorFile:
     with arrow_errors(path) as (arrow, parquet):
         table = parquet.ParquetFile(path, memory_map=True)
         types = arrow.types
-        able = {
-            field.name: arrow.large_list(field.type.value_type)
-            for field in table.schema_arrow
-            if types.is_list(field.type)
-            or types.is_large_list(field.type)
-            or types.is_fixed_size_list(field.type)
-        }
-        able = {
-            key: kind
-            for key, kind in able.items()
-            if types.is_floating(kind.value_type) or types.is_integer(kind.value_type)
-        }
+        able = {}
+        for column in table.schema_arrow:
+            kind = column.type
+            inner = getattr(kind, "value_type", None) if types.is_nested(kind) else None
+            if inner and (types.is_floating(inner) or types.is_integer(inner)):
+                able[column.name] = arrow.large_list(inner)
         chosen = _named(path, name, list(able))
 
     def read(rows: int) -> Iterator[Array]:
@@ -237,3 +201,139 @@ def _parquet(path: Path, name: str | None) -> VectorFile:
     first = next(read(1), np.empty((0, 0)))
     shape = table.metadata.num_rows, int(first.shape[1])
     return VectorFile(str(path), chosen, _checked(path, shape), read)
+
+
+# --- labels ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RowLabels:
+    """Labels of rows: their names, 1 where a row has one, and the rows that have none known."""
+
+    names: tuple[str, ...]
+    values: Any
+    unknown: Array
+
+    def __len__(self) -> int:
+        return int(self.values.shape[0])
+
+    def block(self, start: int, stop: int) -> Array:
+        """Return some rows as an array of 0 and 1; -1 in rows whose labels are unknown."""
+        block = self.values[start:stop].toarray()
+        block[self.unknown[start:stop]] = -1
+        return np.asarray(block)
+
+
+def read_label_file(
+    path: str | os.PathLike[str],
+    *,
+    field: str | None = None,
+    separator: str | None = None,
+    empty: Literal["unknown", "none"] = "unknown",
+    min_count: int = 1,
+) -> RowLabels:
+    """Read the labels of vectors from a file, one row per vector in the same order.
+
+    ``.npy``: an array of 0 and 1 with one column per label (-1: unknown), or a vector of classes.
+    ``.npz``: a sparse array that scipy saved, or a data set of labelspan. ``.txt``: the labels of a
+    row on a line. Others are tables with a ``field`` of labels: the only one, or one with a usual
+    name if it is not given. Labels of fewer than ``min_count`` rows are left out.
+    """
+    path = Path(path)
+    if path.suffix.lower() in (".npy", ".npz"):
+        found = _from_arrays(path)
+    else:
+        found = _from_text(path, field, separator)
+        if empty == "none":
+            found = replace(found, unknown=np.zeros(len(found), dtype=bool))
+    if min_count > 1:
+        kept = np.flatnonzero(found.values.sum(axis=0) >= min_count)
+        names = tuple(found.names[one] for one in kept)
+        found = replace(found, names=names, values=found.values[:, kept])
+    if not found.names:
+        raise InvalidFile(f"{path} holds no labels; give another file or field.")
+    return found
+
+
+def _from_text(path: Path, field: str | None, separator: str | None) -> RowLabels:
+    source = open_source(path)
+    if source.is_folder:
+        raise InvalidInput(f"{path} is a folder; give a file.")
+    if path.suffix.lower() == ".txt":
+        key = "the line"
+        values: list[Any] = list(text_of(source.members[0], None).splitlines())
+        places = [f"{path}, line {number}" for number in range(1, len(values) + 1)]
+    else:
+        files = CorpusFiles(str(path), source.members, None, None)
+        rows = list(files.rows())
+        items = [row for *_, row in rows]
+        there = names_in(items)
+        known = there[0] if len(there) == 1 else first_known(there, "labels")
+        key = field or known or ""
+        if key not in there:
+            what = f"no field {field!r}" if field else "no field with a usual name for labels"
+            raise InvalidInput(f"{path} has {what}; give the name of one of {listed(there)}.")
+        values = [item.get(key) for item in items]
+        places = [files.where(file, number) for file, number, _ in rows]
+    read = LabelParser(values, key, separator)
+    lists: list[list[str] | None] = []
+    for value, where in zip(values, places, strict=True):
+        try:
+            lists.append(read(value) or None)
+        except ValueError as error:
+            raise InvalidFile(f"{where}: {error}") from None
+    return _from_lists(lists)
+
+
+def _from_lists(lists: list[list[str] | None]) -> RowLabels:
+    table, names = indicator([own or () for own in lists])
+    unknown = np.array([own is None for own in lists], dtype=bool)
+    return RowLabels(names, table.astype(np.int8), unknown)
+
+
+def _from_arrays(path: Path) -> RowLabels:
+    arrays = read_arrays(path)
+    names: Array | None = arrays.get("label_names", arrays.get("class_names"))
+    compressed = next((one for one in ("", "Y_") if f"{one}indptr" in arrays), None)
+    dense = next((arrays[key] for key in ("", "Y", "y") if key in arrays), None)
+    if str(arrays.get("format", np.array(b"csr")).astype(str)) != "csr":
+        raise InvalidFile(f"{path}: save the sparse array in CSR format (labels.tocsr()).")
+    if compressed is None and dense is None:
+        raise InvalidInput(
+            f"{path} must hold one array of labels, called Y or y, but has "
+            f"{', '.join(map(repr, arrays)) or 'none'}."
+        )
+    if dense is not None and dense.ndim == 1:
+        return _from_classes(path, dense, names)
+    try:
+        table = sparse.csr_array(dense) if compressed is None else csr_part(arrays, compressed)
+    except (KeyError, ValueError, TypeError, OverflowError) as error:
+        raise InvalidFile(
+            f"{path}: labels must be a vector, or 0 and 1 with one column per label ({error})."
+        ) from error
+    table.sum_duplicates()
+    absent = table == -1
+    unknown = absent.sum(axis=1) == table.shape[1]
+    if not np.isin(table.data, (0, 1, -1)).all() or absent[~unknown].nnz:
+        raise InvalidFile(
+            f"{path}: labels must be 0 and 1, with -1 in whole rows that are unknown."
+        )
+    shown = np.arange(table.shape[1]) if names is None else names
+    if shown.size != table.shape[1]:
+        raise InvalidFile(f"{path}: there are {shown.size} names for {table.shape[1]} labels.")
+    return RowLabels(tuple(map(str, shown)), table.maximum(0).astype(np.int8), unknown)
+
+
+def _from_classes(path: Path, vector: Array, names: Array | None) -> RowLabels:
+    kind = vector.dtype.kind
+    if kind not in "biuUSf" or (kind == "f" and (vector % 1 > 0).any()):
+        raise InvalidFile(f"{path}: a vector of classes holds whole numbers or strings.")
+    if kind == "f":
+        vector = np.where(np.isfinite(vector), vector, -1).astype(np.int64)
+    shown = vector.astype(str)
+    if names is not None and kind not in "US" and vector.max(initial=0) < names.size:
+        shown = names[vector].astype(str)
+    unknown = vector.astype(str) == "-1"
+    return _from_lists(
+        [None if gap else [str(one)] for one, gap in zip(shown, unknown, strict=True)]
+    )

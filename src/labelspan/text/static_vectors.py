@@ -250,7 +250,7 @@ def _vocabulary_file(path: Path) -> Path:
 
 def _from_rows(path: Path, words: Sequence[str]) -> tuple[Array, Array]:
     """Return the mean of the rows of each word; memory is bounded by a batch of rows."""
-    from ..datasets import open_vectors  # noqa: PLC0415 - searches do without it
+    from ..datasets.vector_files import open_vectors  # noqa: PLC0415 - searches do without it
 
     file = open_vectors(path)
     found = _rows_of(path, file.shape[0], words)
