@@ -317,7 +317,7 @@ REFUSED = {
     "packed, cut": ("a.jsonl.gz", PACKED[: len(PACKED) // 2], "is damaged"),
     "packed, flipped": ("a.jsonl.gz", FLIPPED, "is damaged"),
     "packed nothing": ("a.jsonl.gz", gzip.compress(b""), "holds no items"),
-    "only nulls": ("a.csv", bytes(1000), "looks like UTF-16"),
+    "only nulls": ("a.csv", bytes(1000), "UTF-16"),
     "noise as csv": ("a.csv", bytes(range(128, 256)) * 9, "is not UTF-8"),
     "no parquet": ("a.parquet", b"PAR1" + bytes(range(256)) + b"PAR1", "parquet"),
 }

@@ -9,6 +9,7 @@ from _support.commands import one_sentence, run
 from _support.tagged import as_lines, as_table, formats, rows
 
 from labelspan import SemanticIndex
+from labelspan.index.fitting import fit_stream
 from labelspan.index.folder import write_manifest
 
 # --- fit and add --------------------------------------------------------------------------
@@ -34,7 +35,7 @@ def test_fit_in_every_format(name, here):
 def test_options_of_reading(here):
     (here / "a.csv").write_bytes(as_table(rows()).replace("Item", "Stück").encode("latin-1"))
     (here / "names.tsv").write_text("game\tGames\nsound\tSounds\n")
-    assert "--encoding cp1252" in one_sentence(run("fit", "a.csv"))
+    assert "cp1252" in one_sentence(run("fit", "a.csv"))
     asked = ("--encoding", "cp1252", "--vocabulary", "names.tsv", "--language", "en")
     result = run("fit", "a.csv", "--dimensions", 4, *asked)
     assert result.exit_code == 0, result.output
@@ -222,6 +223,42 @@ def test_fit_a_stream(name, method, found, here, monkeypatch):
     assert "game" in run("tag", "chess board dice").stdout
     with SemanticIndex.load("index.labelspan") as index:
         assert index.ids == [item["id"] for item in rows()]
+
+
+def test_ctrl_c_in_a_stream_says_what_is_kept(here, monkeypatch):
+    formats(here)
+
+    def stop(*args, **options):
+        raise KeyboardInterrupt
+
+    options = ("a.jsonl", "--stream", "--dimensions", 3)
+    with monkeypatch.context() as patch:
+        patch.setattr("labelspan.index.fitting.learn_tagger", stop)
+        patch.setitem(fit_stream.__kwdefaults__, "block", (20, 1 << 24))
+        result = run("fit", *options)
+        assert result.exit_code == 130
+        assert result.stderr.splitlines()[-1] == (
+            "Stopped; the blocks that were finished are kept in index.labelspan/unfinished, and "
+            "the same command continues."
+        )
+        patch.undo()
+        patch.setitem(fit_stream.__kwdefaults__, "block", (20, 1 << 24))
+        result = run("fit", *options, "--json")
+    assert json.loads(result.stdout)["resumed"] == 48
+
+
+def test_an_index_whose_decisions_cannot_be_kept_is_not_overwritten(here, monkeypatch):
+    formats(here)
+    assert run("fit", "a.jsonl", "--dimensions", 3).exit_code == 0
+    (items,) = here.glob("index.labelspan/*/items.sqlite")
+    with closing(sqlite3.connect(items)) as database:
+        database.execute("DROP TABLE removed")
+    before = {path: path.read_bytes() for path in here.rglob("*") if path.is_file()}
+    # It is told before anything is read.
+    monkeypatch.setattr("labelspan.index.fitting._Fit.read", None)
+    told = one_sentence(run("fit", "a.jsonl", "--dimensions", 3, "--force"))
+    assert "Its decisions cannot be kept: choose another folder" in told
+    assert {path: path.read_bytes() for path in here.rglob("*") if path.is_file()} == before
 
 
 def test_an_index_is_fitted_again_from_its_items(here):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,9 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .corpus_argument import AsJson
-from .failures import plain_errors
-from .progress import progress_bar
+from .shared import AsJson, Force, plain_errors, print_json, progress_bar
 
 if TYPE_CHECKING:
     from ..adapt import Adapter
@@ -82,7 +79,7 @@ def adapt(  # noqa: PLR0917 - typer reads options from parameters
             help="Map the saved vectors by their known labels, too, as items of a collection.",
         ),
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Compress model embeddings, and adapt them to your labels.
@@ -138,7 +135,7 @@ def adapt(  # noqa: PLR0917 - typer reads options from parameters
     if as_json:
         saved = None if save_vectors is None else str(save_vectors)
         answer = {"map": str(out), "vectors": saved, **found.to_dict(), "seconds": seconds}
-        typer.echo(json.dumps(answer, indent=2))
+        print_json(answer)
         return
     typer.echo(str(found))
     typer.echo(f"\nThe map is in {out}, after {seconds:.1f} s.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,9 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from .corpus_argument import AsJson
-from .failures import plain_errors
-from .index_argument import DEFAULT, IndexArgument, open_index
+from .shared import DEFAULT, AsJson, IndexArgument, open_index, plain_errors, print_json
 
 if TYPE_CHECKING:
     from ..curation import Finding
@@ -50,7 +47,7 @@ def audit(
         with open_index(index) as opened:
             found = opened.audit(number)
     if as_json:
-        typer.echo(json.dumps([asdict(one) for one in found.findings], indent=2))
+        print_json([asdict(one) for one in found.findings])
     elif as_csv:
         out = io.StringIO()
         csv.writer(out, lineterminator="\n").writerows([_COLUMNS, *map(_cells, found.findings)])

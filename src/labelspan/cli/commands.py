@@ -14,7 +14,6 @@ from .data import data
 from .demo import demo
 from .evaluate import evaluate
 from .export import export
-from .failures import CommandGroup
 from .fit import add, fit
 from .inspect import info
 from .labels import labels, relabel, remove
@@ -24,6 +23,7 @@ from .reproduce import reproduce
 from .review import review
 from .search import search
 from .serve import serve
+from .shared import CommandGroup
 from .tag import tag
 
 __all__ = ["app"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,8 +10,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from .failures import plain_errors
 from .inspect import print_facts
+from .shared import plain_errors, print_json
 
 if TYPE_CHECKING:
     from ..datasets import Card
@@ -41,7 +40,7 @@ def list_sets(data_home: Home = None, as_json: AsJson = False) -> None:
 
     cards = [card(name) for name in names()]
     if as_json:
-        typer.echo(json.dumps([_described(one, data_home) for one in cards], indent=2))
+        print_json([_described(one, data_home) for one in cards])
         return
     table = Table(title="Data sets")
     table.add_column("name", no_wrap=True)
@@ -63,7 +62,7 @@ def info(name: Name, data_home: Home = None, as_json: AsJson = False) -> None:
     with plain_errors():
         described = _described(card(name), data_home)
     if as_json:
-        typer.echo(json.dumps(described, indent=2))
+        print_json(described)
         return
     print_facts(described)
 

@@ -11,9 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from .._install import install_command
-from .failures import plain_errors
-from .progress import progress_bar
 from .search import hit_table
+from .shared import Force, plain_errors, progress_bar
 
 if TYPE_CHECKING:
     from ..evaluation.demo_corpus import Demo
@@ -34,7 +33,7 @@ def demo(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the index.")] = Path(
         "demo.labelspan"
     ),
-    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing index.")] = False,
+    force: Force = False,
 ) -> None:
     """Try it out: fit an index on 4,899 tagged Debian programs, evaluate it and search it.
 

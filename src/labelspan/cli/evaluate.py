@@ -12,23 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from .corpus_argument import (
-    AsJson,
-    CorpusName,
-    EmptyIsNone,
-    Encoding,
-    Format,
-    IdField,
-    LabelField,
-    MinCount,
-    Separator,
-    TextFields,
-    Vocabulary,
-    check_corpus,
-    read,
-)
-from .failures import plain_errors
-from .progress import progress_bar
+from .shared import AsJson, CorpusName, check_corpus, plain_errors, progress_bar, read, reads_corpus
 
 if TYPE_CHECKING:
     from ..evaluation.measurements import ReportTable
@@ -36,7 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["evaluate"]
 
 
-def evaluate(  # noqa: PLR0917 - typer reads options from parameters
+@reads_corpus()
+def evaluate(
     corpus: CorpusName,
     dimensions: Annotated[
         int, typer.Option(help="Number of dimensions of each method.", min=1)
@@ -49,16 +34,8 @@ def evaluate(  # noqa: PLR0917 - typer reads options from parameters
             "`relevant`, a list of ids.",
         ),
     ] = None,
-    text: TextFields = None,
-    labels: LabelField = None,
-    ids: IdField = None,
-    separator: Separator = None,
-    format: Format = None,
-    empty_is_none: EmptyIsNone = False,
-    encoding: Encoding = None,
-    vocabulary: Vocabulary = None,
-    min_count: MinCount = 1,
     as_json: AsJson = False,
+    **reading: Any,
 ) -> None:
     """Compare methods on your corpus, and recommend one.
 
@@ -79,7 +56,7 @@ def evaluate(  # noqa: PLR0917 - typer reads options from parameters
       labelspan evaluate cacm.jsonl --queries cacm_queries.jsonl
     """
     with plain_errors():
-        check_corpus(corpus, vocabulary, queries)
+        check_corpus(corpus, reading["vocabulary"], queries)
         from ..evaluation.search_quality import (  # noqa: PLC0415
             evaluate_search,
             read_queries,
@@ -87,18 +64,7 @@ def evaluate(  # noqa: PLR0917 - typer reads options from parameters
         )
 
         judged = [] if queries is None else read_queries(queries)
-        read_as: dict[str, Any] = {
-            "text": text,
-            "labels": labels,
-            "ids": ids,
-            "separator": separator,
-            "format": format,
-            "empty_is_none": empty_is_none,
-            "encoding": encoding,
-            "vocabulary": vocabulary,
-            "min_count": min_count,
-        }
-        found = read(corpus, **read_as, sample=True)
+        found = read(corpus, **reading, sample=True)
         from ..evaluation.comparison import evaluate as run  # noqa: PLC0415
         from ..evaluation.comparison import recommend, tables  # noqa: PLC0415
         from ..evaluation.tag_quality import evaluate_tagging, tagging_table  # noqa: PLC0415
@@ -118,7 +84,7 @@ def evaluate(  # noqa: PLR0917 - typer reads options from parameters
             )
         advice, reasons = recommend(result)
         chosen = [f"--{name} {value}" for name, value in advice.items()]
-        words = shlex.join([corpus, *_given(read_as)])
+        words = shlex.join([corpus, *_given(reading)])
         command = f"labelspan fit {words} {' '.join(chosen)}"
     facts = result.facts
     if as_json:

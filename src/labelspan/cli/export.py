@@ -6,9 +6,7 @@ from typing import Annotated
 
 import typer
 
-from .failures import plain_errors
-from .index_argument import DEFAULT, IndexOption, open_index
-from .progress import progress_bar
+from .shared import DEFAULT, IndexOption, open_index, plain_errors, progress_bar
 
 __all__ = ["export"]
 

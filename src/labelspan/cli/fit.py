@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 import shlex
 import time
@@ -17,29 +16,29 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .corpus_argument import (
+from .shared import (
+    DEFAULT,
     AsJson,
     CorpusName,
-    EmptyIsNone,
-    Encoding,
-    Format,
-    IdField,
-    LabelField,
-    MinCount,
-    Separator,
-    TextFields,
-    Vocabulary,
+    Force,
+    IndexOption,
     bundled,
     check_corpus,
+    check_index,
+    continued,
     corpus_reader,
+    counted,
     is_bundled,
     label_language,
+    note,
+    open_index,
+    plain_errors,
+    print_json,
+    progress_bar,
     read,
+    reads_corpus,
     tell,
 )
-from .failures import plain_errors
-from .index_argument import DEFAULT, IndexOption, check_index, open_index
-from .progress import progress_bar
 
 if TYPE_CHECKING:
     from ..corpus import LabelVocabulary, TaggedTexts
@@ -64,10 +63,11 @@ class Method(StrEnum):
     hsl = "hsl"
 
 
+@reads_corpus()
 def fit(  # noqa: PLR0917 - typer reads options from parameters
     corpus: CorpusName,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the index.")] = DEFAULT,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing index.")] = False,
+    force: Force = False,
     method: Annotated[
         Method,
         typer.Option(help="Method: lsi learns from texts only, the others from texts and labels."),
@@ -98,15 +98,6 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
             "such as en or fi, auto to detect it, or none to turn stemming off.",
         ),
     ] = "auto",
-    text: TextFields = None,
-    labels: LabelField = None,
-    ids: IdField = None,
-    separator: Separator = None,
-    format: Format = None,
-    empty_is_none: EmptyIsNone = False,
-    encoding: Encoding = None,
-    vocabulary: Vocabulary = None,
-    min_count: MinCount = 1,
     scheduler: Annotated[
         str | None,
         typer.Option(
@@ -141,6 +132,7 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
         ),
     ] = None,
     as_json: AsJson = False,
+    **reading: Any,
 ) -> None:
     """Fit an index on a tagged corpus, to search, tag, map and explore.
 
@@ -177,7 +169,7 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
             out = Path(corpus)
         _check_out(out, force=force or (older is not None and out == Path(corpus)))
         if older is None:
-            check_corpus(corpus, vocabulary)
+            check_corpus(corpus, reading["vocabulary"])
         language = _checked(language, device, static)
         elsewhere = "--device" if device is not None else scheduler and "--scheduler"
         if stream is None:
@@ -187,22 +179,11 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
                 f"--stream keeps the features on the disk of this machine; omit {elsewhere}."
             )
         client = None if scheduler is None else stack.enter_context(_cluster(scheduler))
-        reading: dict[str, Any] = {
-            "text": text,
-            "labels": labels,
-            "ids": ids,
-            "separator": separator,
-            "format": format,
-            "encoding": encoding,
-            "empty_is_none": empty_is_none,
-            "vocabulary": None if vocabulary is None else str(vocabulary),
-            "language": language,
-        }
-        source = (
-            _index_source(older, reading)
-            if older
-            else _source(corpus, out, reading, stream, min_count)
-        )
+        min_count, reading["language"] = reading.pop("min_count"), language
+        if older is not None:
+            source = _index_source(older, reading)
+        else:
+            source = _source(corpus, out, reading, min_count, stream)
         estimator = _estimator(source.head, method, dimensions, beta)
         from ..index.fitting import ONE_BLOCK, TAG_SAMPLE, FitOptions, fit_stream  # noqa: PLC0415
 
@@ -210,7 +191,7 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
             estimator,
             language,
             min_count=min_count,
-            empty_is_none=empty_is_none,
+            empty_is_none=reading["empty_is_none"],
             # An index of all its items has a tagger of all of them.
             tag_sample=TAG_SAMPLE if stream and older is None else None,
             client=client,
@@ -220,8 +201,8 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
             vocabulary=source.vocabulary,
         )
         if stream:
-            _note("read in blocks; if this is interrupted, the same command continues")
-        with progress_bar("learning") as report:
+            note("read in blocks; if this is interrupted, the same command continues")
+        with continued(lambda: _kept(out)), progress_bar("learning") as report:
             size = {} if stream else {"block": ONE_BLOCK}
             found = fit_stream(source, out, options, report=report, **size)
         answer = {
@@ -239,6 +220,14 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
             "reading": source.reading,
         }
         _say(answer, out, detected=language == "auto", as_json=as_json)
+
+
+def _kept(out: Path) -> str:
+    """Say what an interrupted fit has left, which is something only after several blocks."""
+    from ..index.folder import UNFINISHED  # noqa: PLC0415
+
+    kept = out / UNFINISHED
+    return f"the blocks that were finished are kept in {kept}" if kept.exists() else ""
 
 
 @dataclass(frozen=True)
@@ -271,7 +260,7 @@ def _index_source(older: Any, reading: dict[str, Any]) -> _Source:
 
 
 def _source(
-    corpus: str, out: Path, reading: dict[str, Any], stream: bool, min_count: int
+    corpus: str, out: Path, reading: dict[str, Any], min_count: int, stream: bool
 ) -> _Source:
     """Open a corpus as a stream, or read it into memory, which is a stream of one block."""
     if is_bundled(corpus):
@@ -290,7 +279,7 @@ def _source(
         fields |= {key: one for key, one in given if one is not None}
     names = None if reader is None else reader.vocabulary
     if stream and reader is not None:
-        mark = {**reader.fingerprint, "reading": reading}
+        mark = {**reader.fingerprint, "reading": {name: str(one) for name, one in reading.items()}}
         return _Source(head.name, mark, reader.items, head, told, fields, names)
     # A fit that was killed is not continued: there is one block.
     mark = {"once": secrets.token_hex(8)}
@@ -352,49 +341,39 @@ def _say(answer: dict[str, Any], out: Path, *, detected: bool, as_json: bool) ->
     """Print what was fitted."""
     tagged, labelled = answer["tag_sample"], answer["labelled"]
     if answer["resumed"]:
-        _note(f"{answer['resumed']:,} items were there from an earlier run")
+        note(f"{answer['resumed']:,} items were there from an earlier run")
     if 0 < tagged < labelled:
-        _note(f"tags are learned from {tagged:,} of {labelled:,} labelled items")
+        note(f"tags are learned from {tagged:,} of {labelled:,} labelled items")
     if answer["undercount"]:
-        _note(
+        note(
             "rare words were left out while counting: counts of features may lack "
             f"{answer['undercount']:,} texts"
         )
     if as_json:
-        typer.echo(json.dumps(answer, indent=2))
+        print_json(answer)
         return
     if detected:
         from ..text import language_name  # noqa: PLC0415
 
-        _note(f"words compared as in: {language_name(answer['language'])} (detected; --language)")
+        note(f"words compared as in: {language_name(answer['language'])} (detected; --language)")
     typer.echo(
-        f"{answer['items']:,} items with {_counted(answer['labels'], 'label')}, in "
-        f"{_counted(answer['dimensions'], 'dimension')} by {answer['method'].upper()}: "
+        f"{answer['items']:,} items with {counted(answer['labels'], 'label')}, in "
+        f"{counted(answer['dimensions'], 'dimension')} by {answer['method'].upper()}: "
         f"saved in {out} after {answer['seconds']:.0f} s."
     )
     named = "" if out == DEFAULT else f" -i {shlex.quote(str(out))}"
     typer.echo(f"Try: labelspan search{named} 'some words'", err=True)
 
 
-def _note(line: str) -> None:
-    typer.echo(f"  {line}", err=True)
-
-
-def add(  # noqa: PLR0917
+@reads_corpus("min_count")
+def add(
     corpus: CorpusName,
     index: IndexOption = DEFAULT,
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace items that have the same ids.")
     ] = False,
-    text: TextFields = None,
-    labels: LabelField = None,
-    ids: IdField = None,
-    separator: Separator = None,
-    format: Format = None,
-    empty_is_none: EmptyIsNone = False,
-    encoding: Encoding = None,
-    vocabulary: Vocabulary = None,
     as_json: AsJson = False,
+    **reading: Any,
 ) -> None:
     """Add items to an index: all of them or, if anything fails, none.
 
@@ -409,24 +388,12 @@ def add(  # noqa: PLR0917
     """
     with plain_errors():
         check_index(index)
-        check_corpus(corpus, vocabulary)
+        check_corpus(corpus, reading["vocabulary"])
         from ..errors import InvalidInput  # noqa: PLC0415
 
         with open_index(index, write=True) as opened:
-            found = read(
-                corpus,
-                sample=True,
-                text=text,
-                labels=labels,
-                ids=ids,
-                separator=separator,
-                format=format,
-                empty_is_none=empty_is_none,
-                encoding=encoding,
-                vocabulary=vocabulary,
-                language=opened.language,
-                like=opened.corpus_fields,
-            )
+            known: dict[str, Any] = {"language": opened.language, "like": opened.corpus_fields}
+            found = read(corpus, sample=True, **reading, **known)
             before, learned = len(opened), set(opened.labels)
             taken = (
                 [] if replace or found.numbered else [name for name in found.ids if name in opened]
@@ -451,13 +418,13 @@ def add(  # noqa: PLR0917
     added, replaced = after - before, len(found) - (after - before)
     if as_json:
         answer = {"index": str(index), "added": added, "replaced": replaced, "items": after}
-        typer.echo(json.dumps({**answer, "new_labels": new}, indent=2))
+        print_json({**answer, "new_labels": new})
         return
-    line = f"{_counted(added, 'item')} added" + (f", {replaced:,} replaced" if replaced else "")
+    line = f"{counted(added, 'item')} added" + (f", {replaced:,} replaced" if replaced else "")
     typer.echo(f"{line}; {index} now has {after:,}.")
     if new:
         typer.echo(
-            f"New in the index: {_counted(len(new), 'label')}, for example {new[0]!r}; search and "
+            f"New in the index: {counted(len(new), 'label')}, for example {new[0]!r}; search and "
             "tag can use them.",
             err=True,
         )
@@ -475,10 +442,6 @@ def _join(opened: Any) -> None:
         )
 
 
-def _counted(number: Any, what: str) -> str:
-    return f"{number:,} {what}" + ("" if number == 1 else "s")
-
-
 @contextmanager
 def _cluster(scheduler: str) -> Iterator[Any]:
     """Connect to a cluster, and print on stderr what was found."""
@@ -486,10 +449,8 @@ def _cluster(scheduler: str) -> Iterator[Any]:
 
     with cluster_client(scheduler) as client:
         workers = client.nthreads()
-        found = (
-            f"{_counted(len(workers), 'worker')} with {_counted(sum(workers.values()), 'thread')}"
-        )
-        _note(f"fitting on {found} at {scheduler}")
+        found = f"{counted(len(workers), 'worker')} with {counted(sum(workers.values()), 'thread')}"
+        note(f"fitting on {found} at {scheduler}")
         yield client
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -11,9 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from .corpus_argument import AsJson
-from .failures import plain_errors
-from .index_argument import DEFAULT, IndexArgument, open_index
+from .shared import DEFAULT, AsJson, IndexArgument, open_index, plain_errors, print_json
 
 __all__ = ["info", "print_facts"]
 
@@ -67,7 +64,7 @@ def info(
             "verified": verify,
         }
     if as_json:
-        typer.echo(json.dumps({**found, "label_counts": dict(labels)}, indent=2))
+        print_json({**found, "label_counts": dict(labels)})
         return
     found["parameters"] = ", ".join(
         f"{name} {value}" for name, value in found["parameters"].items()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -14,9 +13,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from .corpus_argument import AsJson
-from .failures import plain_errors, standard_lines
-from .index_argument import DEFAULT, IndexArgument, IndexOption, open_index
+from .shared import (
+    DEFAULT,
+    AsJson,
+    IndexArgument,
+    IndexOption,
+    open_index,
+    plain_errors,
+    print_json,
+    standard_lines,
+)
 
 if TYPE_CHECKING:
     from ..index import LabelNode
@@ -55,7 +61,7 @@ def labels(
             return
         found = sorted(opened.label_report(), key=lambda row: (-row.support, row.label))[:number]
     if as_json:
-        typer.echo(json.dumps([{**asdict(row), "never": row.never} for row in found], indent=2))
+        print_json([{**asdict(row), "never": row.never} for row in found])
         return
     table = Table(box=None, pad_edge=False)
     table.add_column("label", overflow="fold")
@@ -79,7 +85,7 @@ def _show_tree(rows: Sequence[tuple[int, LabelNode]], *, as_json: bool) -> None:
             {"depth": depth, "label": one.label, "count": one.count, "total": one.total}
             for depth, one in rows
         ]
-        typer.echo(json.dumps(found, indent=2))
+        print_json(found)
         return
     for depth, one in rows:
         own = "" if one.count == one.total else f" ({one.count:,} by itself)"
@@ -145,7 +151,7 @@ def relabel(  # noqa: PLR0917 - typer reads options from parameters
             after = {one.id: one.labels for one in opened.items(list(wanted))}
     if as_json:
         answers = [{"id": one, "before": before[one], "labels": after[one]} for one in after]
-        typer.echo(json.dumps(answers if changes is not None else answers[0], indent=2))
+        print_json(answers if changes is not None else answers[0])
     elif changes is not None:
         different = sum(before[one] != own for one, own in after.items())
         typer.echo(f"{len(after):,} items, of which {different:,} have other labels now.")
@@ -216,7 +222,7 @@ def remove(
     removed = before - after
     if as_json:
         answer = {"index": str(index), "removed": removed, "items": after}
-        typer.echo(json.dumps(answer, indent=2))
+        print_json(answer)
     else:
         what = "item" if removed == 1 else "items"
         typer.echo(f"{removed:,} {what} removed; {index} now has {after:,}.")

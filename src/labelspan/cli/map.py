@@ -10,9 +10,7 @@ from typing import Annotated, Any, BinaryIO
 import typer
 
 from .._install import install_command
-from .failures import plain_errors
-from .index_argument import DEFAULT, IndexArgument, check_index, open_index
-from .progress import progress_bar
+from .shared import DEFAULT, IndexArgument, check_index, open_index, plain_errors, progress_bar
 
 __all__ = ["corpus_map"]
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from .._install import install_command
-from .failures import plain_errors
-from .index_argument import DEFAULT, IndexArgument, check_index, open_index
+from .shared import DEFAULT, IndexArgument, check_index, open_index, plain_errors
 
 __all__ = ["mcp"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,8 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from .data import Home
-from .failures import STOPPED, plain_errors
-from .progress import progress_bar
+from .shared import continued, plain_errors, print_json, progress_bar
 
 if TYPE_CHECKING:
     from ..papers.reproduction import Report
@@ -52,22 +50,17 @@ def reproduce(  # noqa: PLR0917 - typer reads options from parameters
     from ..papers.reproduction import reproduce as run  # noqa: PLC0415
 
     parts = [f"figure {figure}"] * (figure is not None) + [f"table {table}"] * (table is not None)
-    try:
-        with plain_errors(), progress_bar("jobs") as progress:
-            report = run(
-                [paper] if paper else PAPERS,
-                out,
-                parts=parts or None,
-                scale=Scale(quick, repeats),
-                data_home=data_home,
-                processes=jobs,
-                progress=progress,
-            )
-    except KeyboardInterrupt:
-        typer.echo(
-            f"Stopped; finished results are in {out}, and the same command continues.", err=True
+    kept = continued(lambda: f"finished results are in {out}")
+    with kept, plain_errors(), progress_bar("jobs") as progress:
+        report = run(
+            [paper] if paper else PAPERS,
+            out,
+            parts=parts or None,
+            scale=Scale(quick, repeats),
+            data_home=data_home,
+            processes=jobs,
+            progress=progress,
         )
-        raise typer.Exit(STOPPED) from None
     _print(report, as_json=as_json, quick=quick)
     if check and report.failed:
         typer.echo(f"{len(report.failed)} claim(s) that must hold do not.", err=True)
@@ -90,7 +83,7 @@ def _print(report: Report, *, as_json: bool, quick: bool) -> None:
             }
             for verdict in report.verdicts
         ]
-        typer.echo(json.dumps(found, indent=2))
+        print_json(found)
         return
     shown = Table(title="Claims")
     shown.add_column("where", no_wrap=True)

@@ -11,13 +11,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from .failures import plain_errors, standard_input
-from .index_argument import (
-    DEFAULT,
-    IndexArgument,
-    check_index,
-    open_index,
-)
+from .shared import DEFAULT, IndexArgument, check_index, open_index, plain_errors, standard_input
 
 if TYPE_CHECKING:
     from ..corpus import CorpusEdit

@@ -13,9 +13,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from .corpus_argument import AsJson
-from .failures import plain_errors, standard_lines
-from .index_argument import DEFAULT, IndexOption, open_index
+from .shared import DEFAULT, AsJson, IndexOption, open_index, plain_errors, standard_lines
 
 if TYPE_CHECKING:
     from ..index import Explanation, Hit

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .._install import install_command
-from .failures import plain_errors
-from .index_argument import DEFAULT, IndexArgument, check_index
+from .shared import DEFAULT, IndexArgument, check_index, plain_errors
 
 if TYPE_CHECKING:
     from ..web import Served

@@ -12,9 +12,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from .corpus_argument import AsJson, Encoding, Format, IdField, TextFields, read
-from .failures import plain_errors, standard_lines
-from .index_argument import DEFAULT, IndexOption, open_index
+from .shared import (
+    DEFAULT,
+    AsJson,
+    IndexOption,
+    open_index,
+    plain_errors,
+    read,
+    reads_corpus,
+    standard_lines,
+)
 
 if TYPE_CHECKING:
     from ..index import Tag, TagExplanation
@@ -22,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["tag"]
 
 
+@reads_corpus("labels", "separator", "empty_is_none", "vocabulary", "min_count")
 def tag(  # noqa: PLR0917 - typer reads options from parameters
     words: Annotated[
         list[str] | None,
@@ -47,11 +55,8 @@ def tag(  # noqa: PLR0917 - typer reads options from parameters
         bool,
         typer.Option("--explain", help="Show the words and labelled items behind each label."),
     ] = False,
-    text: TextFields = None,
-    ids: IdField = None,
-    format: Format = None,
-    encoding: Encoding = None,
     as_json: AsJson = False,
+    **reading: Any,
 ) -> None:
     """Suggest labels, with probabilities, for one text or many.
 
@@ -75,13 +80,7 @@ def tag(  # noqa: PLR0917 - typer reads options from parameters
         elif words:
             raise Mismatch("Give either a text or --corpus, not both.")
         else:
-            read_as: dict[str, Any] = {
-                "text": text,
-                "ids": ids,
-                "format": format,
-                "encoding": encoding,
-            }
-            items = read(corpus, labels="", **read_as)
+            items = read(corpus, labels="", **reading)
             names, texts = list(items.ids), list(items.texts)
         with open_index(index) as opened:
             found = opened.tag(texts, number)

@@ -234,6 +234,7 @@ def fit_stream(
     created, work, fit = not out.exists(), out / UNFINISHED, None
     folder = IndexFolder(out, write=True, new=True)
     try:
+        _check_decisions(out)
         fit = _Fit(chosen, report, work, key := _continue(work, plan))
         resumed = fit.n_items
         fit.read(_batches(_checked_items(corpus.items(resumed)), *block), corpus.name)
@@ -266,6 +267,16 @@ def fit_stream(
             fit.database.close()
         folder.close()
     return replace(found, resumed=resumed)
+
+
+def _check_decisions(out: Path) -> None:
+    """Raise an error now, not after the fit, if the decisions of an index cannot be kept."""
+    try:
+        read_decisions(out)
+    except InvalidFile as error:
+        raise InvalidFile(
+            f"{error} Its decisions cannot be kept: choose another folder, or remove this one."
+        ) from error
 
 
 def _continue(folder: Path, plan: Mapping[str, Any]) -> str:

@@ -114,7 +114,7 @@ class Space:
     def vectors(self, features: Any) -> Array:
         """Map features to unit vectors; rows without any feature to zeros."""
         out = unit_rows(np.asarray(features @ self.weights) - self.offset)
-        known = features.getnnz(axis=1) if sparse.issparse(features) else features.any(axis=1)
+        known = np.diff(features.indptr) if sparse.issparse(features) else features.any(axis=1)
         out[known == 0] = 0.0
         return out
 

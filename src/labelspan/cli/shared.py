@@ -1,0 +1,414 @@
+"""What commands share: failures, progress, and the arguments that name an index or a corpus."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Protocol, TextIO
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from typer.core import TyperGroup
+
+if TYPE_CHECKING:
+    from ..corpus import CorpusReader, TaggedTexts
+    from ..index import SemanticIndex
+
+__all__ = [
+    "DEFAULT",
+    "AsJson",
+    "CommandGroup",
+    "CorpusName",
+    "Force",
+    "IndexArgument",
+    "IndexOption",
+    "bundled",
+    "check_corpus",
+    "check_index",
+    "continued",
+    "corpus_reader",
+    "counted",
+    "is_bundled",
+    "label_language",
+    "note",
+    "open_index",
+    "plain_errors",
+    "print_json",
+    "progress_bar",
+    "read",
+    "reads_corpus",
+    "standard_input",
+    "standard_lines",
+    "tell",
+]
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite what exists.")]
+
+
+def print_json(answer: Any) -> None:
+    """Print an answer as JSON."""
+    typer.echo(json.dumps(answer, indent=2))
+
+
+def note(line: str) -> None:
+    """Print a line about what is done on stderr."""
+    typer.echo(f"  {line}", err=True)
+
+
+def counted(number: int, what: str) -> str:
+    """Return a number and what is counted, in the singular or the plural."""
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
+
+
+# --- failures -------------------------------------------------------------------------------
+
+# What a shell gives for a command that Ctrl-C ended.
+STOPPED = 130
+
+
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """Print errors and warnings of labelspan as plain messages, without a traceback."""
+    # Imported here, so that --help does not wait for it.
+    from ..errors import LabelspanError, LabelspanWarning  # noqa: PLC0415
+
+    def show(  # noqa: PLR0917 - as Python calls it
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if issubclass(category, LabelspanWarning):
+            typer.echo(f"Note: {message}", err=True)
+        else:
+            usual(message, category, filename, lineno, file, line)
+
+    with warnings.catch_warnings():
+        usual = warnings.showwarning
+        warnings.showwarning = show
+        try:
+            yield
+        except LabelspanError as error:
+            typer.echo(str(error), err=True)
+            raise typer.Exit(1) from error
+
+
+def _stopped(what: str) -> typer.Exit:
+    """Say that Ctrl-C ended the command, and what is left; return its exit."""
+    typer.echo(f"Stopped; {what}.", err=True)
+    return typer.Exit(STOPPED)
+
+
+@contextmanager
+def continued(kept: Callable[[], str]) -> Iterator[None]:
+    """If Ctrl-C ends what is done inside, say what is kept, unless that is nothing."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if what := kept():
+            raise _stopped(f"{what}, and the same command continues") from None
+        raise
+
+
+def standard_input() -> BinaryIO:
+    """Return standard input as bytes; raise an error where it is closed."""
+    from ..errors import InvalidInput  # noqa: PLC0415
+
+    if sys.stdin is None or sys.stdin.closed:
+        raise InvalidInput("Standard input is closed; give a file, or pipe data to the command.")
+    return typer.get_binary_stream("stdin")
+
+
+def standard_lines() -> list[str]:
+    """Return the lines of standard input."""
+    standard_input()
+    return typer.get_text_stream("stdin").read().splitlines()
+
+
+class CommandGroup(TyperGroup):
+    """All commands; Ctrl-C, a full disk and too little memory end each with one message."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command."""
+        try:
+            return super().invoke(ctx)
+        except (KeyboardInterrupt, RuntimeError) as error:
+            # Python 3.11 wraps what is raised while a class is made, as during an import.
+            if isinstance(error, RuntimeError) and not isinstance(
+                error.__cause__, KeyboardInterrupt
+            ):
+                raise
+        raise _stopped("nothing half-written is left")
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        """Parse the command line and run the command."""
+        _forget_unknown_width()
+        try:
+            return super().main(*args, **options)
+        except OSError as error:
+            _give_up_output()
+            where = error.filename or "The output"
+            message = f"{where} cannot be written: {error.strerror or error}."
+        except MemoryError:
+            message = "There is not enough memory for this; give fewer items or --dimensions."
+        # Printed here, where all memory that was held is free again.
+        typer.echo(message, err=True)
+        sys.exit(1)
+
+
+def _forget_unknown_width() -> None:
+    """Drop COLUMNS=0 and LINES=0, which mean an unknown size; rich would print nothing."""
+    for name in ("COLUMNS", "LINES"):
+        size = os.environ.get(name, "")
+        if size.isdecimal() and int(size) == 0:
+            del os.environ[name]
+
+
+def _give_up_output() -> None:
+    """Where stdout takes nothing any more, keep Python from trying again at its end."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+# --- progress -------------------------------------------------------------------------------
+
+# Where stderr is not a terminal, a line as often as this.
+_SECONDS = 30.0
+
+
+class StepReport(Protocol):
+    """Takes the number of steps done, the number of all steps, and the current activity."""
+
+    def __call__(self, done: int, total: int, now: str = "") -> None: ...
+
+
+@contextmanager
+def progress_bar(what: str) -> Iterator[StepReport]:
+    """Show progress; give a function that is called after each step."""
+    console = Console(stderr=True)
+    columns = (
+        TextColumn(what),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[now]}"),
+    )
+    bar = Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
+    with bar:
+        task = bar.add_task(what, total=None, now="")
+        last = time.monotonic()
+
+        def report(done: int, total: int, now: str = "") -> None:
+            nonlocal last
+            bar.update(task, completed=done, total=total, now=now)
+            if not console.is_terminal and time.monotonic() - last > _SECONDS:
+                last = time.monotonic()
+                typer.echo(f"{what}: {done} of {total}" + (f", {now}" if now else ""), err=True)
+
+        yield report
+
+
+# --- an index -------------------------------------------------------------------------------
+
+DEFAULT = Path("index.labelspan")
+
+IndexOption = Annotated[
+    Path, typer.Option("--index", "-i", help="Folder of the index made by `labelspan fit`.")
+]
+IndexArgument = Annotated[
+    Path, typer.Argument(metavar="[INDEX]", help="Folder of the index made by `labelspan fit`.")
+]
+
+
+def check_index(path: Path) -> None:
+    """Raise an error that says how to make an index where there is none."""
+    from ..errors import MissingData  # noqa: PLC0415
+
+    try:
+        there = (path / "manifest.json").exists()
+    except OSError:
+        # Something is there that cannot be read; opening it says what.
+        there = True
+    if not there:
+        raise MissingData(
+            f"There is no index in {str(path)!r}; make one with `labelspan fit CORPUS --out "
+            f"{path}`, or give the folder of an existing one."
+        )
+
+
+def open_index(path: Path, *, write: bool = False, verify: bool = False) -> SemanticIndex:
+    """Open an index, which must exist; ``verify`` checks every file and item."""
+    # Before the import: an error does not wait for scikit-learn.
+    check_index(path)
+    from ..index import SemanticIndex  # noqa: PLC0415
+
+    return SemanticIndex.load(path, write=write, verify=verify)
+
+
+# --- a corpus -------------------------------------------------------------------------------
+
+BUNDLED = "debtags"
+_PANEL = "How the corpus is read (guessed, and printed, if not given)"
+
+CorpusName = Annotated[
+    str,
+    typer.Argument(
+        metavar="CORPUS",
+        help="A file (.jsonl .json .csv .tsv .parquet .txt, Posts.xml, metadata.db, also .gz), a "
+        "folder or .tar.gz of texts, Markdown notes or tables, - for standard input, or "
+        f"{BUNDLED}, which comes with labelspan.",
+        show_default=False,
+    ),
+]
+_FIELD: Any = str | None
+# Options by which a corpus is read: type, name of the value, and help.
+_READING: dict[str, tuple[Any, str | None, str]] = {
+    "text": (list[str] | None, "FIELD", "Field of the text; repeat for several fields."),
+    "labels": (_FIELD, "FIELD", "Field of the labels, a list or a string; '' reads none."),
+    "ids": (_FIELD, "FIELD", "Field of the item ids; '' numbers the items."),
+    "separator": (
+        _FIELD,
+        None,
+        "Separator between labels in a string, for example ';'. '' for one label per item.",
+    ),
+    "format": (
+        _FIELD,
+        None,
+        "jsonl, json, csv, tsv, uris, parquet, lines, posts, calibre, folder or markdown.",
+    ),
+    "empty_is_none": (
+        bool,
+        None,
+        "Items without labels are known to have none; by default their labels are unknown.",
+    ),
+    "encoding": (_FIELD, None, "Encoding of the text, for example latin-1 or utf-16."),
+    "vocabulary": (
+        Path | None,
+        "FILE",
+        "Names for labels that are URIs or codes: per line a URI, a tab and a name, or a SKOS "
+        "thesaurus (.ttl, .rdf), of which --language chooses the names.",
+    ),
+    "min_count": (int, None, "Leave out labels with fewer items than this."),
+}
+
+
+def reads_corpus(*without: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options by which a corpus is read, except some, as its ``**reading``."""
+
+    def extended(command: Callable[..., None]) -> Callable[..., None]:
+        signature = inspect.signature(command, eval_str=True)
+        own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
+        for name, (kind, metavar, text) in _READING.items():
+            if name not in without:
+                option = typer.Option(
+                    f"--{name.replace('_', '-')}",
+                    metavar=metavar,
+                    help=text,
+                    min=1 if kind is int else None,
+                    rich_help_panel=_PANEL,
+                )
+                default = {bool: False, int: 1}.get(kind)
+                shown: Any = Annotated[kind, option]
+                own.append(
+                    inspect.Parameter(
+                        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=shown
+                    )
+                )
+        command.__signature__ = signature.replace(parameters=own)  # type: ignore[attr-defined]
+        return command
+
+    return extended
+
+
+def check_corpus(corpus: str, *others: Path | None) -> None:
+    """Raise an error for a corpus, or another file, that does not exist."""
+    from .._files import check_there  # noqa: PLC0415
+
+    if corpus not in ("-", BUNDLED):
+        check_there(Path(corpus))
+    for other in others:
+        if other is not None:
+            check_there(other)
+
+
+def label_language(language: str) -> str | None:
+    """Return the language of the names in a thesaurus, by the option --language."""
+    return None if language in ("auto", "none") else language
+
+
+def is_bundled(corpus: str) -> bool:
+    """Return whether a name stands for the corpus that comes with labelspan."""
+    return corpus == BUNDLED and not Path(corpus).exists()
+
+
+def bundled(*, labelled: bool = True) -> TaggedTexts:
+    """Return the corpus that comes with labelspan."""
+    from ..corpus import TaggedTexts  # noqa: PLC0415
+    from ..datasets.registry import load_debtags  # noqa: PLC0415
+
+    data = load_debtags()
+    about = "debtags, the Debian programs that come with labelspan"
+    labels: list[list[str] | None] = list(data.labels or ()) if labelled else [None] * len(data)
+    return TaggedTexts(
+        BUNDLED, list(data.texts or ()), labels, list(data.ids or ()), data.metadata or (), (about,)
+    )
+
+
+def corpus_reader(
+    corpus: str,
+    *,
+    empty_is_none: bool = False,
+    vocabulary: Path | str | None = None,
+    language: str = "auto",
+    **options: Any,
+) -> CorpusReader:
+    """Open a corpus; ``options`` are those of :class:`labelspan.corpus.CorpusReader`."""
+    from ..corpus import CorpusReader  # noqa: PLC0415
+
+    return CorpusReader(
+        standard_input() if corpus == "-" else corpus,
+        empty="none" if empty_is_none else "unknown",
+        vocabulary=vocabulary,
+        label_language=None if vocabulary is None else label_language(language),
+        **options,
+    )
+
+
+def read(
+    corpus: str,
+    *,
+    sample: bool = False,
+    min_count: int = 1,
+    vocabulary: Path | None = None,
+    labels: str | None = None,
+    **options: Any,
+) -> TaggedTexts:
+    """Read a corpus, and print on stderr how it was read, with a sample if asked."""
+    # Before the import: an error does not wait for the numerical libraries.
+    check_corpus(corpus, vocabulary)
+    if is_bundled(corpus):
+        found = bundled(labelled=labels != "")
+    else:
+        reader = corpus_reader(corpus, vocabulary=vocabulary, labels=labels, **options)
+        found = reader.collect(min_count=min_count)
+    tell(found, sample=sample)
+    return found
+
+
+def tell(texts: TaggedTexts, *, sample: bool) -> None:
+    """Print on stderr how a corpus was read."""
+    for line in (*texts.notes, *(texts.sample() if sample else ())):
+        note(line)
