@@ -15,7 +15,7 @@ from labelspan import LSI, SemanticIndex
 from labelspan.curation import Finding, Review
 from labelspan.curation.review_queue import finding_key
 from labelspan.errors import InvalidFile, InvalidInput, InvalidParameter, Mismatch, Replaced
-from labelspan.index.older import read_decisions
+from labelspan.index.store import read_decisions
 
 
 def finding(kind, item, label):

@@ -131,7 +131,7 @@ def test_an_audit_is_stored_and_read_by_others(tmp_path, monkeypatch):
         assert index.audit(30).of("junk") == found.of("junk")
 
 
-def test_a_damaged_stored_audit_is_computed_again(tmp_path, caplog):
+def test_a_damaged_stored_audit_is_computed_again(tmp_path):
     texts, labels, ids, _ = corpus(60, seed=1)
     index = SemanticIndex(estimator=MLSI(5)).fit(texts, labels, ids).save(tmp_path / "i")
     with SemanticIndex.load(tmp_path / "i") as read:
@@ -140,7 +140,6 @@ def test_a_damaged_stored_audit_is_computed_again(tmp_path, caplog):
     path.write_bytes(b"labelspan array\n")
     with SemanticIndex.load(tmp_path / "i") as read:
         assert read.audit().counts == index.audit().counts
-        assert "A stored result is not used" in caplog.text
         for wrong in ({}, [], {"wrong": 3}, {"wrong": [[1, "a"]]}, {"wrong": [[1, 2, [], "", {}]]}):
             read.store.keep("audit", wrong)
             assert read.audit().counts == index.audit().counts

@@ -268,12 +268,12 @@ TABLES = [
     (["CREATE TABLE more (a)"], "tables are not those"),
     (["DROP TABLE about"], "tables are not those"),
     (["ALTER TABLE items ADD COLUMN more AS (hex(zeroblob(100000000))) VIRTUAL"], "tables are not"),
-    (["DELETE FROM about WHERE name = 'next'"], "has no 'next'"),
-    (["UPDATE about SET value = 1 << 40 WHERE name = 'next'"], "damaged"),
-    (["UPDATE about SET value = 1 << 62 WHERE name = 'next'"], "has no 'next'"),
-    (["UPDATE about SET value = 25 WHERE name = 'next'"], "damaged"),
-    (["UPDATE about SET value = 'many' WHERE name = 'next'"], "has no 'next'"),
-    (["UPDATE about SET value = x'00' WHERE name = 'key'"], "belongs to another index"),
+    (["DELETE FROM about WHERE name = 'key'"], "belongs to another index"),
+    *[
+        ([f"UPDATE about SET {change}"], "'key' is not what was written")
+        for change in ("value = x'00'", "value = 1 << 62", "hash = 'many'", "hash = NULL")
+    ],
+    (["UPDATE items SET row = 1 << 62 WHERE row = 7"], "damaged"),
     (["UPDATE items SET row = -1 WHERE row = 3"], "damaged"),
     (["DELETE FROM items WHERE row = 3"], "items are missing"),
     *[
@@ -296,11 +296,12 @@ TABLES = [
     ],
     (["DELETE FROM item_labels"], "labels do not fit the items"),
     *[
-        ([f"UPDATE texts SET {change} WHERE name = 'labels'"], "'labels' is not what was written")
-        for change in ("json = '[]'", "json = 3", "hash = x'00'")
+        ([f"UPDATE about SET {change} WHERE name = 'labels'"], "'labels' is not what was written")
+        for change in ("value = '[]'", "value = 3", "hash = x'00'")
     ],
-    (["DELETE FROM texts"], "labels do not fit the items"),
-    (["INSERT INTO removed VALUES (99)"], "Removed rows do not fit"),
+    (["DELETE FROM about WHERE name = 'labels'"], "cannot be read as JSON"),
+    (["INSERT INTO removed VALUES (99)"], "labels do not fit the items"),
+    (["INSERT INTO removed VALUES (-1)"], "items are missing"),
     (["INSERT INTO removed VALUES (3)"], "items are missing"),
     (["INSERT INTO added VALUES (8, x'00', x'00')"], "a part of the added vectors is not what"),
     (["INSERT INTO decisions VALUES (1,'','','','','',0,0,'','',x'00')"], "a decision is not what"),
@@ -424,7 +425,7 @@ for path in sorted(generation(small).glob("*.arrays")):
 with (small / "manifest.json").open("r+b") as file:
     file.truncate(1 << 40)
 check("is too large")
-altered(small, "UPDATE about SET value = 1 << 50 WHERE name = 'next'")
+altered(small, "UPDATE items SET row = 1 << 50 WHERE row = 7")
 check("items.sqlite")
 print(count)
 """

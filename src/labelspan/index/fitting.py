@@ -63,9 +63,8 @@ from ..text.vocabulary import pack_strings
 from .folder import ITEMS, UNFINISHED, ArrayBlocks, Files, IndexFolder, Rows
 from .inputs import LabelLists, read_ids, read_label_lists, read_metadata
 from .model import IndexModel, ModelEncoder, Space, merged_segments, read_vectors, write_model
-from .older import read_decisions
 from .results import Item
-from .store import VOCABULARY, ItemDatabase, LabelTable
+from .store import VOCABULARY, ItemDatabase, LabelTable, read_decisions
 
 __all__ = ["ONE_BLOCK", "FitOptions", "Fitted", "ItemStream", "fit_items", "fit_stream"]
 
@@ -248,7 +247,7 @@ def fit_stream(
             found.database.put_decisions(cursor, read_decisions(out))
             if options.vocabulary is not None:
                 known = options.vocabulary.to_json()
-                found.database.put_text(cursor, VOCABULARY, known)
+                found.database.put(cursor, VOCABULARY, known)
         found.database.finish()
         content = write_model(fit.files, found.model, found.words, settings)
         filled = fit.files.folder
@@ -352,8 +351,8 @@ class _Fit:
     def read(self, batches: Iterable[Sequence[Item]], name: str) -> None:
         """Read items into the database, and number their words."""
         database, done = self.database, self.n_items
-        if database.next_row > done:
-            database.truncate(done)
+        with database.change() as cursor:
+            database.truncate(cursor, done)
         for batch in batches:
             self._report(0, _STEPS, f"{done:,} items read")
             try:

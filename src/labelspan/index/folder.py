@@ -9,7 +9,7 @@
 A save writes a new generation next to the old one, then replaces the manifest, then deletes the
 old generation: a process killed at any moment leaves the old index or the new one. Later changes
 are transactions in the generation's items.sqlite. An index of another format is not read, but
-:mod:`labelspan.index.older` reads its items, so that it can be fitted again.
+:mod:`labelspan.index.store` reads its items, so that it can be fitted again.
 
 A file of arrays:
 
@@ -305,7 +305,7 @@ class Files:
     ) -> None:
         self.folder = folder
         self.entries: dict[str, Any] = dict(entries or {})
-        self._verify, self._mapped = verify, mapped
+        self.verify, self._mapped = verify, mapped
 
     def write(self, name: str, arrays: Mapping[str, Array | Rows], **about: Any) -> None:
         """Write a file."""
@@ -330,7 +330,7 @@ class Files:
             ) from None
         if entry != found.entry:
             raise InvalidFile(f"{path} is damaged: it is not the file that was written.")
-        if self._verify:
+        if self.verify:
             found.verify()
         return found
 
@@ -345,6 +345,7 @@ class IndexFolder:
     def __init__(self, path: Path, *, write: bool = False, new: bool = False) -> None:
         self.path = path
         self.generation = ""
+        self._opened: os.stat_result | None = None
         self._created = not path.exists()
         if new:
             _prepare(path)
@@ -364,7 +365,7 @@ class IndexFolder:
             generation = generation_folder(self.path, content)
             try:
                 files = Files(generation, content["files"], verify=verify, mapped=mapped)
-                self.generation = generation.name
+                self.generation, self._opened = generation.name, (generation / ITEMS).stat()
                 return make(files, content)
             except (OSError, InvalidFile) as error:
                 newer = read_manifest(self.path)
@@ -415,8 +416,13 @@ class IndexFolder:
         return bool(read_manifest(self.path).get("generation") != self.generation)
 
     def check_current(self) -> None:
-        """Raise an error if the folder now holds another index than the one that was read."""
-        if self._current() != self.generation:
+        """Raise an error if the folder now holds another index, or copy of it, than was read."""
+        try:
+            current = generation_folder(self.path, read_manifest(self.path)) / ITEMS
+            same = self._opened is not None and os.path.samestat(current.stat(), self._opened)
+        except (LabelspanError, OSError):
+            same = False
+        if not same:
             raise Replaced(
                 f"The index in {str(self.path)!r} was replaced since it was opened; nothing was "
                 "changed. Load it again."

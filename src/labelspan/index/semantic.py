@@ -31,7 +31,6 @@ from .inputs import (
 from .label_tree import FoundLabel, LabelNode, find_labels, label_tree
 from .metadata_fields import FieldKind
 from .model import IndexModel, read_model, write_model
-from .older import read_decisions
 from .results import (
     Axis,
     Explanation,
@@ -43,7 +42,7 @@ from .results import (
     TagExplanation,
 )
 from .searching import BALANCE, Filter, check_balance, mask_rows, rank, similar_labels
-from .store import ItemStore
+from .store import ItemStore, read_decisions
 from .tagging import ItemTagger
 
 if TYPE_CHECKING:
@@ -1088,8 +1087,6 @@ class SemanticIndex:
                     raise InvalidFile("The space has more labels than the items; it is damaged.")
                 if model.space.n_dimensions != store.vectors.width:
                     raise InvalidFile("The parts of the index do not fit together; it is damaged.")
-                if verify:
-                    store.verify()
             except BaseException:
                 store.close()
                 raise

@@ -7,8 +7,8 @@ The items are in one SQLite database, in memory or in a file:
     removed      rows whose items were removed
     added        vectors of rows that were added after the last save
     decisions    what was decided about labels of items
-    texts        JSON about the whole index: names of the labels by number, vocabulary
-    about        key of the index, next row, and a revision that grows with every change
+    about        key of the index, names of the labels by number, vocabulary of the labels, and a
+                 revision that grows with every change
 
 A change is one transaction, on disk when its call returns, and then made in memory. Each record
 has a hash, which is checked when it is read. Files from elsewhere are opened without running
@@ -21,13 +21,12 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import logging
 import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
-from functools import cache, cached_property
+from contextlib import closing, contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 from types import NoneType
 from typing import Any, Self, TypeVar
@@ -38,78 +37,60 @@ from scipy import sparse
 from .._files import check_descriptors, file_size
 from .._typing import Array
 from ..corpus import LabelVocabulary
-from ..errors import InvalidFile, InvalidInput, LabelspanError, Mismatch, Replaced
+from ..errors import InvalidFile, InvalidInput, LabelspanError, Mismatch
 from ..text import WordSearch, WordSegment
-from .folder import ITEMS, ArrayFile, Files, Rows, field, parse_json, write_arrays
-from .inputs import did_you_mean, label_name
+from .folder import (
+    ITEMS,
+    ArrayFile,
+    Files,
+    Rows,
+    field,
+    generation_folder,
+    parse_json,
+    read_manifest,
+    write_arrays,
+)
+from .inputs import did_you_mean, label_name, read_ids, read_label_lists, read_metadata
 from .metadata_fields import MetadataField, read_fields
 from .results import Item
 from .vectors import AnnIndex, LabelDirections, UnitVectors, label_places, open_ann
 
-__all__ = ["ItemDatabase", "ItemStore", "LabelTable", "Labels"]
-
-_log = logging.getLogger("labelspan.index")
+__all__ = ["IndexItems", "ItemDatabase", "ItemStore", "LabelTable", "Labels", "read_decisions"]
 
 T = TypeVar("T")
 
-# Names of texts in the database.
-VOCABULARY, _LABELS = "vocabulary", "labels"
 # Labels of an item, sorted; None if they are unknown.
 Labels = tuple[str, ...] | None
 
-_SCHEMA = """
-CREATE TABLE items (
-    row INTEGER PRIMARY KEY,
-    id TEXT NOT NULL UNIQUE,
-    text TEXT NOT NULL,
-    metadata TEXT NOT NULL,
-    hash BLOB NOT NULL
-);
-CREATE TABLE item_labels (
-    block INTEGER PRIMARY KEY,
-    counts BLOB NOT NULL,
-    numbers BLOB NOT NULL,
-    hash BLOB NOT NULL
-);
-CREATE TABLE removed (row INTEGER PRIMARY KEY);
-CREATE TABLE added (first INTEGER PRIMARY KEY, vectors BLOB NOT NULL, hash BLOB NOT NULL);
-CREATE TABLE decisions (
-    number INTEGER NOT NULL,
-    time TEXT NOT NULL,
-    item TEXT NOT NULL,
-    label TEXT NOT NULL,
-    kind TEXT NOT NULL,
-    decision TEXT NOT NULL,
-    had INTEGER,
-    undone INTEGER NOT NULL,
-    who TEXT NOT NULL,
-    action TEXT NOT NULL,
-    hash BLOB NOT NULL,
-    PRIMARY KEY (number, item, label)
-);
-CREATE TABLE texts (name TEXT PRIMARY KEY, json TEXT NOT NULL, hash BLOB NOT NULL);
-CREATE TABLE about (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
-"""
+_TABLES = (
+    "CREATE TABLE items (row INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, text, metadata, hash)",
+    "CREATE TABLE item_labels (block INTEGER PRIMARY KEY, counts, numbers, hash)",
+    "CREATE TABLE removed (row INTEGER PRIMARY KEY)",
+    "CREATE TABLE added (first INTEGER PRIMARY KEY, vectors, hash)",
+    "CREATE TABLE decisions (number, time, item, label, kind, decision, had, undone, who, action, "
+    "hash, PRIMARY KEY (number, item, label))",
+    "CREATE TABLE about (name TEXT PRIMARY KEY, value, hash)",
+)
+# Names in the table about.
+VOCABULARY, _KEY, _LABELS, _REVISION = "vocabulary", "key", "labels", "revision"
 # Rows whose labels are one record.
 LABEL_BLOCK = 4096
 # Bytes of the vectors of one record, about.
 _ADDED_BYTES = 1 << 23
 # Largest text or array that is written or read, in bytes.
 LARGEST_VALUE = 1 << 26
-# Row numbers stay far below the largest integer of SQLite.
-_LARGEST_COUNT = 1 << 53
 _TIMEOUT = 10.0
 _FETCHED_AT_ONCE = 500
 # Rows from which added ones are many, whatever the size of the index.
 _MANY_ADDED = 1000
 # Up to this size all items are checked whenever an index is opened.
 _SMALL_DATABASE = 1 << 20
-# Stands for an item that was added after the last save and removed since.
-_NOTHING = Item("", "", None, {})
 # Memory for a database that is filled, in KiB.
 _BUILD_CACHE = 1 << 18
 # Files that SQLite may put next to a database: write-ahead log, shared memory, journal.
 _SIDE_FILES = ("-wal", "-shm", "-journal")
+# Formats before this one had labels in the table of the items, and decisions in a file.
+_FIRST_FORMAT = 5
 
 
 class LabelTable:
@@ -222,6 +203,40 @@ def _errors(where: str | Path, what: str) -> Iterator[None]:
         raise InvalidFile(f"{where} cannot be {what}: {line}{end}.") from error
 
 
+def _connect(where: str | Path, options: str = "") -> sqlite3.Connection:
+    """Open a file or a database in memory; ``options`` are appended to the file's URI."""
+    with _errors(where, "opened"):
+        connection = sqlite3.connect(
+            f"{where.resolve().as_uri()}{options}" if isinstance(where, Path) else where,
+            timeout=_TIMEOUT,
+            isolation_level=None,
+            # An index may be used by several threads; ItemStore has a lock.
+            check_same_thread=False,
+            uri=isinstance(where, Path),
+        )
+    try:
+        with _errors(where, "read"):
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST_VALUE)
+            connection.execute("PRAGMA synchronous = FULL")
+            # A foreign file may define functions and triggers; none of them is called.
+            connection.execute("PRAGMA trusted_schema = OFF")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+# Made once: json.dumps makes an encoder for each call with an option.
+_to_json = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def _hashed(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Append the hash of a record to its values."""
+    # Arrays are hashed first: their text would be several times as long.
+    parts = [hashlib.blake2b(one).digest() if isinstance(one, bytes) else one for one in values]
+    return (*values, hashlib.blake2b(repr(parts).encode(), digest_size=16).digest())
+
+
 class ItemDatabase:
     """Database in memory or in a file.
 
@@ -230,7 +245,10 @@ class ItemDatabase:
     """
 
     def __init__(
-        self, connection: sqlite3.Connection, where: str, check: Callable[[], None]
+        self,
+        connection: sqlite3.Connection,
+        where: str,
+        check: Callable[[], None] = lambda: None,
     ) -> None:
         self._connection, self._where, self._check = connection, where, check
 
@@ -263,14 +281,14 @@ class ItemDatabase:
             # Readers of a log write to a shared file, for which a full disk has no room and a
             # read-only one no place; without a writer and a log it is not needed.
             mode = "immutable=1"
-        opened = cls(_connect(path, f"?{mode}"), str(path), _same_file(path, check))
+        opened = cls(_connect(path, f"?{mode}"), str(path), check)
         try:
-            if opened._tables() != _expected_tables():
+            if opened._tables() != sorted(_TABLES):
                 raise InvalidFile(
                     f"{path}: its tables are not those of an index of this version: it is "
                     "damaged, or was written by an unreleased version; fit it again."
                 )
-            if opened._about("key") != key:
+            if opened.about(_KEY) != key:
                 raise InvalidFile(f"{path} belongs to another index; it is not opened.")
         except BaseException:
             opened.close()
@@ -280,16 +298,19 @@ class ItemDatabase:
     @classmethod
     def build(cls, where: Path | str = ":memory:", key: str = "memory") -> Self:
         """Make a database in memory, or make or continue one in a file that no reader has open."""
-        made = cls(_connect(where), str(where), lambda: None)
-        with made._writing():
-            made._connection.execute("PRAGMA journal_mode = WAL")
-            made._connection.execute("PRAGMA synchronous = NORMAL")
-            made._connection.execute(f"PRAGMA cache_size = -{_BUILD_CACHE}")
-            if not (made._tables() and made._about("key") == key):
-                for statement in _SCHEMA.split(";"):
-                    made._connection.execute(statement)
-                about = {"key": key, "next": 0, "revision": 0}
-                made._connection.executemany("INSERT INTO about VALUES (?, ?)", about.items())
+        made = cls(_connect(where), str(where))
+        with _errors(where, "written"):
+            execute = made._connection.execute
+            execute("PRAGMA journal_mode = WAL")
+            execute("PRAGMA synchronous = NORMAL")
+            execute(f"PRAGMA cache_size = -{_BUILD_CACHE}")
+            if not made._tables():
+                cursor = execute("BEGIN")
+                for table in _TABLES:
+                    cursor.execute(table)
+                for name, value in ((_KEY, key), (_LABELS, "[]"), (_REVISION, 0)):
+                    made.put(cursor, name, value)
+                cursor.execute("COMMIT")
         return made
 
     def write_file(self, path: Path, key: str, decisions: Iterable[tuple[Any, ...]] = ()) -> None:
@@ -299,7 +320,7 @@ class ItemDatabase:
         """
         with _errors(path, "written"), closing(_connect(path)) as target:
             self._connection.backup(target)
-            target.execute("UPDATE about SET value = ? WHERE name = 'key'", (key,))
+            self.put(target.cursor(), _KEY, key)
             target.execute("DELETE FROM added")
             self.put_decisions(target.cursor(), decisions)
             target.execute("PRAGMA journal_mode = WAL")
@@ -307,7 +328,7 @@ class ItemDatabase:
 
     def finish(self) -> None:
         """Bring all that was written into one file, and close it."""
-        with self._writing():
+        with _errors(self._where, "written"):
             self._connection.execute("PRAGMA synchronous = FULL")
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self.close()
@@ -321,13 +342,12 @@ class ItemDatabase:
     @contextmanager
     def change(self) -> Iterator[sqlite3.Cursor]:
         """Make one transaction of all changes inside; on failure nothing is changed."""
-        with self._writing():
-            cursor = self._connection.cursor()
-            cursor.execute("BEGIN IMMEDIATE")
+        with _errors(self._where, "written"):
+            cursor = self._connection.execute("BEGIN IMMEDIATE")
             try:
                 self._check()
                 yield cursor
-                cursor.execute("UPDATE about SET value = value + 1 WHERE name = 'revision'")
+                self.put(cursor, _REVISION, self.about(_REVISION) + 1)
                 cursor.execute("COMMIT")
             except BaseException:
                 if self._connection.in_transaction:
@@ -338,14 +358,14 @@ class ItemDatabase:
         self, cursor: sqlite3.Cursor, items: Iterable[Item], vectors: Array | None = None
     ) -> int:
         """Add items in the next rows, with their vectors after a fit; return the first row."""
-        first = end = self._whole("next")
-        values = []
-        for item in items:
-            metadata = _to_json(item.metadata) if item.metadata else "{}"
-            values.append(_hashed((end, item.id, item.text, metadata)))
-            end += 1
-        cursor.executemany("INSERT INTO items VALUES (?, ?, ?, ?, ?)", values)
-        cursor.execute("UPDATE about SET value = ? WHERE name = 'next'", (end,))
+        first = self.next_row
+        cursor.executemany(
+            "INSERT INTO items VALUES (?, ?, ?, ?, ?)",
+            [
+                _hashed((row, item.id, item.text, _to_json(item.metadata)))
+                for row, item in enumerate(items, first)
+            ],
+        )
         if vectors is not None:
             step = max(1, _ADDED_BYTES // max(1, 4 * vectors.shape[1]))
             for start in range(0, len(vectors), step):
@@ -359,17 +379,15 @@ class ItemDatabase:
         cursor.executemany("DELETE FROM items WHERE row = ?", given)
         cursor.executemany("INSERT INTO removed VALUES (?)", given)
 
-    def truncate(self, count: int) -> None:
+    def truncate(self, cursor: sqlite3.Cursor, count: int) -> None:
         """Remove the rows from a number on, which a stopped fit left behind."""
-        with self.change() as cursor:
-            cursor.execute("DELETE FROM items WHERE row >= ?", (count,))
-            cursor.execute("UPDATE about SET value = ? WHERE name = 'next'", (count,))
+        cursor.execute("DELETE FROM items WHERE row >= ?", (count,))
 
     def put_labels(
         self, cursor: sqlite3.Cursor, table: LabelTable, rows: Iterable[int] | None = None
     ) -> None:
         """Write the labels of the blocks that hold some rows; None writes all blocks."""
-        self.put_text(cursor, _LABELS, _to_json(table.names))
+        self.put(cursor, _LABELS, _to_json(table.names))
         every = range(0, len(table), LABEL_BLOCK) if rows is None else rows
         for block in sorted({int(row) // LABEL_BLOCK for row in every}):
             start, end = block * LABEL_BLOCK, min(len(table), (block + 1) * LABEL_BLOCK)
@@ -378,20 +396,6 @@ class ItemDatabase:
             record = _hashed((block, *parts))
             cursor.execute("INSERT OR REPLACE INTO item_labels VALUES (?, ?, ?, ?)", record)
 
-    def put_text(self, cursor: sqlite3.Cursor, name: str, text: str) -> None:
-        """Keep JSON about the whole index, if it is not there already."""
-        if text != self.text(name):
-            record = _hashed((name, text))
-            cursor.execute("INSERT OR REPLACE INTO texts VALUES (?, ?, ?)", record)
-
-    def text(self, name: str) -> str | None:
-        """Return JSON about the whole index; None if there is none."""
-        for found in self._select("SELECT * FROM texts WHERE name = ?", name):
-            return str(self._verified(found, f"the text {name!r}")[1])
-        return None
-
-    # --- decisions --------------------------------------------------------------------
-
     def put_decisions(self, cursor: sqlite3.Cursor, records: Iterable[tuple[Any, ...]]) -> None:
         """Write decisions: number, time, item, label, kind, decision, had, undone, who, action."""
         cursor.executemany(
@@ -399,17 +403,41 @@ class ItemDatabase:
             [_hashed(tuple(record)) for record in records],
         )
 
-    def decisions(self) -> list[tuple[Any, ...]]:
-        """Read all decisions, in their order."""
-        found = self._select("SELECT * FROM decisions ORDER BY number, rowid")
-        return [self._verified(values, "a decision") for values in found]
+    def put(self, cursor: sqlite3.Cursor, name: str, value: Any) -> None:
+        """Note something about the whole index, if it is not noted already."""
+        if value != self.about(name):
+            record = _hashed((name, value))
+            cursor.execute("INSERT OR REPLACE INTO about VALUES (?, ?, ?)", record)
 
     # --- reading ----------------------------------------------------------------------
+
+    def select(self, query: str, *values: Any) -> Iterator[tuple[Any, ...]]:
+        """Yield the records of a query."""
+        with _errors(self._where, "read"):
+            # With "yield from", a query that is left early would close its cursor, too late.
+            for record in self._connection.execute(query, values):  # noqa: UP028
+                yield record
+
+    def _tables(self) -> list[str]:
+        """List the definitions in the file: tables, views, triggers."""
+        found = self.select("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY sql")
+        return [sql for (sql,) in found]
+
+    def about(self, name: str) -> Any:
+        """Return what is noted about the whole index; None if nothing is."""
+        for record in self.select("SELECT * FROM about WHERE name = ?", name):
+            return self._verified(record, f"{name!r}")[1]
+        return None
+
+    def vocabulary(self) -> LabelVocabulary | None:
+        """Return the vocabulary of the labels; None if there is none."""
+        found = self.about(VOCABULARY)
+        return None if found is None else LabelVocabulary.from_json(found)
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         """Make all reads inside see one state, whatever a writer does."""
-        with self._reading():
+        with _errors(self._where, "read"):
             self._connection.execute("BEGIN")
             try:
                 yield
@@ -419,88 +447,70 @@ class ItemDatabase:
     @property
     def next_row(self) -> int:
         """Row number of the next item."""
-        return self._whole("next")
-
-    @property
-    def revision(self) -> int:
-        """Number that grows with every change."""
-        return self._whole("revision")
+        found = self.select("SELECT max(row) FROM items UNION ALL SELECT max(row) FROM removed")
+        return 1 + max(-1 if last is None else int(last) for (last,) in found)
 
     def fetch(self, rows: Sequence[int], labels: LabelTable) -> dict[int, Item]:
         """Read the items in some rows; those that are not there are left out."""
         query = "SELECT items.* FROM json_each(?) JOIN items ON row = value"
-        found = self._select(query, json.dumps(rows))
+        found = self.select(query, json.dumps(rows))
         return {values[0]: self._parsed(values, labels) for values in found}
 
     def scan(self, start: int = 0, labels: LabelTable | None = None) -> Iterator[tuple[int, Item]]:
         """Yield row and item of all items from a row on, in order."""
-        for values in self._select("SELECT * FROM items WHERE row >= ? ORDER BY row", start):
+        for values in self.select("SELECT * FROM items WHERE row >= ? ORDER BY row", start):
             yield values[0], self._parsed(values, labels)
-
-    def ids(self) -> Iterator[tuple[int, str]]:
-        """Yield row and id of all items, in order."""
-        return self._select("SELECT row, id FROM items ORDER BY row")
 
     def metadata(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield row and metadata of all items that have some, in order."""
         query = "SELECT row, metadata FROM items WHERE metadata != '{}' ORDER BY row"
-        for row, text in self._select(query):
+        for row, text in self.select(query):
             yield row, self._metadata(text)
 
-    def row_of(self, name: str) -> int | None:
-        """Return the row of an id; None if there is none."""
-        # Bytes: a name that no text could have, with half a character, is not an error.
-        given = name.encode("utf-8", "surrogatepass")
-        for (row,) in self._select("SELECT row FROM items WHERE id = CAST(? AS TEXT)", given):
-            return int(row)
-        return None
-
-    def removed(self) -> Array:
-        """Return the rows whose items were removed."""
-        found = self._select("SELECT row FROM removed ORDER BY row")
-        return np.array([row for (row,) in found], dtype=np.int64)
+    def decisions(self) -> list[tuple[Any, ...]]:
+        """Read all decisions, in their order."""
+        found = self.select("SELECT * FROM decisions ORDER BY number, rowid")
+        return [self._verified(values, "a decision") for values in found]
 
     def label_table(self) -> LabelTable:
         """Read the labels of all rows."""
-        damaged = InvalidFile(f"{self._where} is damaged: labels do not fit the items.")
-        counts, numbers = [np.zeros(0, "<i4")], [np.zeros(0, "<i4")]
-        names = parse_json((self.text(_LABELS) or "[]").encode(), self._where)
-        plain = isinstance(names, list) and all(isinstance(name, str) for name in names)
-        if not plain or len(set(names)) < len(names):
-            raise damaged
-        with self._reading():
-            size = self._whole("next")
-            records = self._connection.execute("SELECT * FROM item_labels ORDER BY block")
-            for block, values in enumerate(records):
-                number, *parts = self._verified(values, "a block of labels")
-                own, columns = (np.frombuffer(part, dtype="<i4") for part in parts)
-                length = min(LABEL_BLOCK, size - block * LABEL_BLOCK)
-                if number != block or own.size != length or own.min() < -1:
-                    raise damaged
-                if np.maximum(own, 0).sum() != columns.size:
-                    raise damaged
-                counts.append(own)
-                numbers.append(columns)
-        found = LabelTable(names, np.concatenate(counts), np.concatenate(numbers))
-        lowest, highest = found.columns.min(initial=0), found.columns.max(initial=-1)
-        if len(found) != size or lowest < 0 or highest >= len(names):
-            raise damaged
-        return found
+        with _errors(self._where, "read"):
+            names = parse_json(str(self.about(_LABELS)).encode(), self._where)
+            blocks = [
+                self._verified(values, "a block of labels")[1:]
+                for values in self.select("SELECT * FROM item_labels ORDER BY block")
+            ]
+            counts, columns = (
+                np.frombuffer(b"".join(block[n] for block in blocks), dtype="<i4").copy()
+                for n in (0, 1)
+            )
+            fits = (
+                isinstance(names, list)
+                and all(isinstance(name, str) for name in names)
+                and len(set(names)) == len(names)
+                and counts.size == self.next_row
+                and counts.min(initial=-1) == -1
+                and np.maximum(counts, 0).sum() == columns.size
+                and columns.min(initial=0) == 0
+                and columns.max(initial=-1) < len(names)
+            )
+        if not fits:
+            raise InvalidFile(f"{self._where} is damaged: labels do not fit the items.")
+        return LabelTable(names, counts, columns)
 
-    def added(self, first: int, width: int) -> Iterator[Array]:
-        """Yield the vectors of all rows from ``first`` on, part by part."""
-        damaged = InvalidFile(f"{self._where} is damaged: added rows are missing.")
-        with self._reading():
-            end = self._whole("next")
-            for values in self._connection.execute("SELECT * FROM added ORDER BY first"):
+    def added(self, first: int, width: int) -> Array:
+        """Return the vectors of all rows from ``first`` on."""
+        parts = [np.zeros((0, width), dtype="<f4")]
+        with _errors(self._where, "read"):
+            for values in self.select("SELECT * FROM added ORDER BY first"):
                 start, data = self._verified(values, "a part of the added vectors")
-                part = np.frombuffer(data, dtype="<f4").reshape(-1, width)
-                if start != first or not 0 < len(part) <= end - first:
-                    raise damaged
-                first += len(part)
-                yield part
-            if first != end:
-                raise damaged
+                if start != first:
+                    break
+                parts.append(np.frombuffer(data, dtype="<f4").reshape(-1, width))
+                first += len(parts[-1])
+        if first != self.next_row:
+            raise InvalidFile(f"{self._where} is damaged: added rows are missing.")
+        return np.concatenate(parts)
 
     def verify(self) -> None:
         """Check every record, and that there is an item for every row that was not removed."""
@@ -508,7 +518,8 @@ class ItemDatabase:
             count = sum(1 for _ in self.scan())
             self.label_table()
             self.decisions()
-            if count != self.next_row - len(self.removed()):
+            ((removed,),) = self.select("SELECT count(*) FROM removed")
+            if count + removed != self.next_row:
                 raise InvalidFile(f"{self._where} is damaged: items are missing.")
 
     # --- internal ---------------------------------------------------------------------
@@ -538,34 +549,6 @@ class ItemDatabase:
             raise InvalidFile(f"{self._where} is damaged: {what} is not what was written.")
         return values[:-1]
 
-    def _select(self, query: str, *values: Any) -> Iterator[tuple[Any, ...]]:
-        with self._reading():
-            # With "yield from", a query that is left early would close its cursor, too late.
-            for record in self._connection.execute(query, values):  # noqa: UP028
-                yield record
-
-    def _tables(self) -> list[Any]:
-        """List the definitions in the file: tables, views, triggers."""
-        return list(
-            self._select("SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name")
-        )
-
-    def _about(self, name: str) -> Any:
-        found = dict(self._select("SELECT name, value FROM about WHERE name = ?", name))
-        return found.get(name)
-
-    def _whole(self, name: str) -> int:
-        value = self._about(name)
-        if type(value) is not int or not 0 <= value < _LARGEST_COUNT:
-            raise InvalidFile(f"{self._where} is damaged: it has no {name!r}.")
-        return value
-
-    def _reading(self) -> AbstractContextManager[None]:
-        return _errors(self._where, "read")
-
-    def _writing(self) -> AbstractContextManager[None]:
-        return _errors(self._where, "written")
-
 
 class ItemStore:
     """Items in a database, with their unit vectors, labels and words in memory.
@@ -588,24 +571,22 @@ class ItemStore:
         self.words, self.folder, self._links = words, folder, links
         self._computed: dict[str, Any] = {}
         with database.snapshot():
-            self.revision = database.revision
+            self.revision = database.about(_REVISION)
             self.labels = database.label_table()
-            known = database.text(VOCABULARY)
-            self.vocabulary = None if known is None else LabelVocabulary.from_json(known)
-            first, size, removed = len(vectors), len(self.labels), database.removed()
+            self.vocabulary = database.vocabulary()
+            removed = [row for (row,) in database.select("SELECT row FROM removed")]
+            first, size = len(vectors), len(self.labels)
             fits = vectors.ndim == 2 and vectors.dtype == np.float32 and first <= size
+            fits = fits and min(removed, default=0) >= 0
             if not fits or (words is not None and len(words) != first):
                 raise InvalidFile("Vectors or words do not fit the items; the index is damaged.")
-            if removed.size and not 0 <= removed.min() <= removed.max() < size:
-                raise InvalidFile("Removed rows do not fit the items; the index is damaged.")
             self.vectors = UnitVectors(vectors)
-            for part in database.added(first, self.vectors.width):
-                self.vectors.append(part)
-            if words is not None and first < size:
+            self.vectors.append(database.added(first, self.vectors.width))
+            if first < size:
                 # A removed row has no text any more.
-                late = dict(database.scan(first))
-                self._add_words([late.get(row, _NOTHING) for row in range(first, size)])
-        self._drop(removed.tolist())
+                late, nothing = dict(database.scan(first)), Item("", "", None, {})
+                self._add_words([late.get(row, nothing) for row in range(first, size)])
+        self._drop(removed)
         self._name_labels()
 
     @classmethod
@@ -623,10 +604,9 @@ class ItemStore:
         path, key = files.folder / ITEMS, field(content, "key", str)
         database = ItemDatabase.open(path, key, write=write, check=check)
         try:
-            found = cls(database, vectors, words, files.folder, links)
-            if file_size(path) <= _SMALL_DATABASE:
-                found.verify()
-            return found
+            if files.verify or file_size(path) <= _SMALL_DATABASE:
+                database.verify()
+            return cls(database, vectors, words, files.folder, links)
         except BaseException:
             database.close()
             raise
@@ -649,12 +629,7 @@ class ItemStore:
 
     def changed(self) -> bool:
         """Return whether a writer has changed the items since they were read."""
-        return self._database.revision != self.revision
-
-    def verify(self) -> None:
-        """Check every record of the database."""
-        with self._lock:
-            self._database.verify()
+        return bool(self._database.about(_REVISION) != self.revision)
 
     def __len__(self) -> int:
         return int(np.count_nonzero(self.vectors.alive))
@@ -718,7 +693,7 @@ class ItemStore:
         """Keep names of labels and what is broader with the items."""
         with self._lock:
             with self._database.change() as cursor:
-                self._database.put_text(cursor, VOCABULARY, vocabulary.to_json())
+                self._database.put(cursor, VOCABULARY, vocabulary.to_json())
             self.vocabulary = vocabulary
             self._take(self.labels)
 
@@ -755,18 +730,13 @@ class ItemStore:
         """Use other labels, and drop what was computed before."""
         self.labels = labels
         self._name_labels()
-        self.revision = self._database.revision
+        self.revision = self._database.about(_REVISION)
         self._computed = {}
 
     def fresh_ids(self, count: int) -> list[str]:
         """Make ids for items without: unused numbers."""
-        with self._lock:
-            free = (
-                str(number)
-                for number in itertools.count(self.vectors.alive.size)
-                if self._database.row_of(str(number)) is None
-            )
-            return list(itertools.islice(free, count))
+        numbers = map(str, itertools.count(self.vectors.alive.size))
+        return list(itertools.islice((one for one in numbers if self.find(one) is None), count))
 
     # --- rows -------------------------------------------------------------------------
 
@@ -774,8 +744,11 @@ class ItemStore:
         """Return the row of an item by its id; None if there is none."""
         if not isinstance(name, str):
             return None
+        # Bytes: a name that no text could have, with half a character, is not an error.
+        given = name.encode("utf-8", "surrogatepass")
         with self._lock:
-            row = self._database.row_of(name)
+            found = self._database.select("SELECT row FROM items WHERE id = CAST(? AS TEXT)", given)
+            row = next((int(row) for (row,) in found), None)
         # An item that a writer has added since is not known yet.
         known = row is not None and 0 <= row < self.vectors.alive.size
         return row if known and self.vectors.alive[row] else None
@@ -805,7 +778,7 @@ class ItemStore:
         """Return the id of the item in each row."""
         alive = self.vectors.alive
         with self._lock:
-            every = list(self._database.ids())
+            every = list(self._database.select("SELECT row, id FROM items ORDER BY row"))
         return {row: name for row, name in every if 0 <= row < alive.size and alive[row]}
 
     # --- reading ----------------------------------------------------------------------
@@ -851,10 +824,7 @@ class ItemStore:
             file = ArrayFile(self.folder / f"{name}.arrays", mapped=False)
             current = file.about.get("revision") == self.revision
             return parse_json(bytes(file.array("json")), file.path) if current else None
-        except FileNotFoundError:
-            return None
-        except (InvalidFile, OSError) as error:
-            _log.warning("A stored result is not used: %s", error)
+        except (InvalidFile, OSError):
             return None
 
     def keep(self, name: str, value: Any) -> None:
@@ -862,10 +832,8 @@ class ItemStore:
         if self.folder is None or not self.folder.is_dir():
             return
         data = np.frombuffer(json.dumps(value).encode(), dtype=np.uint8)
-        try:
+        with suppress(InvalidFile, OSError):
             write_arrays(self.folder / f"{name}.arrays", {"json": data}, revision=self.revision)
-        except (InvalidFile, OSError) as error:
-            _log.warning("A result is kept in memory only: %s", error)
 
     def once(self, name: str, compute: Callable[[], T]) -> T:
         """Return what a function computes from the items and labels, until these change."""
@@ -905,60 +873,94 @@ class ItemStore:
         return self.once("places", lambda: label_places(self.vectors, self.labels.matrix(), found))
 
 
-def _same_file(path: Path, check: Callable[[], None]) -> Callable[[], None]:
-    """Return a check that a path still is the file that was opened, and of something else."""
-    opened = path.stat()
+# --- items and decisions of an index of this format or an older one, to fit it again ----------
 
-    def same() -> None:
-        try:
-            replaced = not os.path.samestat(path.stat(), opened)
-        except OSError:
-            replaced = True
-        if replaced:
-            raise Replaced(
-                f"{path} was replaced or removed since it was opened; nothing was changed. Load "
-                "the index again."
+
+class IndexItems:
+    """Items of an index in a folder, as a stream that :func:`fit_stream` takes."""
+
+    def __init__(self, folder: Path) -> None:
+        content = read_manifest(folder, older=True)
+        self._old = content["version"] < _FIRST_FORMAT
+        self._path = generation_folder(folder, content) / ITEMS
+        self._key = field(content, "key", str)
+        self.name = str(folder)
+        settings = content.get("settings")
+        known = settings.get("fields") if isinstance(settings, dict) else None
+        self.corpus_fields: dict[str, Any] = known if isinstance(known, dict) else {}
+        about = self._path.stat()
+        # What must be the same for an interrupted fit to go on.
+        self.fingerprint: Mapping[str, Any] = {
+            "index": self._key,
+            "bytes": about.st_size,
+            "changed": about.st_mtime_ns,
+        }
+
+    def items(self, skip: int = 0) -> Iterator[Item]:
+        """Yield the items in their order, without the first ones."""
+        every = _older_items(self._path) if self._old else self._items()
+        return itertools.islice(every, skip, None)
+
+    def vocabulary(self) -> LabelVocabulary | None:
+        """Return the vocabulary of the labels; None if there is none, or in older formats."""
+        if self._old:
+            return None
+        with closing(ItemDatabase.open(self._path, self._key, write=False)) as database:
+            return database.vocabulary()
+
+    def _items(self) -> Iterator[Item]:
+        with closing(ItemDatabase.open(self._path, self._key, write=False)) as database:
+            for _, item in database.scan(labels=database.label_table()):
+                yield item
+
+
+def _older_items(path: Path) -> Iterator[Item]:
+    """Read the table of formats up to 4, with labels as JSON in each row."""
+    file_size(path)
+    query = "SELECT id, text, labels, metadata FROM items ORDER BY row"
+    with _errors(path, "read"), closing(_connect(path, "?mode=ro")) as connection:
+        for name, text, labels, metadata in connection.execute(query):
+            own = None if labels is None else json.loads(labels)
+            yield Item(
+                read_ids([name], 1, "fit")[0],
+                str(text),
+                read_label_lists([own], 1, "fit")[0],
+                read_metadata([json.loads(metadata)], 1, "fit")[0],
             )
-        check()
-
-    return same
 
 
-def _connect(where: str | Path, options: str = "") -> sqlite3.Connection:
-    """Open a file or a database in memory; ``options`` are appended to the file's URI."""
-    with _errors(where, "opened"):
-        connection = sqlite3.connect(
-            f"{where.resolve().as_uri()}{options}" if isinstance(where, Path) else where,
-            timeout=_TIMEOUT,
-            isolation_level=None,
-            # An index may be used by several threads; ItemStore has a lock.
-            check_same_thread=False,
-            uri=isinstance(where, Path),
-        )
-    try:
-        with _errors(where, "read"):
-            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST_VALUE)
-            connection.execute("PRAGMA synchronous = FULL")
-            # A foreign file may define functions and triggers; none of them is called.
-            connection.execute("PRAGMA trusted_schema = OFF")
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+def read_decisions(folder: Path) -> list[tuple[Any, ...]]:
+    """Read the decisions of the index in a folder whose lock is held; empty if there is none."""
+    if not (folder / "manifest.json").exists():
+        return []
+    content = read_manifest(folder, older=True)
+    if content["version"] < _FIRST_FORMAT:
+        return _older_decisions(folder / "decisions.jsonl")
+    path = generation_folder(folder, content) / ITEMS
+    key = field(content, "key", str)
+    with closing(ItemDatabase.open(path, key, write=False, locked=True)) as database:
+        return database.decisions()
 
 
-# Made once: json.dumps makes an encoder for each call with an option.
-_to_json = json.JSONEncoder(ensure_ascii=False).encode
-
-
-@cache
-def _expected_tables() -> list[Any]:
-    with closing(ItemDatabase.build()) as made:
-        return made._tables()
-
-
-def _hashed(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Append the hash of a record to its values."""
-    # Arrays are hashed first: their text would be several times as long.
-    parts = [hashlib.blake2b(one).digest() if isinstance(one, bytes) else one for one in values]
-    return (*values, hashlib.blake2b(repr(parts).encode(), digest_size=16).digest())
+def _older_decisions(path: Path) -> list[tuple[Any, ...]]:
+    """Read the log of formats up to 4: a JSON object per line, the last of which may be torn."""
+    if not path.exists():
+        return []
+    file_size(path)
+    found: list[tuple[Any, ...]] = []
+    undone: set[int] = set()
+    for line in path.read_bytes().splitlines():
+        try:
+            record = json.loads(line)
+            what = record["decision"]
+            if what == "undo":
+                undone.add(int(record["of"]))
+            elif what != "applied":
+                start = int(record["number"]), record["time"]
+                for one in record["pairs"]:
+                    had = None if one["had"] is None else int(one["had"])
+                    pair = one["item"], one["label"], one["kind"]
+                    found.append((*start, *pair, what, had))
+        except (ValueError, KeyError, TypeError):
+            continue
+    return [(*one, int(one[0] in undone), "", "review") for one in found]
