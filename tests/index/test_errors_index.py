@@ -7,6 +7,7 @@ from sklearn.exceptions import NotFittedError
 
 from labelspan import MLSI, SemanticIndex
 from labelspan.errors import InvalidInput, InvalidLabels, InvalidParameter
+from labelspan.index.searching import similar_labels
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +84,7 @@ def test_what_the_constructor_refuses_in_fit(params, message):
         (lambda i: i.tag("a", k=-1), "k must be"),
         (lambda i: i.explain(["a", "b"], "item0"), "one query, not several"),
         (lambda i: i.explain("a", "nobody"), "There is no item 'nobody'"),
-        (lambda i: i.similar_labels("gone"), "No item has the label 'gone'"),
+        (lambda i: similar_labels(i.store, "gone", 3), "No item has the label 'gone'"),
         (lambda i: i.add(["a"], ids=["x", "y"]), "there are 1 items and 2 ids"),
         (lambda i: i.add(["a", "b"], ids=["x", "x"]), "id 'x' occurs twice"),
         (lambda i: i.remove(["item0", "nobody"]), "There is no item 'nobody'"),

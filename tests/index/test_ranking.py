@@ -6,7 +6,7 @@ from _support.topics import WORDS, corpus, fresh
 
 from labelspan import MLSI, SemanticIndex
 from labelspan.errors import InvalidParameter
-from labelspan.index.searching import query_vectors
+from labelspan.index.searching import query_vectors, similar_labels
 from labelspan.text import parse_query
 
 
@@ -166,7 +166,7 @@ def test_similar_labels_share_items():
     texts, labels, ids, _ = corpus()
     labels = [[*own, "fun"] if "game" in own else own for own in labels]
     index = SemanticIndex(estimator=MLSI(8)).fit(texts, labels, ids)
-    near = index.similar_labels("fun")
+    near = similar_labels(index.store, "fun", 10)
     assert near[0][0] == "game"
     assert near[0][1] == pytest.approx(1, abs=1e-6)
     assert all(0 < score <= 1 for _, score in near)

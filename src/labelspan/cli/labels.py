@@ -25,7 +25,7 @@ from .shared import (
 )
 
 if TYPE_CHECKING:
-    from ..index import LabelNode
+    from ..index.label_tree import LabelNode
     from ..index.store import LabelTable
 
 __all__ = ["labels", "relabel", "remove"]

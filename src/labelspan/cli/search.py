@@ -16,7 +16,8 @@ from rich.text import Text
 from .shared import DEFAULT, AsJson, IndexOption, open_index, plain_errors, standard_lines
 
 if TYPE_CHECKING:
-    from ..index import Explanation, Hit
+    from ..index import Hit
+    from ..index.results import Explanation
 
 __all__ = ["hit_table", "search"]
 

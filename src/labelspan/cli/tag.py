@@ -24,7 +24,8 @@ from .shared import (
 )
 
 if TYPE_CHECKING:
-    from ..index import Tag, TagExplanation
+    from ..index import Tag
+    from ..index.results import TagExplanation
 
 __all__ = ["tag"]
 

@@ -31,27 +31,9 @@ _CLOSE = 50
 class Facet:
     """Values of a key of the metadata among the items of a list.
 
-    Attributes
-    ----------
-    field : str
-        The key.
-    kind : {"category", "number", "date"}
-    counts : tuple of (str, int)
-        Values as texts with their numbers of items, most frequent first.
-    more : int
-        Number of further values.
-    bins : tuple of (low, high, int)
-        Of numbers and dates a histogram; both limits are included.
-
-    See Also
-    --------
-    ItemList : Returns them.
-
-    Examples
-    --------
-    >>> from labelspan.index import Facet
-    >>> Facet("year", "number", (("2001", 2),), 0, ((2000, 2004, 2),)).bins
-    ((2000, 2004, 2),)
+    ``counts`` has the most frequent values as texts with their numbers of items, ``more`` the
+    number of further values, and ``bins`` a histogram of numbers or dates: lowest and highest
+    value of each bin, and its number of items.
     """
 
     field: str

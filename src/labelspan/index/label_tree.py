@@ -19,27 +19,8 @@ __all__ = ["FoundLabel", "LabelNode", "find_labels", "label_tree"]
 class LabelNode:
     """A label in the tree of its vocabulary.
 
-    Attributes
-    ----------
-    label : str
-        Its name.
-    count : int
-        Number of items with the label itself.
-    total : int
-        Number of items with it or with a narrower label.
-    narrower : tuple of LabelNode
-        Labels directly below it that items have. Where a label has several broader ones, what is
-        below it is listed once.
-
-    See Also
-    --------
-    labelspan.SemanticIndex.label_tree : Returns the labels at the top.
-
-    Examples
-    --------
-    >>> from labelspan.index import LabelNode
-    >>> LabelNode("sites", 1, 3, (LabelNode("graves", 2, 2),)).walk()[1]
-    (1, LabelNode(label='graves', count=2, total=2, narrower=()))
+    ``count`` items have the label itself, ``total`` have it or a narrower one. What is below a
+    label with several broader ones is listed once.
     """
 
     label: str
@@ -48,44 +29,13 @@ class LabelNode:
     narrower: tuple[LabelNode, ...] = ()
 
     def walk(self, depth: int = 0) -> list[tuple[int, LabelNode]]:
-        """List the label and all below it, each with its depth.
-
-        Parameters
-        ----------
-        depth : int, default=0
-            Depth of this label.
-
-        Returns
-        -------
-        list of (int, LabelNode)
-            In the order of an outline.
-        """
+        """List the label and all below it, each with its depth, in the order of an outline."""
         return [(depth, self), *(one for node in self.narrower for one in node.walk(depth + 1))]
 
 
 @dataclass(frozen=True)
 class FoundLabel:
-    """A label that was looked for.
-
-    Attributes
-    ----------
-    label : str
-        Its name.
-    count : int
-        Number of items with it; 0 for one that only the vocabulary has.
-    by : str
-        The other name that it was found by; empty if it was its own.
-
-    See Also
-    --------
-    labelspan.SemanticIndex.find_labels : Returns them.
-
-    Examples
-    --------
-    >>> from labelspan.index import FoundLabel
-    >>> FoundLabel("graves", 12, by="burials").label
-    'graves'
-    """
+    """A label that was looked for, its number of items, and the other name that it has."""
 
     label: str
     count: int
@@ -125,14 +75,16 @@ def find_labels(
     table: LabelTable, vocabulary: LabelVocabulary | None, text: str, n: int
 ) -> list[FoundLabel]:
     """Find labels whose name, or another name of theirs, has words that begin with a text."""
-    key = _key(text)
+    key, ranked = _key(text), []
     names = [(label, label) for label in table.totals]
     for concept in () if vocabulary is None else vocabulary.concepts.values():
         names += [(concept.name, name) for name in (concept.name, *concept.other_names)]
-    ranked = []
     for label, name in names:
-        rank = _rank(_key(name), key)
-        if rank is not None:
+        own = _key(name)
+        if key in own:
+            # The text itself, its beginning, that of a word in it, or any part of it.
+            begins = any(f"{sign}{key}" in own for sign in " :/")
+            rank = 0 if own == key else 1 if own.startswith(key) else 2 if begins else 3
             ranked.append((rank, name != label, -table.totals.get(label, 0), label, name))
     found: dict[str, FoundLabel] = {}
     for _, other, count, label, name in sorted(ranked):
@@ -142,14 +94,3 @@ def find_labels(
 
 def _key(text: str) -> str:
     return " ".join(str(label_name(text)).casefold().split())
-
-
-def _rank(name: str, key: str) -> int | None:
-    """Rank a name: the text itself, its beginning, that of a word in it, or any part of it."""
-    if name == key:
-        return 0
-    if name.startswith(key):
-        return 1
-    if f" {key}" in name or f":{key}" in name or f"/{key}" in name:
-        return 2
-    return 3 if key in name else None

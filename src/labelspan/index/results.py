@@ -167,28 +167,7 @@ class ResultTable(list[T]):
 
 @dataclass(frozen=True)
 class Axis:
-    """Dimension of the embedding, described by the words and labels at its two ends.
-
-    Attributes
-    ----------
-    number : int
-        Counted from 0.
-    eigenvalue : float
-    words, labels : Ends
-        With fields ``high`` and ``low``, lists of (name, weight).
-
-    See Also
-    --------
-    labelspan.SemanticIndex.axes : Returns them.
-
-    Examples
-    --------
-    >>> from labelspan import SemanticIndex
-    >>> texts = ["a chess game", "play chess online", "edit photos", "crop and edit pictures"]
-    >>> index = SemanticIndex().fit(texts, [["game"], ["game"], ["image"], ["image"]])
-    >>> index.axes()[0].number
-    0
-    """
+    """Dimension of the embedding, described by the words and labels at its two ends."""
 
     number: int
     eigenvalue: float
@@ -226,45 +205,7 @@ class WordShare:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Explanation of why an item was found.
-
-    Attributes
-    ----------
-    id : str
-    score : float
-        Score of the item, as in a search; ``from_words`` and ``from_space`` add up to it unless
-        the id or the title of the item is the query.
-    axes : tuple
-        Largest contributions of dimensions to the cosine, largest first: ``axis``, ``share``,
-        ``end`` ("high" or "low", where query and item are), and ``words`` and ``labels`` there.
-    words : tuple
-        Largest contributions of words of the query to the cosine, largest first: ``word``,
-        ``share``, and ``shared``, whether the text of the item contains the word.
-    labels : tuple of Tag
-        Labels of the item that the tagger has learned, with their probabilities for the query.
-    cosine : float
-        Cosine similarity of the embeddings; the shares of all axes add up to it.
-    matches : tuple
-        Words of the query that the text contains, with their contributions to the score, largest
-        first, as in ``words``.
-    from_words, from_space : float
-        Contributions of all words and of the embedding to the score.
-    exact : {"id", "title"} or None
-        Whether the id or the title of the item is the query.
-
-    See Also
-    --------
-    labelspan.SemanticIndex.explain : Returns it.
-
-    Examples
-    --------
-    >>> from labelspan import SemanticIndex
-    >>> texts = ["a chess game", "play chess online", "edit photos", "crop and edit pictures"]
-    >>> index = SemanticIndex().fit(texts, [["game"], ["game"], ["image"], ["image"]])
-    >>> why = index.explain("chess", index.search("chess", 1)[0].id)
-    >>> why.words[0].word
-    'chess'
-    """
+    """Explanation of why an item was found; :meth:`SemanticIndex.explain` describes it."""
 
     id: str
     score: float
@@ -289,32 +230,7 @@ class Vote:
 
 @dataclass(frozen=True)
 class TagExplanation(Tag):
-    """Explanation of the probability of a label.
-
-    Attributes
-    ----------
-    label : str
-    probability, threshold : float
-    words : tuple
-        Positive and negative contributions of the words of the text to the score, largest first:
-        ``word`` and ``share``.
-    votes : tuple
-        The nearest labelled items, nearest first: ``id``, ``similarity`` (cosine of the features),
-        and ``has_label``.
-
-    See Also
-    --------
-    labelspan.SemanticIndex.explain_tag : Returns it.
-    Explanation : The same for a search result.
-
-    Examples
-    --------
-    >>> from labelspan import SemanticIndex
-    >>> texts = ["a chess game", "play chess online", "edit photos", "crop and edit pictures"]
-    >>> index = SemanticIndex().fit(texts, [["game"], ["game"], ["image"], ["image"]])
-    >>> index.explain_tag("game", "chess puzzles").words[0].word
-    'chess'
-    """
+    """Explanation of the probability of a label: words of the text, and nearby labelled items."""
 
     words: tuple[WordShare, ...]
     votes: tuple[Vote, ...]
@@ -322,32 +238,7 @@ class TagExplanation(Tag):
 
 @dataclass(frozen=True)
 class LabelReport:
-    """How well a label is predicted for held-out items.
-
-    Attributes
-    ----------
-    label : str
-    support : int
-        Number of items with the label.
-    chosen : int
-        Number of held-out items for which it was chosen.
-    precision, recall : float
-        Fraction of these items that have the label, and fraction of the label's items for which it
-        was chosen.
-    threshold : float
-        1 if the label is never chosen.
-
-    See Also
-    --------
-    labelspan.SemanticIndex.label_report : Returns them.
-    LabelAudit : Labels to look at.
-
-    Examples
-    --------
-    >>> from labelspan.index import LabelReport
-    >>> LabelReport("game", 10, 8, 0.75, 0.6, threshold=0.3).f1
-    0.6666666666666665
-    """
+    """How well a label is predicted for held-out items."""
 
     label: str
     support: int

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
@@ -34,14 +34,12 @@ from .model import IndexModel, read_model, write_model
 from .results import (
     Axis,
     Explanation,
-    Hit,
     Item,
     LabelReport,
     ResultTable,
-    Tag,
     TagExplanation,
 )
-from .searching import BALANCE, Filter, check_balance, mask_rows, rank, similar_labels
+from .searching import BALANCE, Filter, check_balance, mask_rows, rank
 from .store import ItemStore, read_decisions
 from .tagging import ItemTagger
 
@@ -527,7 +525,8 @@ class SemanticIndex:
         Returns
         -------
         list of LabelNode
-            Only labels of items and their broader labels; without a vocabulary all are top labels.
+            Each with ``label``, ``count`` of its items, ``total`` with those of narrower labels,
+            and ``narrower``; without a vocabulary all labels of items are top labels.
         """
         return label_tree(self.store.labels, self.vocabulary or LabelVocabulary())
 
@@ -544,7 +543,8 @@ class SemanticIndex:
         Returns
         -------
         list of FoundLabel
-            Names that begin with the text come first.
+            ``label``, ``count`` of its items, and the other name ``by`` which it was found; names
+            that begin with the text come first.
         """
         check_count("find_labels", "n", n)
         return find_labels(self.store.labels, self.vocabulary, text, n)
@@ -592,22 +592,6 @@ class SemanticIndex:
         return f"{generation}, revision {self.store.revision}"
 
     # --- queries ----------------------------------------------------------------------
-
-    @overload
-    def search(
-        self,
-        query: str | None = ...,
-        k: int = ...,
-        filter: Filter | Mapping[str, Any] | None = ...,
-        *,
-        items: str | Sequence[str] = ...,
-        labels: str | Sequence[str] = ...,
-        approximate: bool = ...,
-        balance: float = ...,
-    ) -> ResultTable[Hit]: ...
-
-    @overload
-    def search(self, query: Any, *args: Any, **options: Any) -> Any: ...
 
     def search(
         self,
@@ -758,12 +742,6 @@ class SemanticIndex:
             for n, word in enumerate(unknown)
         }
 
-    @overload
-    def tag(self, query: str | None = ..., k: int = ..., *, items: str = ...) -> list[Tag]: ...
-
-    @overload
-    def tag(self, query: Any = ..., k: int = ..., *, items: str | Sequence[str] = ...) -> Any: ...
-
     def tag(self, query: Any = None, k: int = 10, *, items: str | Sequence[str] = ()) -> Any:
         """Predict labels for one text, for several, or for items.
 
@@ -805,7 +783,8 @@ class SemanticIndex:
         Returns
         -------
         TagExplanation
-            The probability, with the words and the items that support the label.
+            A tag with ``words`` of the text and their shares of the score, positive or negative,
+            and ``votes``: the nearest labelled items (``id``, ``similarity``, ``has_label``).
         """
         check_count("explain_tag", "n", n)
         return self._tagging().explain(label, query, n, items)
@@ -816,8 +795,9 @@ class SemanticIndex:
         Returns
         -------
         list of LabelReport
-            In the order of the labels. Items that were added or relabelled after the fit count in
-            ``support``, but not in the other numbers.
+            In the order of the labels: ``support`` items have the label, for ``chosen`` held-out
+            items it was predicted, with ``precision`` and ``recall``; with a ``threshold`` of 1 it
+            never is. Items added or relabelled after the fit count only in ``support``.
         """
         return self._tagging().report()
 
@@ -893,7 +873,18 @@ class SemanticIndex:
         Returns
         -------
         Explanation
-            What words, axes and labels contribute to the score.
+            ``score``, of which ``from_words`` and ``from_space`` are parts unless ``exact`` says
+            that the id or the title is the query; ``matches``, words of the query that the text
+            contains, and their shares of the score; ``cosine`` with the shares of ``axes`` and of
+            ``words`` in it; ``labels`` of the item, with their probabilities for the query.
+
+        Examples
+        --------
+        >>> from labelspan import SemanticIndex
+        >>> texts = ["a chess game", "play chess online", "edit photos", "crop and edit pictures"]
+        >>> index = SemanticIndex().fit(texts, [["game"], ["game"], ["image"], ["image"]])
+        >>> index.explain("chess", index.search("chess", 1)[0].id).words[0].word
+        'chess'
         """
         model, store = self._fitted()
         check_count("explain", "n", n)
@@ -909,24 +900,6 @@ class SemanticIndex:
             balance=check_balance("explain", balance),
         )
 
-    def similar_labels(self, label: str, k: int = 10) -> list[tuple[str, float]]:
-        """Find the labels whose items are in the same region of the embedding.
-
-        Parameters
-        ----------
-        label : str
-            A label of the items.
-        k : int, default=10
-            Maximum number of labels.
-
-        Returns
-        -------
-        list of (str, float)
-            Labels with their similarity, from 0 to 1, most similar first.
-        """
-        check_count("similar_labels", "k", k)
-        return similar_labels(self.store, label, k)
-
     def axes(self, n: int = 5, numbers: Sequence[int] | None = None) -> list[Axis]:
         """Describe the dimensions of the embedding by the words and labels at both ends.
 
@@ -940,7 +913,8 @@ class SemanticIndex:
         Returns
         -------
         list of Axis
-            One for each requested dimension, in the given order.
+            For each requested dimension, in the given order, its ``number``, ``eigenvalue``, and
+            ``words`` and ``labels`` at both ends (``high`` and ``low``), with their weights.
         """
         model, store = self._fitted()
         check_count("axes", "n", n)

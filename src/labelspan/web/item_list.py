@@ -12,8 +12,8 @@ import numpy as np
 from .._typing import Array
 from ..curation.audit_results import KINDS
 from ..errors import InvalidInput
-from ..index import Facet, ItemList, LabelNode
-from ..index.browsing import label_separator
+from ..index.browsing import Facet, ItemList, label_separator
+from ..index.label_tree import LabelNode
 from ..index.metadata_fields import FieldKind, metadata_text
 from .answer_parts import Asked, HitData, PageData, find_label, hits_data, page_of
 from .http_errors import Refused

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any, TypedDict
 
-from ..index import FoundLabel, LabelReport, Tag
+from ..index import Tag
 from ..index.inputs import label_name
+from ..index.label_tree import FoundLabel
+from ..index.results import LabelReport
+from ..index.searching import similar_labels
 from .answer_parts import (
     Asked,
     HitData,
@@ -104,7 +107,7 @@ def label(snapshot: Snapshot, asked: Asked) -> LabelData:
         "report": report_of(snapshot).get(label_name(name)),
         "neighbours": [
             {"label": other, "score": rounded(score), "count": snapshot.labels[other]}
-            for other, score in index.similar_labels(name, 12)
+            for other, score in similar_labels(index.store, name, 12)
         ],
         "items": hits_data(snapshot, own),
         "others": hits_data(snapshot, others),
