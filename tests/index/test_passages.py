@@ -4,13 +4,17 @@ import pytest
 
 from labelspan.index import Item
 from labelspan.index.passages import QueryWords, SharedWords, passage
-from labelspan.text import Analyzer, Vocabulary, WordSearch, WordSegment
-
-ENGLISH = Analyzer("en")
+from labelspan.text import Vocabulary, WordSearch, WordSegment
 
 
 def item(text, name="a"):
     return Item(name, text, None, {})
+
+
+def words_of(query, text):
+    vocabulary = Vocabulary("en")
+    vocabulary.number([text])
+    return QueryWords(vocabulary, query)
 
 
 @pytest.mark.parametrize(
@@ -32,7 +36,7 @@ def item(text, name="a"):
     ],
 )
 def test_words_are_found_in_any_form(query, text, found):
-    assert [word for _, word in QueryWords(ENGLISH, query).places(text)] == found
+    assert [word for _, word in words_of(query, text).places(text)] == found
 
 
 def test_a_passage_is_of_the_rest_of_the_text():
@@ -49,7 +53,7 @@ def test_a_passage_is_of_the_rest_of_the_text():
 
 def test_a_passage_has_the_most_words_that_are_searched_for():
     text = "title\n" + "filler " * 60 + "the chess of a player " + "filler " * 60
-    wanted = QueryWords(ENGLISH, "chess players")
+    wanted = words_of("chess players", text)
     found = passage(item(text), wanted)
     assert found.text.startswith("… ")
     assert "chess of a player" in found.text
@@ -60,7 +64,7 @@ def test_a_passage_has_the_most_words_that_are_searched_for():
 
 def test_shared_words_are_the_rarest_first():
     vocabulary = Vocabulary("en")
-    block = vocabulary.number(["chess player", "chess", "song"])
+    block = vocabulary.number(["chess player", "chess", "song", "chess unheard players", "songs"])
     words = WordSearch(vocabulary, [WordSegment.build(block)])
     shared = SharedWords(words, "chess the player unheard")
     found = shared.of("Players of the chess: Unheard songs", 5)

@@ -16,7 +16,7 @@ from .metadata_fields import FieldKind, metadata_text
 from .model import IndexModel
 from .results import Hit
 from .searching import Filter, Ranking, mask_rows, match_all, query_vectors
-from .store import ItemStore
+from .store import ItemStore, LabelTable
 
 __all__ = ["Facet", "ItemList", "browse", "label_separator"]
 
@@ -54,7 +54,8 @@ def label_separator(labels: Sequence[str]) -> str:
 class ItemList:
     """Items that match, in order, with pages of them and counts over all of them.
 
-    Items that are only close in meaning come last; they are in pages, and in no count.
+    After at most 200 items that match, those that are only close in meaning follow; they are in
+    pages, and in no count.
 
     Parameters
     ----------
@@ -64,6 +65,8 @@ class ItemList:
         Items that match, and items that are only close in meaning.
     scored : bool
         Whether there was something to compare the items with.
+    unknown : sequence of str
+        Words of the text that no item has.
 
     Attributes
     ----------
@@ -89,9 +92,17 @@ class ItemList:
     ((2000, 2000, 1), (2001, 2001, 1), (2002, 2002, 1), (2003, 2003, 0))
     """
 
-    def __init__(self, store: ItemStore, found: Ranking, close: Ranking, *, scored: bool) -> None:
+    def __init__(
+        self,
+        store: ItemStore,
+        found: Ranking,
+        close: Ranking,
+        *,
+        scored: bool,
+        unknown: Sequence[str] = (),
+    ) -> None:
         self._store, self._found, self._close = store, found, close
-        self.total, self.scored = len(found.rows), scored
+        self.total, self.scored, self.unknown = len(found.rows), scored, unknown
 
     def __len__(self) -> int:
         return self.total + len(self._close.rows)
@@ -122,8 +133,8 @@ class ItemList:
 
     def label_counts(self) -> dict[str, int]:
         """Count the items with each label, most frequent first."""
-        table = self._store.labels
-        return _ranked_counts(table.names, _column_sums(table.matrix(self._found.rows)))
+        found = self._store.once("labels of items", lambda: _Sets.of_labels(self._store.labels))
+        return found.counts(self._found.rows)
 
     def label_tree(self) -> list[LabelNode]:
         """Return the labels of these items in the tree of the vocabulary; empty without one."""
@@ -134,10 +145,8 @@ class ItemList:
 
     def group_counts(self) -> dict[str, int]:
         """Count the items with a label in each group: beginnings of labels before a separator."""
-        table = self._store.labels
-        names, inside = self._store.once("groups", lambda: _groups(table.names, table.totals))
-        found = table.matrix(self._found.rows) @ inside
-        return _ranked_counts(names, _column_sums(found))
+        found = self._store.once("groups of items", lambda: _Sets.of_groups(self._store.labels))
+        return found.counts(self._found.rows)
 
     def facets(self, most: int = 50) -> list[Facet]:
         """Count the values of the metadata, at most ``most`` of each key.
@@ -180,9 +189,12 @@ def browse(  # noqa: PLR0917
         mask[np.flatnonzero(store.vectors.alive)[~marks]] = False
     nothing = Ranking.by_space(np.zeros(0, dtype=np.intp), np.zeros(0))
     scored, close = True, nothing
+    unknown: Sequence[str] = ()
     asked = query is not None and not (isinstance(query, str) and not query.strip())
     if asked:
-        found, close = match_all(model, store, query, mask=mask, balance=balance, close=_CLOSE)
+        found, close, unknown = match_all(
+            model, store, query, mask=mask, balance=balance, close=_CLOSE
+        )
     else:
         rows = np.flatnonzero(mask)
         names = [name for name in wanted.labels if name in store.labels.totals]
@@ -196,10 +208,11 @@ def browse(  # noqa: PLR0917
     name, back = sort.removeprefix("-"), sort.startswith("-")
     if name in ("", "score"):
         found = found.take(np.arange(len(found.rows))[:: -1 if back and scored else 1])
-        return ItemList(store, found, nothing if back else close, scored=scored)
+        close = nothing if back else close
+        return ItemList(store, found, close, scored=scored, unknown=unknown)
     ranks = _ranks(store, name)[found.rows]
     order = np.lexsort((found.rows, -ranks if back else ranks, ranks < 0))
-    return ItemList(store, found.take(order), nothing, scored=scored)
+    return ItemList(store, found.take(order), nothing, scored=scored, unknown=unknown)
 
 
 def _ranks(store: ItemStore, name: str) -> Array:
@@ -225,30 +238,41 @@ def _rank_by(store: ItemStore, name: str) -> Array:
     return ranks
 
 
-def _groups(names: Sequence[str], used: Mapping[str, int]) -> tuple[list[str], Any]:
-    """Return the groups of labels, and a matrix of labels by groups."""
-    separator = label_separator(list(used))
-    groups: dict[str, int] = {}
-    pairs = []
-    for column, label in enumerate(names if separator else ()):
-        parts = label.split(separator)
-        for end in range(1, len(parts)):
-            group = separator.join(parts[:end])
-            if group:
-                pairs.append((column, groups.setdefault(group, len(groups))))
-    columns, numbers = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
-    ones = np.ones(len(pairs), dtype=np.float32)
-    inside = sparse.csr_matrix((ones, (columns, numbers)), shape=(len(names), len(groups)))
-    return list(groups), inside
+class _Sets:
+    """Names in their order, and a matrix that marks the rows of each."""
 
+    def __init__(self, names: Sequence[str], marks: Any) -> None:
+        order = sorted(range(len(names)), key=names.__getitem__)
+        self._names = [names[n] for n in order]
+        self._marks = sparse.csr_matrix(marks)[order]
 
-def _column_sums(matrix: Any) -> Array:
-    """Count the rows with an entry in each column."""
-    found = sparse.csr_matrix(matrix)
-    return np.bincount(found.indices[found.data != 0], minlength=found.shape[1])
+    @classmethod
+    def of_labels(cls, table: LabelTable) -> _Sets:
+        return cls(table.names, table.matrix().T)
 
+    @classmethod
+    def of_groups(cls, table: LabelTable) -> _Sets:
+        separator = label_separator(list(table.totals))
+        groups: dict[str, int] = {}
+        pairs = []
+        for column, label in enumerate(table.names if separator else ()):
+            parts = label.split(separator)
+            for end in range(1, len(parts)):
+                group = separator.join(parts[:end])
+                if group:
+                    pairs.append((groups.setdefault(group, len(groups)), column))
+        numbers, columns = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
+        shape = (len(groups), len(table.names))
+        inside = sparse.csr_matrix((np.ones(len(pairs), np.float32), (numbers, columns)), shape)
+        return cls(list(groups), (inside @ table.matrix().T).sign())
 
-def _ranked_counts(names: Sequence[str], counts: Array) -> dict[str, int]:
-    """Return the counts above 0 by name, largest first."""
-    found = {names[n]: int(counts[n]) for n in np.flatnonzero(counts).tolist()}
-    return dict(sorted(found.items(), key=lambda pair: (-pair[1], pair[0])))
+    def counts(self, rows: Array) -> dict[str, int]:
+        """Count some rows in each set, the largest first."""
+        given = np.zeros(self._marks.shape[1], dtype=np.float32)
+        given[rows] = 1.0
+        counts = (self._marks @ given).astype(np.int64)
+        best = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
+        return {
+            self._names[n]: count
+            for n, count in zip(best.tolist(), counts[best].tolist(), strict=True)
+        }

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from functools import cache, lru_cache
 from typing import NamedTuple
 
-from ..text import TOKENS, Analyzer, WordSearch, normalise, parse_query
+import numpy as np
+
+from ..text import TOKENS, Vocabulary, WordSearch, normalise, parse_query, split_words
 from .results import Item
 
 __all__ = ["Passage", "QueryWords", "SharedWords", "passage", "word_places"]
@@ -25,39 +27,54 @@ class Passage(NamedTuple):
     words: tuple[str, ...]
 
 
-def word_places(text: str, words: Sequence[str]) -> list[tuple[int, str]]:
-    """Return where some words begin in a text, in order; only whole tokens count."""
-    if not words:
-        return []
-    either = "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
-    found = re.finditer(rf"(?<!\w)(?:{either})(?!\w)" if text.isascii() else TOKENS, text)
-    return [(one.start(), one.group()) for one in found if one.group() in words]
+def word_places(text: str, words: Collection[str]) -> list[tuple[int, str]]:
+    """Return where some tokens begin in a text, in order."""
+    found = []
+    for word in words:
+        # Characters of scripts without spaces are tokens wherever they are.
+        alone = not _joins(word[:1])
+        start = text.find(word)
+        while start >= 0:
+            end = start + len(word)
+            if alone or not (_joins(text[start - 1 : start]) or _joins(text[end : end + 1])):
+                found.append((start, word))
+            start = text.find(word, end)
+    return sorted(found)
+
+
+@lru_cache(maxsize=1000)
+def _joins(character: str) -> bool:
+    """Return whether a character and a letter next to it are one token."""
+    return TOKENS.fullmatch(f"a{character}") is not None and bool(character)
 
 
 class QueryWords:
-    """Words of a query, to be found in texts in any of their forms."""
+    """Words of a query, to be found in texts in any of the forms that a vocabulary has."""
 
-    def __init__(self, analyzer: Analyzer, query: str) -> None:
-        parsed = parse_query(query)
-        self._analyzer = analyzer
+    def __init__(self, vocabulary: Vocabulary, query: str) -> None:
+        parsed, analyzer = parse_query(query), vocabulary.analyzer
         own = [word for part in (*parsed.words, *parsed.phrases) for word in analyzer.query(part)]
         if not all(common for *_, common in own) or parsed.prefixes:
             own = [word for word in own if not word[2]]
         # In scripts without spaces a term is two characters, and a token is one.
-        self._terms = {term for _, term, _ in own}
-        self._terms |= {one for _, term, _ in own if len(TOKENS.findall(term)) > 1 for one in term}
+        self._forms = {one for _, term, _ in own if len(TOKENS.findall(term)) > 1 for one in term}
+        self._forms.update(_forms(vocabulary, [term for _, term, _ in own]))
         self._beginnings = tuple(filter(None, (normalise(part) for part in parsed.prefixes)))
-        self._known: dict[str, bool] = {}
 
     def places(self, text: str) -> list[tuple[int, str]]:
         """Return where words that are searched for begin, and these words."""
-        tokens = set(TOKENS.findall(text))
-        new = [one for one in tokens if one not in self._known]
-        plain = [normalise(one) for one in new]
-        for one, word, term in zip(new, plain, self._analyzer.stems(plain), strict=True):
-            begins = bool(self._beginnings) and word.startswith(self._beginnings)
-            self._known[one] = begins or word in self._terms or term in self._terms
-        return word_places(text, [one for one in tokens if self._known[one]])
+        if not text.isascii():
+            return word_places(text, {one for one in TOKENS.findall(text) if self._wanted(one)})
+        plain = text.lower()
+        words = split_words(plain)
+        wanted = self._forms.intersection(words)
+        if self._beginnings:
+            wanted.update(filter(self._wanted, words))
+        return [(at, text[at : at + len(word)]) for at, word in word_places(plain, wanted)]
+
+    def _wanted(self, token: str) -> bool:
+        word = normalise(token)
+        return word in self._forms or word.startswith(self._beginnings)
 
 
 def passage(item: Item, wanted: QueryWords | None = None) -> Passage:
@@ -98,16 +115,31 @@ class SharedWords:
     """Words that a text shares with others."""
 
     def __init__(self, words: WordSearch, text: str) -> None:
-        self._words, self._analyzer = words, words.vocabulary.analyzer
-        self._known = set(self._analyzer.stems(map(normalise, TOKENS.findall(text[:_LONGEST]))))
+        analyzer = words.vocabulary.analyzer
+        terms = set(analyzer.stems(split_words(normalise(text[:_LONGEST]))))
+        self._terms = {
+            word: term
+            for word, term in _forms(words.vocabulary, terms).items()
+            if len(word) > 1 and word not in analyzer.common
+        }
+        self._frequency = cache(words.frequency)
 
     def of(self, text: str, n: int = 5) -> list[str]:
         """Return words that another text has as well, the rarest first, as it has them."""
         found: dict[str, str] = {}
-        tokens = TOKENS.findall(text[:_LONGEST])
-        plain = [normalise(token) for token in tokens]
-        for token, word, term in zip(tokens, plain, self._analyzer.stems(plain), strict=True):
-            if term in self._known and word not in self._analyzer.common and len(word) > 1:
+        for token in dict.fromkeys(split_words(text[:_LONGEST])):
+            term = self._terms.get(normalise(token))
+            if term is not None:
                 found.setdefault(term, token)
-        frequency = self._words.frequency
-        return [found[term] for term in sorted(found, key=lambda term: (frequency(term), term))[:n]]
+        rarest = sorted(found, key=lambda term: (self._frequency(term), term))
+        return [found[term] for term in rarest[:n]]
+
+
+def _forms(vocabulary: Vocabulary, terms: Collection[str]) -> dict[str, str]:
+    """Return the words of a vocabulary that have one of some terms, with these."""
+    # The last stands for -1: terms that no text has.
+    wanted = np.zeros(len(vocabulary.terms) + 1, dtype=bool)
+    wanted[[vocabulary.term(term) for term in terms]] = True
+    own = np.flatnonzero(wanted[vocabulary.term_of])
+    found = zip(own.tolist(), vocabulary.term_of[own].tolist(), strict=True)
+    return {vocabulary.words[word]: vocabulary.terms[term] for word, term in found}

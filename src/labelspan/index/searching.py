@@ -54,6 +54,11 @@ _WEAK_COSINE = 0.25
 _CANDIDATES, _CANDIDATES_PER_ANSWER = 256, 4
 # Fewer rows than this part of all are compared one by one.
 _FEW = 8
+# A list that is longer than this does not go on with what is only close in meaning.
+_FEW_MATCHES = 200
+
+# Rows whose id or title is the query.
+Exact = Mapping[int, Literal["id", "title"]]
 
 
 @dataclass(frozen=True)
@@ -65,7 +70,7 @@ class Ranking:
     from_words: Array
     from_space: Array
     weak: Array
-    exact: Mapping[int, Literal["id", "title"]]
+    exact: Exact
 
     @classmethod
     def by_space(cls, rows: Array, scores: Array) -> Ranking:
@@ -421,32 +426,40 @@ def _rank_texts(
         approximate = approximate or rows is not None
         if rows is None:
             rows = _candidates(scored, store, mask, k)
-        answers.append(_ranked(scored, rows, store, mask, k))
+        exact = _exact(query.text, store, mask)
+        answers.append(_ranked(scored, rows, store, exact, k))
     return answers, approximate
 
 
 def match_all(
     model: IndexModel, store: ItemStore, query: Any, *, mask: Array, balance: float, close: int
-) -> tuple[Ranking, Ranking]:
-    """Rank all marked items that match a text or a vector, and the closest weak matches."""
+) -> tuple[Ranking, Ranking, tuple[str, ...]]:
+    """Rank all marked items that match a text or a vector, and the closest weak matches.
+
+    The last are only looked for if few items match. Words that no item has come third.
+    """
     vectors = store.vectors
     if store.words is None:
         vector = query_vectors(model, store, query, (), ())[0][0]
         found = Ranking.by_space(*vectors.rank(vector, np.flatnonzero(mask), len(mask)))
         enough = found.scores >= _WEAK_COSINE
-        return found.take(np.flatnonzero(enough)), found.take(np.flatnonzero(~enough)[:close])
+        weak = found.take(np.flatnonzero(~enough)[:close])
+        return found.take(np.flatnonzero(enough)), weak, ()
     (text,), _ = text_queries(model, store, query, (), (), balance)
     scored = _Scored.of(text, store, balance)
-    rows = np.flatnonzero(scored.allowed(mask))
+    allowed = scored.allowed(mask)
     if balance < 1:
-        rows = rows[scored.found.coverage[rows] >= _WEAK_COVERAGE]
+        rows = np.flatnonzero(allowed & (scored.found.coverage >= _WEAK_COVERAGE))
     else:
+        rows = np.flatnonzero(allowed)
         rows = rows[vectors.cosines(text.vector, rows) >= _WEAK_COSINE]
-    strong = _ranked(scored, rows, store, mask, len(mask))
-    others = mask.copy()
-    others[strong.rows] = False
-    near = _candidates(scored, store, others, close)
-    return strong, _ranked(scored, near, store, others, close)
+    strong = _ranked(scored, rows, store, _exact(text.text, store, mask), len(mask))
+    near = np.zeros(0, dtype=np.intp)
+    if len(strong.rows) <= _FEW_MATCHES:
+        others = mask.copy()
+        others[strong.rows] = False
+        near = _candidates(scored, store, others, close)
+    return strong, _ranked(scored, near, store, {}, close), scored.found.unknown
 
 
 def text_match(
@@ -458,7 +471,7 @@ def text_match(
     only = np.zeros_like(store.vectors.alive)
     only[row] = True
     shares = store.words.explain(query.parsed, row) if scored.words else {}
-    found = _ranked(scored, np.array([row]), store, only, 1)
+    found = _ranked(scored, np.array([row]), store, _exact(query.text, store, only), 1)
     return found, {word: scored.words * share for word, share in shares.items()}
 
 
@@ -518,7 +531,7 @@ def _with_best_words(near: Array, scored: _Scored, mask: Array, k: int) -> Array
     return found if len(found) >= k else None
 
 
-def _exact(text: str, store: ItemStore, mask: Array) -> dict[int, Literal["id", "title"]]:
+def _exact(text: str, store: ItemStore, mask: Array) -> Exact:
     """Return the rows that may be found whose id or title is the query."""
     assert store.words is not None
     found: dict[int, Literal["id", "title"]] = {}
@@ -531,10 +544,10 @@ def _exact(text: str, store: ItemStore, mask: Array) -> dict[int, Literal["id", 
     return found
 
 
-def _ranked(scored: _Scored, rows: Array, store: ItemStore, mask: Array, k: int) -> Ranking:
+def _ranked(scored: _Scored, rows: Array, store: ItemStore, exact: Exact, k: int) -> Ranking:
     """Rank rows, and those of exact names, by scores in float64; exact names first."""
-    exact = _exact(scored.query.text, store, mask)
-    rows = np.union1d(rows, np.array(list(exact), dtype=np.intp)).astype(np.intp)
+    if exact:
+        rows = np.union1d(rows, np.array(list(exact), dtype=np.intp))
     cosines = np.zeros(len(rows))
     if scored.space:
         cosines = store.vectors.cosines(scored.query.vector, rows)
@@ -544,7 +557,8 @@ def _ranked(scored: _Scored, rows: Array, store: ItemStore, mask: Array, k: int)
     first = np.zeros(len(rows), dtype=int)
     for row, how in exact.items():
         first[np.searchsorted(rows, row)] = 2 if how == "id" else 1
-    order = np.lexsort((rows, -scores, -first))
+    # Equal ones stay in the order of the rows.
+    order = np.lexsort((-scores, -first))
     order = order[(scores[order] > 0) | (first[order] > 0)][:k]
     unsure = cosines < _WEAK_COSINE
     if scored.balance < 1:

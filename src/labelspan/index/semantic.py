@@ -664,8 +664,8 @@ class SemanticIndex:
         """List all items that match a text and a filter, with pages of them and counts over them.
 
         An item matches a text if it has a third of its words or more, weighted by their rarity, or
-        with ``balance=1`` a cosine similarity of at least 0.25. If sorted by score, they are
-        followed by at most 50 others that are close in meaning.
+        with ``balance=1`` a cosine similarity of at least 0.25. If sorted by score, at most 200 of
+        them are followed by at most 50 others that are close in meaning.
 
         Parameters
         ----------

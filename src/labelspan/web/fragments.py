@@ -1,18 +1,24 @@
-"""Links, names and marked texts in pages; those that are repeated most often are cached."""
+"""What pages repeat most: links, labels, choices and cards, several times as fast as templates.
+
+Functions that return Markup escape all that they are given; the others return plain text, or HTML
+for those.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from html import escape
 from typing import Any
 from urllib.parse import quote_plus
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
+from ..index.metadata_fields import metadata_text
 from ..index.passages import word_places
 from .parameters import LONGEST_NAME
 
-__all__ = ["chips", "cut", "heading", "label", "link", "marked", "quoted"]
+__all__ = ["FILTERS", "hit_list", "link"]
 
 # Characters of a label in a list.
 _LONGEST_SHOWN = 80
@@ -40,25 +46,6 @@ def link(path: str, **parameters: Any) -> str:
 quoted = lru_cache(maxsize=5000)(quote_plus)
 
 
-def _safe(text: str) -> str:
-    return str(escape(text))
-
-
-@lru_cache(maxsize=10_000)
-def label(name: str) -> Markup:
-    """Return a label as a link to its page; one that is too long for an address, as text."""
-    shown = _safe(cut(name))
-    more = f' title="{_safe(cut(name, 400))}"' if len(name) > _LONGEST_SHOWN else ""
-    if len(name) > LONGEST_NAME:
-        return Markup(f'<span class="label"{more}>{shown}</span>')
-    return Markup(f'<a class="label" href="{_safe(link("/label", name=name))}"{more}>{shown}</a>')
-
-
-def chips(names: Sequence[str]) -> Markup:
-    """Return labels as list items."""
-    return Markup("".join([f"<li>{label(name)}</li>" for name in names]))
-
-
 def cut(text: str, most: int = _LONGEST_SHOWN) -> str:
     """Return the beginning of a long name.
 
@@ -75,9 +62,150 @@ def marked(text: str, words: Sequence[str]) -> Markup:
     """Return a text with some of its words marked."""
     parts, end = [], 0
     for start, word in word_places(text, words):
-        parts.append(f"{_safe(text[end:start])}<mark>{_safe(word)}</mark>")
+        parts.append(f"{escape(text[end:start])}<mark>{escape(word)}</mark>")
         end = start + len(word)
-    return Markup("".join([*parts, _safe(text[end:])]))
+    return Markup("".join([*parts, escape(text[end:])]))
+
+
+# --- labels ---------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=10_000)
+def label(name: str) -> Markup:
+    """Return a label as a link to its page; one that is too long for an address, as text."""
+    shown = escape(cut(name))
+    more = f' title="{escape(cut(name, 400))}"' if len(name) > _LONGEST_SHOWN else ""
+    if len(name) > LONGEST_NAME:
+        return Markup(f'<span class="label"{more}>{shown}</span>')
+    return Markup(f'<a class="label" href="{escape(link("/label", name=name))}"{more}>{shown}</a>')
+
+
+def chips(names: Sequence[str], most: int = 4) -> Markup:
+    """Return labels as list items; if there are many, all but the first unfold."""
+    found = [f"<li>{label(name)}</li>" for name in names]
+    if len(found) > most + 1:
+        rest = f'<ul class="chips">{"".join(found[most:])}</ul>'
+        summary = f"<summary>+{len(found) - most}</summary>"
+        found[most:] = [f'<li><details class="rest">{summary}{rest}</details></li>']
+    return Markup("".join(found))
+
+
+def own_labels(names: Sequence[str] | None, most: int = 1000) -> Markup:
+    """Return the labels of an item as a list."""
+    if not names:
+        known = "labels not known" if names is None else "no labels"
+        return Markup(f'<p class="none">{known}</p>')
+    return Markup(f'<ul class="chips" aria-label="Labels">{chips(names, most)}</ul>')
+
+
+# --- choices --------------------------------------------------------------------------------
+
+
+def more_parameters(address: str) -> Markup:
+    """Return the beginning of an address to which parameters are added."""
+    return Markup(escape(address + ("&" if "?" in address else "?")))
+
+
+def choices(  # noqa: PLR0917 - a filter of templates
+    counts: Mapping[str, int],
+    base: str,
+    include: str,
+    exclude: str,
+    chosen: Sequence[str],
+    key: str = "",
+    prefix: str = "",
+) -> Markup:
+    """Return values that are not chosen yet as list items, with links that in- and exclude them.
+
+    Parameters of these names are added to the address ``base``. A value is given after ``key``;
+    of its name, ``prefix`` is not shown.
+    """
+    start = str(base)
+    found = [
+        f"<li>{_choice(count, start, include, exclude, *_choice_parts(key, name, prefix))}</li>"
+        for name, count in counts.items()
+        if key + name not in chosen
+    ]
+    return Markup("\n".join(found))
+
+
+def group_choice(group: Mapping[str, Any], base: str) -> Markup:
+    """Return links that in- and exclude a group of labels."""
+    name = escape(cut(group["group"], 60))
+    value = quoted(group["pattern"])
+    return Markup(
+        _choice(group["count"], str(base), "label", "without", value, name, f"group {name}")
+    )
+
+
+def _choice(  # noqa: PLR0917
+    count: int, base: str, include: str, exclude: str, value: str, shown: str, whole: str
+) -> str:
+    return (
+        f'<a class="in" href="{base}{include}={value}"><bdi>{shown}</bdi></a> '
+        f'<span class="count">{count:,}</span> '
+        f'<a class="out" href="{base}{exclude}={value}"><span aria-hidden="true">&minus;</span>'
+        f'<span class="unseen">without {whole}</span></a>'
+    )
+
+
+@lru_cache(maxsize=10_000)
+def _choice_parts(key: str, name: str, prefix: str) -> tuple[str, str, str]:
+    shown = cut(name.removeprefix(prefix), 60) or "(empty)"
+    return quote_plus(key + name), escape(shown), escape(cut(name, 60))
+
+
+def more_values(name: str, count: int, base: str, part: str) -> Markup:
+    """Return a link that shows a list of values longer, at its place in the page."""
+    return Markup(
+        f'<a class="more-values" href="{base}open={quoted(name)}#{part}">{count:,} more'
+        f'<span class="unseen"> of {escape(name)}</span></a>'
+    )
+
+
+# --- cards ----------------------------------------------------------------------------------
+
+
+def hit_list(
+    hits: Sequence[Mapping[str, Any]],
+    q: str = "",
+    columns: Sequence[str] = (),
+    reasons: Mapping[str, Any] | None = None,
+) -> Markup:
+    """Return items as a list of cards; ``reasons`` are parameters of the page that explains."""
+    why = "" if reasons is None else escape(link("/why", **reasons))
+    cards = []
+    told = False
+    for number, one in enumerate(hits, 1):
+        if one.get("weak") and not told and "elsewhere" not in one:
+            told = True
+            cards.append('<li class="weak-from">Only close in meaning</li>')
+        about = _facts(one, number, bool(q.strip()), columns)
+        cards.append(_card(one, about, why))
+    return Markup("\n".join(['<ol class="hits">', *cards, "</ol>"]))
+
+
+def _card(one: Mapping[str, Any], about: str, why: str) -> str:
+    name, snippet = escape(one["id"]), one["snippet"]
+    if why and len(one["id"]) <= LONGEST_NAME:
+        address = f"{why}&amp;id={quote_plus(one['id'])}"
+        about += f' <a class="why" href="{address}">Why?<span class="unseen"> ({name})</span></a>'
+    only = " only" if one.get("elsewhere", 0) is None else ""
+    parts = [
+        f'<li class="hit{only}" data-id="{name}">',
+        f"<h3>{heading(one, one.get('here', True))}</h3>",
+        f'<p class="about">{about}</p>',
+        f'<p class="snippet">{marked(snippet, one.get("words", ()))}</p>' if snippet else "",
+        _shared(one) if "shared_words" in one else own_labels(one["labels"], 4),
+    ]
+    if one.get("suggested"):
+        guesses = [
+            f'<span class="guess">{label(tag.label)} <span>{tag.probability:.0%}</span></span>'
+            for tag in one["suggested"]
+        ]
+        words = "<span>Predicted as well:</span>"
+        parts.append(f'<p class="predicted">{words} {" ".join(guesses)}</p>')
+    return "\n".join([*parts, "</li>"])
 
 
 def heading(one: Mapping[str, Any], linked: bool = True) -> Markup:
@@ -87,4 +215,61 @@ def heading(one: Mapping[str, Any], linked: bool = True) -> Markup:
         return title
     if len(one["id"]) > LONGEST_NAME:
         return Markup(f'<span class="long">{title}</span>')
-    return Markup(f'<a href="{_safe(link("/item", id=one["id"]))}">{title}</a>')
+    return Markup(f'<a href="{escape(link("/item", id=one["id"]))}">{title}</a>')
+
+
+def _facts(one: Mapping[str, Any], number: int, asked: bool, columns: Sequence[str]) -> str:
+    """Return the id of an item, its score, and what else is known of it."""
+    compared = "elsewhere" in one
+    parts = [f"{number}." if compared else f'<span class="id">{escape(one["id"])}</span>']
+    if one["score"] is not None:
+        about = "From 0 to 1"
+        if asked and not compared:
+            words, space = one["from_words"], one["from_space"]
+            about = f"{words:.2f} from words, {space:.2f} from meaning"
+        parts.append(f'<span class="score" title="{about}">{one["score"]:.2f}</span>')
+    if compared:
+        there = f"no. {one['elsewhere']} there" if one["elsewhere"] else "only here"
+        parts.append(f'<span class="mark">{there}</span>')
+    elif one.get("exact"):
+        parts.append(f'<span class="mark">same {one["exact"]}</span>')
+    for key in columns:
+        value = one["metadata"].get(key)
+        if value not in (None, ""):
+            shown = escape(cut(metadata_text(value)))
+            parts.append(f'<span class="fact" title="{escape(cut(key))}">{shown}</span>')
+    return " ".join(parts)
+
+
+def _shared(one: Mapping[str, Any]) -> str:
+    """Return what a similar item shares with another."""
+    words = [
+        f'<a href="{escape(link("/search", q=word))}">{escape(word)}</a>'
+        for word in one["shared_words"]
+    ]
+    both = one["shared_labels"]
+    others = [name for name in one["labels"] or () if name not in both]
+    parts = [f'<dt>Words in both</dt><dd class="words">{", ".join(words)}</dd>'] if words else []
+    for title, names in (("Labels in both", both), ("Other labels", others)):
+        if names:
+            parts.append(f'<dt>{title}</dt><dd><ul class="chips">{chips(names)}</ul></dd>')
+    return f'<dl class="reasons">{"".join(f"<div>{part}</div>" for part in parts)}</dl>'
+
+
+# --- filters of templates -------------------------------------------------------------------
+
+FILTERS = {
+    "chips": chips,
+    "choices": choices,
+    "cut": cut,
+    "group_choice": group_choice,
+    "heading": heading,
+    "label": label,
+    "marked": marked,
+    "more_parameters": more_parameters,
+    "more_values": more_values,
+    "own_labels": own_labels,
+    "value": metadata_text,
+    "percent": lambda value: f"{value:.0%}",
+    "thousands": lambda value: f"{value:,}",
+}

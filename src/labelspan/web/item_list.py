@@ -99,7 +99,7 @@ def search(snapshot: Snapshot, asked: Asked) -> SearchData:
     return {
         **page,
         "count": found.total,
-        "unknown": _unknown(snapshot, asked["q"]),
+        "unknown": _unknown(snapshot, asked["q"]) if found.unknown else [],
         "sorts": ["title", "labels", *(f"meta.{key}" for key in fields)],
         "columns": [key for key, kind in fields.items() if kind != "text"][:_MOST_COLUMNS],
         "hits": hits_data(snapshot, hits, asked["q"], scored=found.scored, suggest=not table),
@@ -236,8 +236,6 @@ def _inside(snapshot: Snapshot, lasso: str) -> Array:
 
 
 def _unknown(snapshot: Snapshot, q: str) -> list[SpellingData]:
-    if not q.strip():
-        return []
     return [
         {"word": word, "near": near, "queries": [_replaced(q, word, other) for other in near]}
         for word, near in snapshot.index.unknown_words(q).items()

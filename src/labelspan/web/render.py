@@ -13,9 +13,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.responses import Response
 
 from .. import __version__
-from ..index.metadata_fields import metadata_text
 from ..index.searching import BALANCE
-from .fragments import chips, cut, heading, label, link, marked, quoted
+from .fragments import FILTERS, hit_list, link
 from .http_errors import Refused, refusal
 from .item_list import range_of
 from .pages import PAGES, Page
@@ -126,10 +125,22 @@ def policy_line(policy: Mapping[str, str]) -> str:
     return "; ".join(f"{name} {value}" for name, value in policy.items())
 
 
+class _Environment(Environment):
+    """Templates that read a key of a dictionary by a dot, without looking for an attribute first.
+
+    Methods are attributes: a label may be called "items".
+    """
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        if type(obj) is dict and attribute in obj and not hasattr(dict, attribute):
+            return obj[attribute]
+        return super().getattr(obj, attribute)
+
+
 @cache
 def templates() -> Environment:
     """Return the environment with all templates compiled."""
-    environment = Environment(
+    environment = _Environment(
         loader=PackageLoader("labelspan.web"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -140,6 +151,7 @@ def templates() -> Environment:
     )
     environment.globals |= {
         "link": link,
+        "hit_list": hit_list,
         "menu": [page for page in PAGES if page.name in _IN_MENU],
         "version": __version__,
         "longest_name": LONGEST_NAME,
@@ -148,17 +160,7 @@ def templates() -> Environment:
         "longest_text": LONGEST_TEXT,
     }
     environment.tests["range_of"] = lambda text, key: range_of(text)[0] == key
-    environment.filters |= {
-        "chips": chips,
-        "cut": cut,
-        "heading": heading,
-        "label": label,
-        "marked": marked,
-        "quoted": quoted,
-        "value": metadata_text,
-        "percent": lambda value: f"{value:.0%}",
-        "thousands": lambda value: f"{value:,}",
-    }
+    environment.filters |= FILTERS
     for name in environment.list_templates():
         # Compile it now, so that no request waits for that.
         environment.get_template(name)

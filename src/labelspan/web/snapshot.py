@@ -103,7 +103,7 @@ class Snapshot:
         """Return the words of a query; None if there are none to be found in texts."""
         if self.words is None or not text.strip():
             return None
-        return QueryWords(self.words.vocabulary.analyzer, text)
+        return QueryWords(self.words.vocabulary, text)
 
     def predicted(self, ids: list[str]) -> list[list[Tag]]:
         """Return the most probable labels of some items, predicted without the item."""
