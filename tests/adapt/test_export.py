@@ -62,7 +62,7 @@ def test_dense_module_by_its_files(adapter, tmp_path):
 
 
 def test_what_export_refuses(adapter, tmp_path, monkeypatch):
-    with pytest.raises(InvalidParameter, match="follow from a suffix"):
+    with pytest.raises(InvalidParameter, match="given by a suffix"):
         export_map(adapter, tmp_path / "map.txt")
     monkeypatch.setitem(__import__("sys").modules, "onnx", None)
     with pytest.raises(InvalidInput, match="pip install onnx"):

@@ -185,7 +185,7 @@ def test_evaluate(here):
         "Labels seen in training",
         "Labels held out",
         "ridge scores",
-        "held-out items, learned from",
+        "held-out items, trained on",
         "linear SVM",
         "Items found by",
         "Recommended",

@@ -176,7 +176,7 @@ def test_refusals_of_components():
             EmbeddingDisplay.from_estimator(model, X, components=bad)
         text = f"components must be two different numbers from 0 to 2, 'pca' or None, but {bad!r}"
         assert text in str(caught.value)
-    with pytest.raises(InvalidInput, match="the space has one component, and a picture of it nee"):
+    with pytest.raises(InvalidInput, match="the embedding has one component, but a plot needs two"):
         EmbeddingDisplay.from_estimator(LSI(1).fit(X), X)
     with pytest.raises(InvalidInput, match="points must have two columns, but has shape"):
         EmbeddingDisplay(np.ones((4, 3))).plot()
@@ -192,10 +192,10 @@ def test_refusals_of_labels():
         EmbeddingDisplay(X[:, :2], Y).plot(labels=[])
     with pytest.raises(InvalidParameter, match="names must have 4 entries, but has shape"):
         EmbeddingDisplay(X[:, :2], Y, names=["a"]).plot()
-    with pytest.raises(InvalidLabels, match="y has continuous targets; leave y out"):
+    with pytest.raises(InvalidLabels, match="y has continuous targets; omit y"):
         EmbeddingDisplay(X[:, :2], X[:, 2]).plot()
     with pytest.raises(InvalidLabels, match="y must have one row for each row of X"):
         EmbeddingDisplay(X[:, :2], Y[:-1]).plot()
-    with pytest.raises(Mismatch, match=r"labels=\['a'\] needs y, and none was given"):
+    with pytest.raises(Mismatch, match=r"labels=\['a'\] needs y, but none was given"):
         EmbeddingDisplay(X[:, :2]).plot(labels=["a"])
     assert plt.get_fignums() == []

@@ -77,7 +77,7 @@ def test_all_systems_are_measured_on_items_that_they_have_not_seen(monkeypatch):
         assert better > results.only(system="most frequent").mean("nDCG@5") + 0.1
     table = tagging_table(found)
     assert [row[0] for row in table.rows] == list(SYSTEMS)
-    assert f"{found.held_out} held-out items, learned from {found.items}" in table.title
+    assert f"{found.held_out} held-out items, trained on {found.items}" in table.title
     again = evaluate_tagging(texts, labels)
     for one, other in zip(results.records, again.results.records, strict=True):
         assert {k: v for k, v in one.items() if k != "seconds"} == {

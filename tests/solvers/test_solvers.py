@@ -209,7 +209,7 @@ def test_more_targets_than_features_give_a_column_each(penalty):
     assert OPLS(alpha=0, solver="least-squares").fit(X, Y).n_components_ == 3
 
 
-# --- thin factors whose iteration stops by the eigenvalues still to come ----------------
+# --- thin factors whose iteration stops by the missing eigenvalues ----------------
 
 
 @pytest.fixture
@@ -238,7 +238,7 @@ def test_what_is_missing_is_within_the_promise(large, method, alpha, dtype):
     X, Y = large[0].astype(dtype), large[1]
     model = method(alpha=alpha, solver="krylov").fit(X, Y)
     exact = method(alpha=alpha, solver="exact").fit(X.astype(np.float64), Y)
-    assert "still to come are estimated" in model.status_
+    assert "missing eigenvalues are estimated" in model.status_
     missing = 1 - model.eigenvalues_.sum() / exact.eigenvalues_.sum()
     assert -1e-4 < missing < 5e-3
     # The directions are those of the problem restricted to what was found.
@@ -254,7 +254,7 @@ def test_directions_lost_to_rounding_are_found_by_the_slower_solver(large, monke
     monkeypatch.setattr(regression, "_TURNED", -1.0)
     X, Y = large
     model = OPLS(alpha=0.1, solver="krylov").fit(X, Y)
-    assert "still to come" not in model.status_
+    assert "missing eigenvalues" not in model.status_
     exact = OPLS(alpha=0.1, solver="exact").fit(X, Y)
     np.testing.assert_allclose(model.eigenvalues_, exact.eigenvalues_, rtol=1e-6)
 
@@ -370,9 +370,9 @@ HUGE = as_operator(sparse.csr_array((30_000, 25_000)))
 HUGE_CELL = Problem(HUGE, Factor(share=1.0), 1)
 
 REFUSALS = {
-    ("exact", "l1"): (L1_CELL, "'exact' cannot take penalty='l1'"),
+    ("exact", "l1"): (L1_CELL, "'exact' does not support penalty='l1'"),
     ("exact", "huge"): (HUGE_CELL, "25000 x 25000.*limit of 20000"),
-    ("krylov", "l1"): (L1_CELL, "'krylov' cannot take penalty='l1'"),
+    ("krylov", "l1"): (L1_CELL, "'krylov' does not support penalty='l1'"),
     ("least-squares", "LSI"): (LSI_CELL, "needs a factor made only of labels"),
     ("least-squares", "ridge"): (RIDGE_CELL, "needs a factor made only of labels"),
 }
@@ -404,8 +404,8 @@ CHOICES = [
     (cell(500, 800, STACK, fill=0.5), "exact", "500, is short"),
     (cell(30_000, 50_000, Factor(share=1.0)), "krylov", "both n and d"),
     (cell(30_000, 50_000, STACK), "krylov", "both n and d"),
-    (cell(3_000, 30_000, Factor(labels=as_operator(LABELS))), "krylov", "too many to be dense"),
-    (cell(30_000, 3_000, Factor(share=1.0), count=2_000), "exact", "large part"),
+    (cell(3_000, 30_000, Factor(labels=as_operator(LABELS))), "krylov", "too many labels"),
+    (cell(30_000, 3_000, Factor(share=1.0), count=2_000), "exact", "many directions"),
 ]
 
 

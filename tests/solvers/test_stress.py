@@ -94,7 +94,7 @@ def test_condition_numbers_whose_square_has_no_digits(solver, power):
 def test_a_condition_number_beyond_the_data_warns_with_the_remedy():
     X = stress._rotated(200, 20, 1e14, np.random.default_rng(0))
     Y = stress.labels_of(X, np.random.default_rng(1))
-    with pytest.warns(NotConverged, match="may be off by .* raise alpha, or leave out columns"):
+    with pytest.warns(NotConverged, match="may be off by .* raise alpha, or remove columns"):
         OPLS(2, alpha=0).fit(X, Y)
 
 
@@ -159,7 +159,7 @@ def test_a_penalty_that_leaves_nothing_of_the_labels_is_right_or_refused(solver,
     X = rng.standard_normal((60, 8))
     Y = (X[:, :3] + rng.standard_normal((60, 3)) > 0) * 1.0
     model = MLSI(2, alpha=1.0, beta=0.9, solver=solver)
-    with pytest.raises(InvalidInput, match="too large or too small to calculate with; rescale"):
+    with pytest.raises(InvalidInput, match="too large or too small to compute with; rescale"):
         model.fit(X * 10.0**power, Y)
 
 
@@ -272,7 +272,7 @@ def test_more_copies_of_an_eigenvalue_than_a_block_is_wide(copies):
     X, exact = many_copies(copies, np.random.default_rng(0))
     model = LSI(100, solver="krylov").fit(X)
     assert model.eigenvalues_.sum() > 0.99 * exact[:100].sum()
-    assert "fresh products with X show" in model.status_
+    assert "new products with X show" in model.status_
     Y = X[:, :4]
     factor = Factor(Y / np.linalg.norm(Y), 1 / float((X**2).sum()), Regression(0.01))
     problem = Problem(as_operator(X), factor, 100)

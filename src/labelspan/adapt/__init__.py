@@ -1,7 +1,7 @@
 """Compress model embeddings and adapt them to labels, by a linear map that is tested on held-out
 rows.
 
-:class:`Adapter` learns the map, :class:`AdapterReport` says what it gains, and :func:`export_map`
+:class:`Adapter` learns the map, :class:`AdapterReport` shows its gain, and :func:`export_map`
 writes it for other programs.
 """
 

@@ -59,7 +59,7 @@ class Adapter(Embedding):
         Regularization strength of the regression of labels on vectors; "auto" chooses it by
         cross-validation in closed form.
     balance : float or "auto", default="auto"
-        Weight of the labels against the variance of the vectors, from 0 to 1. "auto" chooses it
+        Weight of the labels relative to the variance of the vectors, from 0 to 1. "auto" chooses it
         on held-out rows and, with ``new_labels=True``, on held-out labels.
     new_labels : bool, default=True
         Whether future labels, which are not in ``y`` yet, matter. The balance is then chosen so
@@ -78,7 +78,7 @@ class Adapter(Embedding):
     eigenvalues_ : array of shape (m,)
         Importance of the axes, in descending order.
     report_ : AdapterReport
-        What was compared and chosen; ``print(report_)`` shows a table.
+        The comparison and the choice; ``print(report_)`` shows a table.
     status_ : str
         "exact", and whether the original vectors were better on held-out rows.
     adapted_ : bool
@@ -201,7 +201,7 @@ class Adapter(Embedding):
         """Update the map with a batch of vectors and labels.
 
         The result is that of :meth:`fit` on all rows, up to rounding, whatever the batches.
-        Only sums and a sample of 2,400 rows are kept.
+        Only sums and a sample of 2,400 rows are stored.
 
         Parameters
         ----------
@@ -321,7 +321,7 @@ class Adapter(Embedding):
         )
 
     def settled(self) -> Adapter:
-        """Return an unfitted adapter with the values that this one has chosen.
+        """Return an unfitted adapter with the values that this one chose.
 
         Returns
         -------
@@ -359,7 +359,7 @@ def _labels_of_batch(y: Any, n_rows: int, classes: Any, stream: AdapterStream | 
         if labels.kind != stream.kind and labels.labelled.any():
             raise InvalidLabels(
                 f"Adapter: the labels were read as {stream.kind} before and as {labels.kind} now; "
-                "give all of them in one form."
+                "pass all of them in one form."
             )
     else:
         given = None if classes is None else np.asarray(classes)
@@ -371,8 +371,8 @@ def _labels_of_batch(y: Any, n_rows: int, classes: Any, stream: AdapterStream | 
     if labels.unknown is not None and labels.unknown[labels.labelled].any():
         raise InvalidLabels(
             "Adapter: partial_fit takes rows whose labels are all known or all unknown, but some "
-            "rows have single unknown entries; use fit, which takes them, write 0 where a label "
-            "was not given, or mark the whole row."
+            "rows have single unknown entries; use fit, which supports them, write 0 for "
+            "absent labels, or mark the whole row."
         )
     return labels
 
@@ -389,5 +389,5 @@ def _refuse_wide(columns: int) -> None:
     if columns > DIRECT_LIMIT:
         raise InvalidInput(
             f"Adapter keeps a {columns} x {columns} array, above the limit of {DIRECT_LIMIT} "
-            "columns; use MLSI, which takes data of any width."
+            "columns; use MLSI, which supports data of any width."
         )

@@ -1,4 +1,4 @@
-"""What a fit of :class:`~labelspan.Adapter` measured on held-out rows."""
+"""The measurements of a fit of :class:`~labelspan.Adapter` on held-out rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 __all__ = ["QUANTILE", "AdapterReport", "HeldOutComparison"]
 
-# Of a normal distribution: two-sided, 95%.
+# Two-sided 95% quantile of the normal distribution.
 QUANTILE = 1.96
 
 

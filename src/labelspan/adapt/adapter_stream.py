@@ -1,4 +1,4 @@
-"""What an adapter has seen of vectors and labels: sums of all rows, and a random sample."""
+"""The state of an adapter: sums over all rows, and a random sample."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ..solvers import Statistics
 
 __all__ = ["FEWEST", "AdapterStream"]
 
-# Held-out rows at most, and rows that their neighbours are looked for among.
+# Maximum number of held-out rows, and number of rows in which their neighbours are searched.
 HELD_OUT, ITEMS = 400, 2000
 _FOLDS = 5
 # With fewer labelled rows nothing is compared.
 FEWEST = 20
-# Rows that are read and summed at once.
+# Number of rows that are read and summed at once.
 _BATCH = 16_384
 
 
@@ -29,9 +29,9 @@ _BATCH = 16_384
 class AdapterStream:
     """Statistics of all rows, and a sample of the labelled ones.
 
-    Each labelled row gets one random number, by its position among them; the sample has the rows
-    with the smallest numbers, sorted by them, so that it is the same however rows are cut into
-    batches. A stream does not change; a batch makes a new one.
+    Each labelled row gets a random number that depends on its position; the sample has the
+    rows with the smallest numbers, in this order, so that it does not depend on the batches.
+    A stream is immutable; adding a batch returns a new one.
     """
 
     names: Array
@@ -47,7 +47,7 @@ class AdapterStream:
 
     @classmethod
     def opened(cls, labels: Labels, X: Operator, seed: int) -> AdapterStream:
-        """Start a stream that has seen nothing; fitted labels are kept in float64."""
+        """Start an empty stream; fitted labels are stored in float64."""
         whole = labels.many or bool(np.isin(labels.values, (0.0, 1.0)).all())
         none = np.zeros((0, labels.names.size), np.int8 if whole else np.float64)
         rows = np.zeros((0, X.shape[1]), X.dtype)
@@ -64,7 +64,7 @@ class AdapterStream:
         return self.n_labelled + (0 if self.unlabelled is None else self.unlabelled.n)
 
     def extended(self, X: Operator, labels: Labels) -> AdapterStream:
-        """Return the stream with more rows, which are summed in parts that need little memory."""
+        """Return the stream with more rows, which are summed in small parts."""
         stream, n = self, X.shape[0]
         step = max(1, min(_BATCH, (1 << 25) // max(1, labels.names.size)))
         for start in range(0, n, step):
@@ -91,7 +91,7 @@ class AdapterStream:
         numbers = np.concatenate([self.numbers, drawn.random(index.size)])
         order = np.argsort(numbers)[: HELD_OUT + ITEMS]
         new = order[order >= self.numbers.size] - self.numbers.size
-        # Rows of the sample, and the new ones that enter it, by their places in the order.
+        # Rows of the sample, and the new ones that enter it, by their ranks.
         sampled = np.concatenate([self.rows, _dense(rows, new, self.rows.dtype)])
         tags = np.concatenate([self.row_labels, values[new].astype(self.row_labels.dtype)])
         place = order.copy()
@@ -108,11 +108,11 @@ class AdapterStream:
     def whole(self) -> Statistics:
         """Return the statistics of all labelled rows."""
         if self.labelled is None or self.labelled.n < 2:
-            raise InvalidInput("Adapter needs at least two labelled rows; give more.")
+            raise InvalidInput("Adapter needs at least two labelled rows; pass more.")
         return self.labelled
 
     def splits(self) -> list[Array]:
-        """Return the sampled rows that are queries in each split; none where rows are too few."""
+        """Return the sampled rows that are queries in each split; none if rows are too few."""
         if self.n_labelled < FEWEST:
             return []
         # Queries are a fifth of the rows in each split, and 400 in all.
@@ -137,7 +137,7 @@ class AdapterStream:
         )
 
     def refuse_unless_solved(self, owner: str) -> None:
-        """Raise where there is no map."""
+        """Raise an error if there is no map."""
         if not self.solved:
             raise InvalidInput(
                 f"{owner}: the batches were not solved; call solve(), with at least two labelled "

@@ -1,8 +1,8 @@
 """The choice of balance and size of an adapter, by comparison on held-out rows and labels.
 
-Rows are split into a part that maps are fitted on and queries. Each query finds its nearest rows
-(by cosine) among a sample of the fitted part, and nDCG at 10 says whether they share its labels.
-For *new* labels the map is fitted again without a third of the labels, which then judge it.
+Rows are split into training rows and queries. Each query finds its nearest rows (by cosine) in
+a sample of the training rows, and nDCG at 10 measures whether they share its labels. For *new*
+labels the map is fitted again without a third of the labels and evaluated on these.
 """
 
 from __future__ import annotations
@@ -21,32 +21,34 @@ from .nested_map import AxisMap, LabelSpectrum
 
 __all__ = ["MapChoice"]
 
-# Weights of the labels that are tried.
+# Candidate weights of the labels.
 _BALANCES = (0.05, 0.1, 0.2, 0.3, 0.5, 0.8)
-# What a gain on new labels counts compared with one on seen labels. On six draws of hidden tags of
-# sentence embeddings, in 16, 64 and 256 dimensions, hidden tags gained .007, .011 and .010 over PCA
-# with 1, and .009, .011 and .012 with 2.
+# Weight of a gain on new labels relative to one on seen labels. On six random choices of hidden
+# tags of sentence embeddings, in 16, 64 and 256 dimensions, hidden tags gained .007, .011 and .010
+# over PCA with 1, and .009, .011 and .012 with 2.
 _NEW = 2.0
-# Where nothing is compared.
+# Used if nothing is compared.
 _BALANCE, _SIZE = 0.2, 64
-# Standard errors that a gain must exceed. Two would pass too often by chance, because it is the
-# gain of the best of several balances: three pass for one set of random labels in a hundred.
+# Number of standard errors that a gain must exceed. Two would be exceeded too often by chance,
+# because it is the gain of the best of several balances: three are exceeded for one in a hundred
+# sets of random labels.
 _ERRORS = 3.0
-# Neighbours that are judged.
+# Number of neighbours to evaluate.
 _DEPTH = 10
-# Principal axes that are compared in, and that balances are chosen in; the final map uses all.
+# Number of principal axes for the comparison, and for the choice of a balance; the final map uses
+# all.
 _AXES, _NARROW = 512, 160
 _GROUPS = 3
 
-# Scores of each query by number of dimensions; NaN for queries that say nothing.
+# Scores of each query by number of dimensions; NaN for queries without information.
 Scores = dict[int, Array]
 
 
 class MapChoice:
-    """A balance, a number of dimensions and the reason, with all that was compared.
+    """A balance, a number of dimensions and the reason, with all comparisons.
 
-    ``rank`` is the number of directions in which rows differ, ``wanted`` the number of dimensions
-    that was asked for, or None.
+    ``rank`` is the number of directions in which rows differ, ``wanted`` the requested
+    number of dimensions, or None.
     """
 
     def __init__(
@@ -80,7 +82,7 @@ class MapChoice:
         fallback = self._wanted or min(_SIZE, self._rank)
         rank = min((split.rank for split in self._splits), default=0)
         if not informative:
-            return 0.0, fallback, "Labels say nothing about these vectors; this is PCA."
+            return 0.0, fallback, "The labels are unrelated to these vectors; this is PCA."
         if not self._splits or rank == 0:
             return self._untested(fallback)
         sizes = _size_grid(rank, self._wanted)
@@ -114,19 +116,19 @@ class MapChoice:
             return 0.0, fallback, "No two rows share a label; this is PCA."
         size = self._wanted or _smallest_as_good(sizes, *(adapted if balance else pca))
         balance, size, reason = self._verdict(balance, size, explicit=given != "auto")
-        # Held-out rows may leave fewer directions than all rows have.
+        # Without the held-out rows there may be fewer directions.
         last = max(one for one in sizes if one <= size)
         behind, error = _paired_gain(original[0], (adapted if balance else pca)[0][last])
         self.original_better = behind > QUANTILE * error
         if self.original_better:
             reason += (
                 f" The original vectors are better: their nDCG@10 is higher by {behind:.3f}; "
-                "take more dimensions, or leave the adapter out."
+                "use more dimensions, or do without the adapter."
             )
         return balance, size, reason
 
     def _untested(self, size: int) -> tuple[float, int, str]:
-        """Return what is used where nothing was compared: PCA, unless it was asked for."""
+        """Return the choice without a comparison: PCA, unless a balance was given."""
         given = self._model.balance
         if given != "auto":
             why = "the balance was given" if self._model.compare else "it was switched off"
@@ -136,8 +138,8 @@ class MapChoice:
         return (
             0.0,
             size,
-            f"{self._n_labelled} labelled rows are too few to compare on held-out rows, which "
-            f"takes {FEWEST}; this is PCA.",
+            f"{self._n_labelled} labelled rows are too few for a comparison on held-out rows, "
+            f"which needs {FEWEST}; this is PCA.",
         )
 
     def _balance(self, size: int, pca: tuple[Scores, Scores]) -> tuple[float, float]:
@@ -157,7 +159,7 @@ class MapChoice:
         return best[1], bold[1]
 
     def _verdict(self, balance: float, size: int, *, explicit: bool) -> tuple[float, int, str]:
-        # Held-out rows may leave fewer directions than all rows have.
+        # Without the held-out rows there may be fewer directions.
         found = [one for one in self.comparisons if one.size <= size and one.labels == "seen"][-1]
         gained = (
             f"nDCG@10 {found.adapted:.3f} in {found.size} dimensions against {found.pca:.3f} for "
@@ -171,8 +173,8 @@ class MapChoice:
             return (
                 0.0,
                 size,
-                f"Adapting to these labels would gain ({gained}), but labels that were held out "
-                f"would lose ({new.adapted:.3f} against {new.pca:.3f}); this is PCA, and "
+                f"Adapting to these labels would gain ({gained}), but held-out labels would "
+                f"lose ({new.adapted:.3f} against {new.pca:.3f}); this is PCA, and "
                 "new_labels=False would adapt.",
             )
         if balance == 0 or not gains:
@@ -181,10 +183,10 @@ class MapChoice:
 
 
 class _HeldOut:
-    """Queries and items of one split, in the coordinates of a spectrum of the fitted part.
+    """Queries and items of one split, in the principal coordinates of the training rows.
 
-    ``part`` are the queries among the sampled rows of the stream, and ``groups`` masks of labels
-    that are held out in turn.
+    ``part`` are the queries among the sampled rows of the stream, and ``groups`` are masks of
+    labels that are held out in turn.
     """
 
     def __init__(
@@ -229,10 +231,10 @@ class _HeldOut:
     def adapted(
         self, balance: float, sizes: Sequence[int], *, known: bool = False, narrow: bool = False
     ) -> tuple[Scores, Scores]:
-        """Return scores of a map, for labels that it was fitted with and for held-out ones.
+        """Return scores of a map, for training labels and for held-out ones.
 
-        ``known`` places items by their labels as well as by their vectors. ``narrow`` leaves out
-        the last principal axes, which saves most of the time.
+        With ``known``, items are embedded with their labels. ``narrow`` drops the last
+        principal axes, which saves most of the time.
         """
         axes = self.rank if not narrow else min(self.rank, max(_NARROW, 2 * sizes[-1]))
         seen = {
@@ -257,7 +259,7 @@ class _HeldOut:
         return _nearest(queries, items, sizes)
 
     def _map(self, balance: float, group: int, axes: int) -> AxisMap:
-        """Return the map without a group of labels (-1: with all of them), kept for later."""
+        """Return the map without a group of labels (-1: with all of them); cached."""
         key = balance, group, axes
         if key not in self._maps:
             columns = None if group < 0 else ~self._groups[group]
@@ -270,7 +272,7 @@ class _HeldOut:
         return self._mean([gains.ndcg(found) for gains in self._group_gains])
 
     def _mean(self, parts: list[Array]) -> Array:
-        """Return means over the groups that say something about a query; NaN if none does."""
+        """Return means over the groups with a score for a query; NaN if there is none."""
         if not parts:
             return np.full(len(self._queries), np.nan)
         table = np.stack(parts)
@@ -281,7 +283,7 @@ class _HeldOut:
 
 
 def _size_grid(rank: int, wanted: int | None = None) -> list[int]:
-    """Return the numbers of dimensions to compare: powers of two, and the one that is wanted."""
+    """Return the numbers of dimensions to compare: powers of two, and the requested one."""
     sizes = {size for size in (2**power for power in range(3, 10)) if size <= rank}
     sizes |= {min(rank, 8)}
     if wanted is not None:
@@ -290,7 +292,7 @@ def _size_grid(rank: int, wanted: int | None = None) -> list[int]:
 
 
 def _label_groups(n_labels: int, seed: int) -> list[Array]:
-    """Split labels at random into groups, each held out once; none where there are too few."""
+    """Split labels at random into groups, each held out once; none if there are too few."""
     if n_labels < _GROUPS:
         return []
     order = np.random.default_rng(seed).permutation(n_labels)
@@ -307,7 +309,7 @@ def _nearest(queries: Array, items: Array, sizes: Sequence[int]) -> Iterator[tup
 
 
 def _gains(queries: Array, items: Array) -> LabelGains:
-    # A fitted label counts from one half.
+    # A fitted label counts if it is at least one half.
     left, right = ((side >= 0.5).astype(np.float32) for side in (queries, items))
     return LabelGains.of(left, right, _DEPTH)
 
@@ -327,7 +329,7 @@ def _joined_sizes(parts: list[tuple[Scores, Scores]]) -> tuple[Scores, Scores]:
 def _compare_scores(
     size: int, labels: str, *, original: Array, pca: Array, adapted: Array, by_labels: Array
 ) -> HeldOutComparison | None:
-    """Summarise scores of the same queries; None where no query says anything."""
+    """Summarise scores of the same queries; None if no query has a score."""
     known = ~np.isnan(adapted)
     if not known.any():
         return None
@@ -346,7 +348,7 @@ def _compare_scores(
 
 
 def _mean_score(scores: Array) -> float:
-    """Return the mean over queries that say something; NaN where none does."""
+    """Return the mean over queries with a score; NaN if there is none."""
     known = scores[~np.isnan(scores)]
     return float(known.mean()) if known.size else float("nan")
 
@@ -360,7 +362,7 @@ def _paired_gain(scores: Array, reference: Array) -> tuple[float, float]:
 
 
 def _smallest_as_good(sizes: Sequence[int], *scores: dict[int, Array]) -> int:
-    """Return the smallest size that is within a standard error of the best, in all scores."""
+    """Return the smallest size within a standard error of the best, in all scores."""
     good = set(sizes)
     for kind in scores:
         if np.isnan(kind[sizes[0]]).all():

@@ -87,7 +87,7 @@ def export_map(
         format = path.suffix.lower().lstrip(".") or "sentence-transformers"
     if format not in writers:
         raise InvalidParameter(
-            f"export_map: format must be one of {', '.join(writers)}, or follow from a suffix, but "
+            f"export_map: format must be one of {', '.join(writers)}, or given by a suffix, but "
             f"{str(path)!r} was given."
         )
     writers[format](adapter, path)
@@ -169,7 +169,7 @@ def _write_onnx(adapter: Adapter, path: Path) -> None:
             onnx.numpy_helper.from_array(bias, "bias"),
         ],
     )
-    # An old version on purpose: runtimes of many years can read it.
+    # An old opset version on purpose, which old runtimes can read.
     opset = [helper.make_opsetid("", 13)]
     model = helper.make_model(graph, producer_name="labelspan", opset_imports=opset, ir_version=8)
     onnx.checker.check_model(model)

@@ -5,9 +5,9 @@ the leading directions of
 
     (1 - b) X X' + b (|X|^2 / |X B|^2) X B B'X'
 
-so that b = 0 is PCA, and b = 1 keeps only what labels say. In the coordinates of the principal
+so that b = 0 is PCA, and b = 1 keeps only the label directions. In the coordinates of the principal
 axes, ``X = Q diag(s)^1/2 U'``, this is an eigenproblem of one small matrix. The axes are sorted:
-the first m of them are the answer for m dimensions.
+the first m of them are the result for m dimensions.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ __all__ = ["AxisMap", "LabelSpectrum"]
 
 # Eigenvalues below this fraction of the largest are rounding.
 _FAINT = 1e-12
-# With fewer rows per dimension than this, the mean leverage is a poor guide to single ones.
+# With fewer rows per dimension than this, the mean leverage is a poor estimate of single ones.
 _ROWS_PER_AXIS = 1.5
-# Rows that leave-one-out errors are averaged over.
+# Number of rows over which leave-one-out errors are averaged.
 _ERROR_ROWS = 500
 
 
 @dataclass(frozen=True)
 class AxisMap:
-    """Axes in falling order of importance."""
+    """Axes in decreasing order of importance."""
 
     weights: Array  # (r, m), from coordinates to the axes
     values: Array  # eigenvalues
-    directions: Array  # (k, m), what known labels, centred, add to the place of a row
+    directions: Array  # (k, m), contribution of known labels, centred, to the embedding of a row
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class LabelSpectrum:
     ) -> LabelSpectrum:
         """Decompose statistics; labels are regressed on labelled rows only.
 
-        Where alpha is None, it is chosen, with the help of some of the labelled rows.
+        If alpha is None, it is chosen, from some of the labelled rows.
         """
         whole = labelled.features() if unlabelled is None else labelled.features().join(unlabelled)
         squares, axes = _spectrum(whole.xx)
@@ -84,7 +84,7 @@ class LabelSpectrum:
         return np.asarray((rows - mean) @ axes)
 
     def leading(self, count: int) -> LabelSpectrum:
-        """Return the part in the space of the first principal axes."""
+        """Return the restriction to the first principal axes."""
         axes, squares = self.axes[:, :count], self.squares[:count]
         return replace(self, axes=axes, squares=squares, weights=self.weights[:count])
 
@@ -162,9 +162,9 @@ def _choose_ridge(
 
 
 def _leading(matrix: Array, count: int) -> tuple[Array, Array]:
-    """Return the largest eigenvalues of a matrix, falling, and their vectors."""
+    """Return the largest eigenvalues of a matrix, decreasing, and their vectors."""
     size = matrix.shape[0]
-    if count > size // 2:  # all of them take less time
+    if count > size // 2:  # computing all of them is faster
         values, vectors = linalg.eigh(matrix, driver="evd", overwrite_a=True, check_finite=False)
     else:
         part = (size - count, size - 1)
@@ -175,7 +175,7 @@ def _leading(matrix: Array, count: int) -> tuple[Array, Array]:
 
 
 def _spectrum(gram: Array) -> tuple[Array, Array]:
-    """Return the positive eigenvalues of a Gram matrix, falling, and their vectors."""
+    """Return the positive eigenvalues of a Gram matrix, decreasing, and their vectors."""
     values, axes = linalg.eigh(gram, driver="evd")
     values, axes = values[::-1], axes[:, ::-1]
     kept = values > 10 * np.finfo(np.float64).eps * gram.shape[0] * max(float(values[0]), 0.0)

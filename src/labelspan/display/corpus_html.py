@@ -66,5 +66,5 @@ def _joined(names: tuple[str, ...]) -> str:
 
 
 def _hash(text: str) -> str:
-    """Return what a content security policy calls a script or style sheet."""
+    """Return the hash of a script or style sheet for a content security policy."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -21,7 +21,7 @@ __all__ = ["CorpusMap", "CorpusMapDisplay"]
 
 _NAME = 8.5
 _ITEMS_AT_ONCE = 500
-# Zoom levels with names of regions, and characters of a text that may give them.
+# Number of zoom levels with region names, and of characters of a text that are used for names.
 _LEVELS = 3
 _BEGINNING = 600
 
@@ -89,7 +89,7 @@ class CorpusMap:
         labels: dict[str, Sequence[str]] = dict.fromkeys(ids, ())
         texts = dict.fromkeys(ids, "")
         metadata: dict[str, Mapping[str, Any]] = {key: {} for key in ids}
-        # In parts, so that a server reads items for requests in between. An item that a writer
+        # In parts, so that a server can read items for requests in between. An item that a writer
         # removes meanwhile keeps its id as title.
         for start in range(0, len(ids), _ITEMS_AT_ONCE):
             for item in index.items(ids[start : start + _ITEMS_AT_ONCE]):
@@ -108,7 +108,7 @@ class CorpusMap:
 
     @property
     def groups(self) -> Array:
-        """Return for each item the number of its main label in ``named.labels``, or -1."""
+        """Return the index of each item's main label in ``named.labels``, or -1."""
         own = self.named.own
         return own if len(own) else np.full(len(self.points), -1)
 
@@ -122,7 +122,7 @@ class CorpusMap:
         return dict(sorted(found.items(), key=lambda entry: (-entry[1], entry[0])))
 
     def point_colours(self) -> list[str]:
-        """Return for each item the colour of its main label, or grey."""
+        """Return the colour of each item's main label, or grey."""
         colours = palettes()["light"]
         return [colours[n] if 0 <= n < len(colours) else GREY for n in self.groups]
 
@@ -133,7 +133,7 @@ class CorpusMapDisplay:
     Parameters
     ----------
     corpus_map : CorpusMap
-        The items with their places.
+        The items with their coordinates.
 
     Attributes
     ----------
@@ -183,7 +183,7 @@ class CorpusMapDisplay:
         Parameters
         ----------
         ax : matplotlib axes or None, default=None
-            None makes a new figure.
+            None creates a new figure.
         title : str or None, default=None
             Title of the axes.
 
@@ -235,7 +235,7 @@ class CorpusMapDisplay:
 
 
 def _free(ax: Any, texts: Sequence[Any]) -> list[bool]:
-    """Remove names that overlap an earlier one; return which are left."""
+    """Remove names that overlap an earlier one; return the remaining ones."""
     ax.figure.canvas.figure.draw_without_rendering()
     taken: list[Any] = []
     kept = []

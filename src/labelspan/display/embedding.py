@@ -39,8 +39,8 @@ _OTHER, _UNLABELLED = -1, -2
 
 Components = Sequence[int] | Literal["pca"] | None
 
-# Largest ratio of variances of a white embedding, in which no standard deviation is more than
-# twice another: there principal axes are arbitrary, and the order of the components means more.
+# Largest ratio of variances of a white embedding, in which no standard deviation is more than twice
+# another: its principal axes are arbitrary, and the order of the components is more informative.
 _WHITE = 4.0
 
 
@@ -57,7 +57,7 @@ class EmbeddingDisplay:
     y : array or sparse matrix of shape (n,) or (n, k), or None, default=None
         Classes, or a 0/1 indicator; -1 or NaN mean unknown.
     names : sequence or None, default=None
-        Names of the labels; None takes the columns of a data frame, or what y holds.
+        Names of the labels; None uses the columns of a data frame, or the values of y.
     axis_names : pair of str, default=("component 0", "component 1")
         Names of the two axes.
 
@@ -115,13 +115,13 @@ class EmbeddingDisplay:
         y : array or sparse matrix of shape (n,) or (n, k), or None, default=None
             Classes, or a 0/1 indicator; -1 or NaN mean unknown.
         components : pair of int, "pca" or None, default=None
-            Two components, counted from 0, or the two principal axes of the space over these
-            rows. None takes the principal axes of a space with more than two components,
-            but the first two components of a white one, in which no direction scatters
-            twice as wide as another (that of CCA or LDA), because there principal axes are
+            Two components, counted from 0, or the two principal axes of the embedded rows.
+            None uses the principal axes if there are more than two components, but the
+            first two components of a white embedding, in which no standard deviation is
+            more than twice another (as in CCA or LDA), because its principal axes are
             arbitrary.
         names : as in the class, default=None
-            None also takes the estimator's ``classes_`` for the columns of y.
+            None also uses the estimator's ``classes_`` for the columns of y.
         **plot
             Passed to :meth:`plot`.
 
@@ -135,7 +135,7 @@ class EmbeddingDisplay:
         if not hasattr(estimator, "transform"):
             raise InvalidInput(
                 f"{owner}: this {type(estimator).__name__} has no transform, so it has no "
-                "embedding; give an estimator that does, or points to the class."
+                "embedding; pass an estimator that has one, or pass points to the class."
             )
         points, axis_names = _plane(owner, np.asarray(estimator.transform(X)), components)
         if names is None and len(getattr(y, "shape", ())) == 2 and column_names(y) is None:
@@ -157,10 +157,10 @@ class EmbeddingDisplay:
         Parameters
         ----------
         ax : matplotlib axes or None, default=None
-            Axes to draw into; None makes new ones.
+            Axes to draw into; None creates new ones.
         labels : name, sequence of names or None, default=None
-            The labels that have a colour. None takes all, or the ten most frequent if there are
-            more; of labels in an indicator the rarest is first. A row with several labels has the
+            The labels that get a colour. None uses all, or the ten most frequent if there are
+            more; for an indicator, the rarest label comes first. A row with several labels has the
             colour of the first of them.
         size, alpha : float or None, default=None
             Area in square points, and opacity; None depends on the number of points.
@@ -177,7 +177,7 @@ class EmbeddingDisplay:
         count = points.shape[0]
         groups = None
         if self.y is None and labels is not None:
-            raise Mismatch(f"{owner}: labels={labels!r} needs y, and none was given.")
+            raise Mismatch(f"{owner}: labels={labels!r} needs y, but none was given.")
         if self.y is not None:
             groups = _group_rows(owner, self.y, count, self.names, labels)
         size = float(np.clip(400 / np.sqrt(count), 1.8, 36)) if size is None else size
@@ -244,16 +244,16 @@ def _read_points(owner: str, points: Any) -> Array:
 
 
 def _plane(owner: str, table: Array, components: Components) -> _Plane:
-    """Return two dimensions of a table with one row per point and one column per component.
+    """Return two dimensions of an array with one row per point and one column per component.
 
-    None takes both components if there are two, and otherwise the principal axes, or the first
+    None selects both components if there are two, and otherwise the principal axes, or the first
     two components if the embedding is white.
     """
     count = table.shape[1]
     if count < 2:
         raise InvalidInput(
-            f"{owner}: the space has one component, and a picture of it needs two; "
-            "learn a space with more."
+            f"{owner}: the embedding has one component, but a plot needs two; fit "
+            "one with more components."
         )
     if components is None and count > 2:
         values, _ = leading(_scatter(table), count)
@@ -317,7 +317,7 @@ def _group_rows(owner: str, y: Any, n_rows: int, names: Any, labels: Any) -> _Gr
     if found.kind == "targets":
         raise InvalidLabels(
             f"{owner} takes classes or a 0/1 indicator, but y has continuous targets; "
-            "leave y out, or cut them into classes."
+            "omit y, or bin them into classes."
         )
     known = found.names if names is None else check_names(owner, "names", names, found.names.size)
     shown = _frequent(found) if labels is None else _asked(owner, known, labels)
@@ -336,7 +336,7 @@ def _frequent(found: Labels) -> Array:
     """Return the columns of the most frequent labels, as many as there are colours."""
     counts = found.values.sum(axis=0)[: found.names.size]
     most = np.sort(np.argsort(-counts, kind="stable")[: len(COLOURS)])
-    # The rarest first, or it would be hidden by labels it occurs with.
+    # The rarest first, because labels that it occurs with would hide it.
     return most if found.kind == "classes" else most[np.argsort(counts[most], kind="stable")]
 
 

@@ -18,26 +18,26 @@ __all__ = ["layout", "place"]
 
 # Number of neighbours that attract each item.
 _NEIGHBOURS = 15
-# A further item is placed by this many neighbours.
+# Number of neighbours that determine the position of an added item.
 _PLACED_BY = 5
-# Equal items, and items placed later, are apart by this share of the usual distance.
+# Equal items, and items added later, are apart by this fraction of the usual distance.
 _NEXT_TO = 0.5
 _TURN = np.pi * (3 - np.sqrt(5))
 _ROWS_AT_ONCE = 1024
-# Seeds change the start by this share.
+# Seeds change the start by this fraction.
 _NOISE = 0.01
-# Points that are not further apart than this are at one place.
+# Points that are not further apart than this have the same position.
 _SAME = 1e-5
-# Points of which the usual distance to the nearest one is measured.
+# Number of points from which the usual distance to the nearest one is estimated.
 _MEASURED = 5000
 
 
 def layout(vectors: Any, *, random_state: int = 0, progress: Progress | None = None) -> Array:
     """Lay out items in the plane, similar items near each other.
 
-    By t-SNE of all items: each is attracted by its 15 nearest neighbours and those whose
-    neighbour it is, and repelled by all items, which start on the principal axes. 63,620 items
-    take about two minutes of one core.
+    Uses t-SNE of all items: each is attracted by its 15 nearest neighbours and by those
+    whose neighbour it is, and repelled by all items, which start on the principal axes. 63,620
+    items take about two minutes on one core.
     """
     table = _read(vectors, "layout")
     rng = check_random_state(random_state)
@@ -47,9 +47,9 @@ def layout(vectors: Any, *, random_state: int = 0, progress: Progress | None = N
 
 
 def place(vectors: Any, known: Any, places: Any) -> Array:
-    """Place further items into a layout, which stays as it is.
+    """Add items to a layout, which does not change.
 
-    Each comes next to the weighted mean of the places of its five nearest items.
+    Each is put next to the weighted mean of the positions of its five nearest items.
     """
     table, old = _read(vectors, "place"), _read(known, "place")
     laid = np.asarray(places, dtype=np.float32)
@@ -76,13 +76,13 @@ def _read(vectors: Any, owner: str) -> Array:
 
 
 def _laid_out(table: Array, rng: np.random.RandomState, progress: Progress | None) -> Array:
-    """Return places in any frame; those of equal items may be the same."""
+    """Return positions at any scale; those of equal items may be the same."""
     count = len(table)
     if count < 4:
-        # On a line, in their order.
+        # On a line, in order.
         line = np.linspace(-1.0, 1.0, count) if count > 1 else np.zeros(count)
         return np.stack([line, np.zeros(count)], axis=1)
-    # Finding neighbours takes time with the square of the number of items.
+    # Finding neighbours takes time proportional to the square of the number of items.
     share = count / (count + 30_000)
     steps = sum(ROUNDS)
     search = int(steps * share)
@@ -92,7 +92,7 @@ def _laid_out(table: Array, rng: np.random.RandomState, progress: Progress | Non
             return None
         return lambda done, total: progress(before + of * done // total, search + steps)
 
-    # Rows of zeros have no direction: a column of their own makes them similar.
+    # Zero rows have no direction: an additional column makes them similar to each other.
     zero = ~table.any(axis=1, keepdims=True)
     near, _ = nearest_neighbors(
         np.hstack([table, zero.astype(np.float32)]) if zero.any() else table,
@@ -117,7 +117,7 @@ def _principal_plane(centred: Array) -> Array:
 
 
 def _framed(places: Array) -> Array:
-    """Centre places, and scale them to lie from -1 to 1; nothing is clipped."""
+    """Centre positions, and scale them to lie from -1 to 1; nothing is clipped."""
     if not len(places):
         return np.zeros((0, 2), dtype=np.float32)
     low, high = places.min(axis=0), places.max(axis=0)
@@ -136,14 +136,14 @@ def _usual_distance(places: Array) -> float:
 
 
 def _spiral(numbers: Array) -> Array:
-    """Return points around the origin with about the same distance, the first at the origin."""
+    """Return points around the origin at about equal distances, the first at the origin."""
     radius = np.sqrt(numbers)
     turn = _TURN * numbers
     return np.stack([radius * np.cos(turn), radius * np.sin(turn)], axis=1)
 
 
 def _side_by_side(places: Array) -> Array:
-    """Move points at the same place apart, so far as a picture can show."""
+    """Move points at the same position apart, as far as a plot can show."""
     if not len(places):
         return places
     kinds, own = np.unique(np.rint(places / _SAME), axis=0, return_inverse=True)
@@ -159,17 +159,17 @@ def _side_by_side(places: Array) -> Array:
 
 
 def _mean_places(table: Array, known: Array, laid: Array) -> Array:
-    """Return the weighted means of the places of the nearest."""
+    """Return the weighted means of the positions of the nearest items."""
     count = min(_PLACED_BY, len(known))
     near, values = nearest_neighbors(known, count, table, metric="cosine")
-    # A steep weight, because the mean of two places far apart is far from both.
+    # A steep weight, because the mean of two distant positions is far from both.
     weights = np.exp(30.0 * (values - values.max(axis=1, keepdims=True)))
     weights /= weights.sum(axis=1, keepdims=True)
     return np.asarray((laid[near] * weights[..., None]).sum(axis=1))
 
 
 def _beside(means: Array, laid: Array) -> Array:
-    """Return places near the means, which are different and inside the frame."""
+    """Return different positions near the means, inside the frame."""
     distance = _NEXT_TO * _usual_distance(laid)
     taken = {place.tobytes() for place in laid}
     found = np.empty((len(means), 2), dtype=np.float32)
@@ -177,7 +177,7 @@ def _beside(means: Array, laid: Array) -> Array:
         step = 1 + row % 7
         while True:
             off = distance * _spiral(np.array([step / 4]))[0]
-            # Inwards where it would leave the frame.
+            # Inwards if it would leave the frame.
             off = np.where(np.abs(mean + off) > 1, -off, off)
             spot = np.clip(mean + off, -1.0, 1.0).astype(np.float32)
             if spot.tobytes() not in taken:

@@ -22,8 +22,8 @@ __all__ = ["SCALE", "encode_map", "whole_positions"]
 # Positions are whole numbers of 16 bits.
 SCALE = 32767
 _LONGEST_TITLE = 160
-# Fields of metadata to colour by; values of one that are told apart; numbers that are few enough
-# to be chosen one by one.
+# Maximum number of metadata fields to colour by, of distinct values of a field, and of
+# numbers that are treated as categories.
 _MOST_FIELDS, _MOST_VALUES, _FEW_NUMBERS = 16, 300, 12
 _DIGITS = 4
 _FIRST_DAY = date(1970, 1, 1).toordinal()
@@ -38,9 +38,9 @@ def encode_map(found: CorpusMap) -> bytes:
     """Return a map as bytes.
 
     Four bytes ``LSM1``, the length of a JSON object as a little-endian integer of four bytes, the
-    object, and arrays, each from a multiple of four bytes on. ``arrays`` of the object lists
+    object, and arrays, each starting at a multiple of four bytes. ``arrays`` of the object lists
     their names, types and lengths: ``positions`` (x and y in turn, multiplied by 32767),
-    ``groups`` (the number of the main label of each item, or -1), ``label_ends`` and
+    ``groups`` (the index of the main label of each item, or -1), ``label_ends`` and
     ``label_rows`` (the items of each label), and one for each of ``fields``, the metadata:
     numbers, days since 1970, or the number of a value, with NaN or -1 for none.
     """
@@ -87,7 +87,7 @@ def encode_map(found: CorpusMap) -> bytes:
 
 
 def _cut(title: str) -> str:
-    """Return the beginning of a long title, cut between words if there are some."""
+    """Return the beginning of a long title, cut between words if possible."""
     if len(title) <= _LONGEST_TITLE:
         return title
     start = title[: _LONGEST_TITLE - 1]
@@ -99,7 +99,7 @@ def _keys(metadata: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _field(values: list[Any]) -> tuple[dict[str, Any], Array] | None:
-    """Return what a field of metadata is, and its values as numbers; None if it tells nothing."""
+    """Return the type of a metadata field, and its values as numbers; None if it is not useful."""
     known = [value for value in values if value is not None and value != ""]
     different = {metadata_text(value) for value in known}
     if len(different) < 2:

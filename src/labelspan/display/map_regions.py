@@ -15,27 +15,27 @@ from .._typing import Array
 
 __all__ = ["MapRegions", "Region", "name_regions", "word_lists"]
 
-# Cells across the map at level 0, for few and for many items; each further level has twice as many.
+# Number of cells across the map at level 0, for few and for many items; it doubles with each level.
 _FEWEST_CELLS, _MOST_CELLS = 6, 32
-# Cells across the map for each unit of the root of the number of items.
+# Number of cells across the map, relative to the square root of the number of items.
 _CELLS = 0.6
-# A cell is judged with those around it, by these weights in both directions.
+# A cell is evaluated together with those around it, with these weights in both directions.
 _WINDOW = np.array([1.0, 4.0, 6.0, 4.0, 1.0]) / 6.0
 _LEAST_ITEMS = 4
-# Share of the items around a cell that must have its name, and how much larger the odds must be
-# than elsewhere. The evidence is the number of items times the Kullback-Leibler divergence; by
-# chance, it exceeds 8 for one cell in some thousands. Less is enough for words and at further
-# levels, where a name that is there by chance is still that of a fifth of the items.
+# Minimum fraction of the items around a cell that have its name, and minimum odds ratio compared
+# with elsewhere. The evidence is the number of items times the Kullback-Leibler divergence; by
+# chance, it exceeds 8 for one in several thousand cells. Less is enough for words and at higher
+# levels, where even a name found by chance fits a fifth of the items.
 _LEAST_SHARE, _LEAST_ODDS = 0.3, 3.0
 _LEAST_EVIDENCE, _LESS_EVIDENCE = 8.0, 5.0
-# Of the names that fit, the purest: a name may leave out items of its own, but should not rename
-# others. Beyond this ratio to the share of all items, a rarer name is not better.
+# Among the names that fit, the purest is chosen: a name may miss some of its items, but should not
+# cover others. Above this ratio to the fraction of all items, a rarer name is not better.
 _PURITY_POWER, _FULL_LIFT = 2, 8.0
-# Words name smaller shares, because a text rarely repeats the words of its neighbours.
+# Words may name smaller fractions, because a text rarely repeats the words of its neighbours.
 _LEAST_WORD_SHARE = 0.2
-# Names at level 0 at most; each further level may have four times as many.
+# Maximum number of names at level 0; each further level may have four times as many.
 _MOST_NAMES = 60
-# Words: in this share of the items at most, and this many of a text.
+# Words: maximum fraction of the items, and number of words per text.
 _MOST_FREQUENT = 0.25
 _MOST_WORDS = 30
 _WORD = re.compile(r"[^\W\d_]{3,30}")
@@ -43,7 +43,7 @@ _WORD = re.compile(r"[^\W\d_]{3,30}")
 
 @dataclass(frozen=True)
 class Region:
-    """A place where a label or a word is frequent, and the number of its items there.
+    """A region where a label or a word is frequent, and the number of its items there.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Region:
     x, y : float
     count : int
     level : int
-        0 for a name that is shown with the whole map; each further level is for twice the zoom.
+        0 for a name that is shown on the whole map; each further level is for twice the zoom.
     kind : str
         "label" or "word".
     """
@@ -75,7 +75,7 @@ class MapRegions:
     labels : list of str
         The labels that name regions of level 0, the largest first.
     own : array of shape (n,)
-        For each item the number of one of ``labels`` that it has, the most typical of its place;
+        For each item the index of the one of its ``labels`` that is most typical of its region;
         -1 if it has none of them.
     """
 
@@ -89,7 +89,7 @@ def word_lists(texts: Iterable[str], common: Collection[str] = ()) -> list[list[
     left_out = set(common)
     found = []
     for text in texts:
-        # Further words are not looked at, and a long text is not folded as a whole.
+        # Further words are ignored, and a long text is not folded as a whole.
         words = _WORD.findall(text[: 20 * _MOST_WORDS].lower())[:_MOST_WORDS]
         found.append([word for word in dict.fromkeys(words) if word not in left_out])
     return found
@@ -105,8 +105,8 @@ def name_regions(
     """Name regions of a layout by their most typical labels, or by words if no label fits.
 
     The map is divided into cells. A cell gets the name with the largest p^2 log(p / q), where p
-    is the share of the items around it that have the name, and q that of all items, or, from the
-    second level on, of the items of the larger place in which it lies; ratios of more than 8
+    is the fraction of the items around it that have the name, and q that of all items, or, from
+    the second level on, of the items of the larger region that contains it; ratios above 8
     count as 8. Connected cells of the same name are a region.
     """
     places = np.asarray(positions, dtype=np.float64)
@@ -123,7 +123,7 @@ def name_regions(
         for one in names:
             scores = grids[level].scores(one, grids[level - 1] if level else None)
             new = grids[level].regions(one, scores, level, named)
-            # Words, if they name anything, come after labels.
+            # Words, if any, come after labels.
             found += new[: _MOST_NAMES * 4**level]
             if level == 0 and one.kind == "label":
                 labels = [region.name for region in new]
@@ -159,7 +159,7 @@ class _Grid:
         low, side = places.min(axis=0), max(float(np.ptp(places, axis=0).max()), 1e-9)
         self._low, self._width = low, side / across
         at = np.minimum((places - low) / self._width, across - 1).astype(np.int64)
-        # Two more on each side, so that windows do not reach around.
+        # Two more on each side, so that windows do not wrap around.
         self._stride = across + 4
         numbers, own = np.unique((at[:, 0] + 2) * self._stride + at[:, 1] + 2, return_inverse=True)
         self._numbers, self._own = numbers, own.reshape(-1)
@@ -186,7 +186,7 @@ class _Grid:
         return sparse.csr_array(parts, shape=(self.size, self.size))
 
     def counts(self, names: _Names) -> sparse.csr_array:
-        """Return how many items around each cell have each name."""
+        """Return the number of items around each cell that have each name."""
         return (self._around @ (self._members @ names.table)).tocsr()
 
     def scores(self, names: _Names, larger: _Grid | None) -> sparse.coo_array:
@@ -197,7 +197,7 @@ class _Grid:
         p = counts.data / total
         q = names.sizes[name] / len(self._places)
         if larger is not None:
-            # The cell of the larger grid in which this one lies.
+            # The cell of the coarser grid that contains this one.
             member = np.empty(self.size, dtype=np.intp)
             member[self._own] = larger._own
             around = larger.counts(names)
@@ -251,14 +251,14 @@ class _Grid:
         found.sort(key=lambda one: (-one.count, one.name, one.x, one.y))
         if level:
             return found
-        # With the whole map, a name is shown once.
+        # On the whole map, a name is shown once.
         first_of: dict[str, Region] = {}
         for one in found:
             first_of.setdefault(one.name, one)
         return list(first_of.values())
 
     def _middle(self, rows: Array, part: Array) -> tuple[float, float]:
-        """Return the median of some items, or, where that is outside of their region, an item."""
+        """Return the median of some items, or an item if the median is outside their region."""
         places = self._places[rows]
         middle = np.median(places, axis=0)
         at = np.floor((middle - self._low) / self._width).astype(np.int64) + 2
@@ -272,7 +272,7 @@ class _Grid:
         return float(middle[0]), float(middle[1])
 
     def most_typical(self, names: _Names, scores: sparse.coo_array, chosen: Sequence[str]) -> Array:
-        """Return for each item the number of its chosen name with the best score in its cell."""
+        """Return the index of each item's name with the best score in its cell."""
         numbers = np.full(len(names.names) + 1, -1)
         position = {name: n for n, name in enumerate(names.names)}
         for n, name in enumerate(chosen):
@@ -285,7 +285,7 @@ class _Grid:
         worth = np.asarray(table[self._own[items], own]).reshape(-1)
         kept = numbers[own] >= 0
         items, own, worth = items[kept], own[kept], worth[kept]
-        # The last one written is the best; of names without a score here, that of the largest
+        # The last one written is the best; among names without a score here, that of the largest
         # region.
         order = np.lexsort((-numbers[own], worth))
         found[items[order]] = numbers[own[order]]

@@ -18,7 +18,7 @@ from .._typing import Array
 
 __all__ = ["Mesh", "descend"]
 
-# Rounds with attraction multiplied by _EARLY, in which clusters form, and rounds without.
+# Number of iterations with attraction multiplied by _EARLY, in which clusters form, and without.
 ROUNDS = (150, 350)
 _EARLY = 12.0
 _MOMENTUM = (0.5, 0.8)
@@ -27,7 +27,7 @@ _LEAST_GAIN = 0.01
 _LONGEST = 5.0
 # Up to this number of points, sums over all pairs are faster than a mesh.
 _PAIRS = 500
-# Distance of the nodes; the kernel changes over a distance of 1. A small picture has _FEWEST.
+# Distance between nodes; the kernel changes over a distance of 1. A small map has _FEWEST.
 _APART, _FEWEST = 0.8, 60
 # Nodes beyond the outermost points, for the splines.
 _MARGIN = 2
@@ -41,7 +41,7 @@ class Mesh:
     def __init__(self, side: float, apart: float) -> None:
         self._apart = apart
         nodes = int(np.ceil(side / apart)) + 2 * _MARGIN + 1
-        # Twice as many, so that opposite sides do not see each other.
+        # Twice as many, so that opposite sides do not interact.
         self._size = int(fft.next_fast_len(2 * nodes, real=True))
         number = np.arange(self._size)
         steps = np.where(number <= self._size // 2, number, number - self._size) * apart
@@ -72,7 +72,7 @@ class Mesh:
 
 
 def _over_pairs(points: Array) -> tuple[Array, Array]:
-    """Return what a mesh approximates."""
+    """Return the exact sums, which a mesh approximates."""
     kernel = 1.0 / (1.0 + cdist(points, points, "sqeuclidean"))
     sums = kernel.sum(axis=1)
     kernel *= kernel
@@ -80,7 +80,7 @@ def _over_pairs(points: Array) -> tuple[Array, Array]:
 
 
 def _attraction(near: Array, points: Array) -> Array:
-    """Return for each point the sum over neighbours of the difference by 1 + d^2, both ways."""
+    """Return for each point the sum over neighbours of differences divided by 1 + d^2."""
     apart = points[near]
     apart -= points[:, None]
     squares = np.einsum("ijk,ijk->ij", apart, apart)
@@ -118,7 +118,7 @@ def descend(
         # Weights of pairs of neighbours, both ways, add up to 1.
         slope = np.float32(-4 * more / (2 * near.size)) * _attraction(near, points)
         slope -= (repulsion * (4 / total)).astype(np.float32)
-        # A coordinate that goes on in its direction becomes faster.
+        # A coordinate that keeps its direction accelerates.
         gains = np.where(slope * speed < 0, gains + np.float32(0.2), gains * np.float32(0.8))
         np.maximum(gains, _LEAST_GAIN, out=gains)
         speed *= np.float32(_MOMENTUM[late])

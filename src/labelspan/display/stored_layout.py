@@ -1,4 +1,4 @@
-"""The layout of an index: computed once, kept in its folder, and added to."""
+"""The layout of an index: computed once, stored in its folder, and extended."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .layout import layout, place
 __all__ = ["stored_layout"]
 
 _log = logging.getLogger("labelspan.display")
-# When fewer than this share of the items were laid out together, all are laid out again.
+# If fewer than this fraction of the items were laid out together, all are laid out again.
 _LEAST_LAID = 0.5
 # Bytes of the hash of an item.
 _KEY = 16
@@ -35,7 +35,7 @@ def stored_layout(
     """Return the positions of items, read from the folder of the index if they are stored there.
 
     Items added since are placed among the others; when half of all items are new, the layout is
-    computed again. What is computed is written to the folder, if that is possible.
+    computed again. The result is written to the folder, if possible.
     """
     vectors = index.vectors(ids)
     if index.path is None:
@@ -63,7 +63,7 @@ def stored_layout(
 
 @dataclass(frozen=True, eq=False)
 class _Layout:
-    """Keys and places of items, and how many were laid out together."""
+    """Keys and positions of items, and the number that were laid out together."""
 
     keys: Sequence[bytes]
     places: Array
@@ -73,8 +73,8 @@ class _Layout:
 def _item_keys(ids: Sequence[str], vectors: Array) -> list[bytes]:
     """Return for each item a hash of its id and vector.
 
-    By these, places stay when items are added or removed, or the index is saved again, and are
-    not used for another space.
+    With these, positions stay valid when items are added or removed, or the index is saved again,
+    and are not used for another embedding.
     """
     table = np.ascontiguousarray(vectors, dtype="<f4")
     return [
@@ -93,7 +93,7 @@ def _read(path: Path) -> _Layout | None:
         laid = int(file.about.get("laid", -1))
         fits = keys.shape == (len(places), _KEY) and places.shape == (len(places), 2)
         if not fits or places.dtype != np.float32 or not (np.abs(places) <= 1.0).all():
-            raise InvalidFile(f"{path} is damaged: its places do not fit its items.")
+            raise InvalidFile(f"{path} is damaged: its positions do not match its items.")
         return _Layout([key.tobytes() for key in keys], places, laid)
     except FileNotFoundError:
         return None
@@ -103,7 +103,7 @@ def _read(path: Path) -> _Layout | None:
 
 
 def _write(path: Path, found: _Layout) -> None:
-    """Keep places for later; a folder that cannot be written is read as before."""
+    """Store positions for later; a read-only folder is left unchanged."""
     keys = np.frombuffer(b"".join(found.keys), dtype=np.uint8).reshape(-1, _KEY)
     try:
         if path.parent.is_dir():

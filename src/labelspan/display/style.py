@@ -1,4 +1,4 @@
-"""Colours, markers, axes and checks that all displays share."""
+"""Colours, markers, axes and checks shared by all displays."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ __all__ = [
     "side_legend",
 ]
 
-# Okabe and Ito's colours, and two more that stay apart from them, and from the greys, for
-# readers who lack one of the three kinds of cones. Yellow, weak on white, comes last.
+# Okabe and Ito's colours, and two more that are distinguishable from them, and
+# from the greys, for colour-blind readers. Yellow, weak on white, comes last.
 COLOURS = (
     "#0072B2",
     "#E69F00",
@@ -45,7 +45,7 @@ COLOURS = (
     "#F0E442",
 )
 GREY, PALE = "#BDBDBD", "#DADADA"
-# When the colours are used up they begin again with the next marker.
+# When all colours are used, they repeat with the next marker.
 MARKERS = ("o", "^", "s", "D", "v", "P", "X")
 FONT = 9
 
@@ -56,10 +56,11 @@ _LEGEND_ROWS = 18
 
 @cache
 def palettes() -> dict[str, list[str]]:
-    """Return the colours of maps for a light and a dark ground.
+    """Return the colours of maps for a light and a dark background.
 
-    Eight are after Okabe and Ito; each further one is as far as possible from those before it,
-    also for readers who lack one of the three kinds of cones. All have a contrast of 2.9 or more.
+    Eight are by Okabe and Ito; each further one is as far as
+    possible from those before it, also for colour-blind readers. All have a contrast of 2.9 or
+    more.
     """
     path = Path(__file__).with_name("static") / "palettes.json"
     found: dict[str, list[str]] = json.loads(path.read_text(encoding="utf-8"))
@@ -69,7 +70,7 @@ def palettes() -> dict[str, list[str]]:
 def shorten(name: Any) -> str:
     """Return a name on one line, without the middle if it is long.
 
-    Characters that turn or hide what stands around them are left out.
+    Characters that reverse or hide the text around them are removed.
     """
     text = " ".join(_CONTROLS.sub(" ", str(name)).split())
     if len(text) <= _LONGEST:

@@ -2,11 +2,12 @@
 
 In every fold each method is fitted on the training items and 70% of the labels. It is
 evaluated on the test items: on the labels it was fitted on (setting I of yu2005) and on the
-held-out labels (setting II), which show how well a space works for new labels.
+held-out labels (setting II), which show how well an embedding works for new labels.
 
 - Retrieval: the ten nearest training items of each test item, by cosine: nDCG and the Jaccard
   index of the labels.
-- Tagging: ridge regression in the space, each label given to the same share of the items as in
+- Tagging: ridge regression on the embedding, with each label predicted for the same fraction of
+items as in
   training: macro and micro F1. For labels seen in training the regression is fitted on the
   training items; for held-out labels on test items, by cross-validation.
 
@@ -50,11 +51,11 @@ from .text_features import learn_features
 __all__ = ["SETTINGS", "Evaluation", "evaluate", "recommend", "tables"]
 
 SETTINGS = ("seen", "held out")
-# Of a larger corpus a random sample of this size is used.
+# For a larger corpus, a random sample of this size is used.
 _MOST_ITEMS = 6000
-# Folds of the test items, for tagging with held-out labels.
+# Number of folds of the test items, for tagging with held-out labels.
 _PARTS = 5
-# Share of the labels that are held out.
+# Fraction of the labels that are held out.
 _HELD_OUT = 0.3
 _TITLES = {
     "seen": "Labels seen in training (setting I)",
@@ -62,13 +63,13 @@ _TITLES = {
 }
 _NOTES = {
     "seen": "The methods were fitted on these labels, on other items.",
-    "held out": "No method was fitted on these labels: how well it works for new labels.",
+    "held out": "No method was fitted on these labels; they show how well it works for new labels.",
 }
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A record for every fold, method and setting; sizes of what was compared; and notes."""
+    """A record for every fold, method and setting; sizes of the data; and notes."""
 
     results: Results
     facts: Mapping[str, int]
@@ -86,7 +87,7 @@ def evaluate(
 ) -> Evaluation:
     """Compare raw features, LSI, MLSI, OPLS, CCA, HSL and ridge scores on a corpus.
 
-    ``labels`` has a list for each text, or None where they are unknown. ``random_state`` is the
+    ``labels`` has a list for each text, or None if its labels are unknown. ``random_state`` is the
     seed of the sample, the folds and the held-out labels. ``progress`` is called with the number
     of completed steps and the total number of steps.
 
@@ -116,7 +117,7 @@ def evaluate(
         train = np.setdiff1d(np.arange(n), test)
         columns = np.random.default_rng([random_state, fold]).permutation(k)
         settings = np.sort(columns[count:]), np.sort(columns[:count])
-        # Features are chosen by the training texts only.
+        # Features are chosen only from the training texts.
         features, rows = learn_features([given[row] for row in train])
         unseen = features.of_texts([given[row] for row in test])
         items = np.flatnonzero(known[train])
@@ -132,7 +133,9 @@ def evaluate(
             if progress is not None:
                 progress(next(steps), folds * len(METHODS))
     for name, times in unfinished.items():
-        notes.append(f"{name}: {times} fit(s) stopped before convergence: approximate numbers.")
+        notes.append(
+            f"{name}: {times} fit(s) stopped before convergence, so the numbers are approximate."
+        )
     facts = {"items": n, "labelled": int(known.sum()), "unlabelled": int((~known).sum())}
     facts |= {"labels": k, "held_out": count, "folds": folds, "dimensions": dimensions}
     return Evaluation(Results(records), facts, tuple(notes))
@@ -177,8 +180,8 @@ def _prepared(texts: Any, labels: Any, folds: int, seed: int) -> tuple[list[str]
         )
     if len(names) < 3:
         raise InvalidLabels(
-            f"evaluate: at least three labels with {least} items each are needed, two to train on "
-            f"and one to hold out, but there are {len(names)}; label more items."
+            f"evaluate: at least three labels with {least} items each are needed, two for "
+            f"training and one to hold out, but there are {len(names)}; label more items."
         )
     frequent = set(names)
     kept = [own if own is None else tuple(x for x in own if x in frequent) for own in lists]
@@ -212,7 +215,7 @@ def _measured(
 
 
 def _unseen_scores(vectors: SplitVectors, truth: Array) -> Array:
-    """Score held-out labels by cross-validation on rows not used to fit the space."""
+    """Score held-out labels by cross-validation on rows not used to fit the embedding."""
     scores = np.empty(truth.shape)
     every = np.arange(len(truth))
     for part in np.array_split(every, min(_PARTS, len(truth))):
@@ -225,7 +228,7 @@ def _unseen_scores(vectors: SplitVectors, truth: Array) -> Array:
 
 
 def recommend(evaluation: Evaluation) -> tuple[dict[str, Any], list[str]]:
-    """Return options of ``labelspan fit`` with the method that is best, and the reasons.
+    """Return options of ``labelspan fit`` with the best method, and the reasons.
 
     The best has the largest mean of macro F1 and nDCG over both settings.
     """
@@ -255,7 +258,7 @@ def recommend(evaluation: Evaluation) -> tuple[dict[str, Any], list[str]]:
 
 
 def tables(evaluation: Evaluation) -> list[ReportTable]:
-    """Make a table for each setting, of means over the folds."""
+    """Create a table for each setting, with means over the folds."""
     made = []
     at = {name: f"{name}@{NEIGHBOURS}" for name in ("nDCG", "Jaccard")}
     head = ("method", "dimensions", *(at.get(name, name) for name in MEASURES), "seconds")

@@ -1,4 +1,4 @@
-"""The demo: fit, evaluate and search an index of the corpus that comes with the package."""
+"""The demo: fit, evaluate and search an index of the bundled corpus."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def run_demo(progress: Callable[[str], None] | None = None, *, answers: int = 5)
     -------
     Demo
     """
-    # At this size a second thread gains little, and costs much on a busy machine.
+    # At this size a second thread gains little, and costs time on a busy machine.
     with threadpool_limits(1):
         return _run(progress or (lambda step: None), answers)
 

@@ -1,4 +1,4 @@
-"""Records of measurements, selecting from them, and tables of them."""
+"""Records of measurements, selections from them, and tables."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Results:
 
 @dataclass(frozen=True)
 class ReportTable:
-    """A table of text: title, column names, rows, and a note."""
+    """A text table: title, column names, rows, and a note."""
 
     title: str
     head: Sequence[str]

@@ -1,12 +1,12 @@
-"""Quality of search on a corpus: items found again, and judged queries, for several systems.
+"""Quality of search on a corpus: known items and judged queries, for several systems.
 
 - By title: the query is the first line of an item's text; the item should come first.
-- By words: the query is five words of the item, chosen at random, frequent words left out.
-- Judged queries: texts with the ids of the items that people called relevant.
+- By words: the query is five random words of the item, without frequent ones.
+- Judged queries: texts with the ids of relevant items, as judged by people.
 
-TF-IDF compares the default features by cosine, LSI the space of their truncated SVD, and BM25 the
-words of the texts. The space, and words and space together, are ``search`` with ``balance`` 1 and
-its default.
+TF-IDF compares the default features by cosine, LSI their truncated SVD, and BM25 the words of
+the texts. The embedding, and words and embedding together, are ``search`` with ``balance`` 1 and
+with its default.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _KINDS = {
     "title": (
         "Items found by their title",
         ("first", f"in {_AT}", "MRR"),
-        "Share of items that come first, and among the first ten, when their title is searched "
-        "for; mean reciprocal rank. Only titles that one item has.",
+        "Fraction of items ranked first, and among the first ten, when searched by their "
+        "title; mean reciprocal rank. Only unique titles are used.",
     ),
     "words": (
         "Items found by five of their words",
@@ -52,7 +52,7 @@ _KINDS = {
     "judged": (
         "Judged queries",
         (f"nDCG@{_AT}", "MAP", f"P@{_AT}"),
-        "Against the items that people called relevant.",
+        "Compared with the items that people judged relevant.",
     ),
 }
 
@@ -112,10 +112,10 @@ def evaluate_search(
     dimensions: int = 100,
     progress: Callable[[int, int], None] | None = None,
 ) -> SearchEvaluation:
-    """Search for known items and judged queries with TF-IDF, LSI, BM25, the space, and both.
+    """Search for known items and judged queries with TF-IDF, LSI, BM25, the embedding, and both.
 
-    ``known_items`` are searched for by title and by words; 0 leaves that out. ``progress`` is
-    called with the number of steps done and that of all.
+    ``known_items`` are searched for by title and by words; 0 skips this. ``progress`` is called
+    with the number of completed steps and the total number of steps.
 
     Examples
     --------
@@ -155,7 +155,7 @@ def _queries(
     analyzer: Analyzer,
     count: int,
 ) -> tuple[list[tuple[str, str, frozenset[str]]], list[str]]:
-    """Draw queries for known items, and keep the judged ones whose items are there."""
+    """Sample queries for known items, and select the judged queries whose items exist."""
     rng = np.random.default_rng(0)
     known = {item.id for item in items}
     asked: list[tuple[str, str, frozenset[str]]] = []
@@ -188,14 +188,14 @@ def _queries(
             "corpus and were left out."
         )
     if not asked:
-        raise InvalidInput("evaluate: there is nothing to search for; give texts or --queries.")
+        raise InvalidInput("evaluate: there is nothing to search for; pass texts or --queries.")
     return asked, notes
 
 
 def _systems(
     items: Sequence[Item], lists: LabelLists, language: str, dimensions: int
 ) -> list[tuple[str, Callable[[str, int], list[str]]]]:
-    """Make a function for each system that returns the ids of the best items for a text."""
+    """Return a function for each system that returns the ids of the best items for a text."""
     texts = [item.text for item in items]
     names = [item.id for item in items]
     ids = np.array(names, dtype=object)
@@ -207,7 +207,7 @@ def _systems(
     index.fit(texts, lists, names)
     flat = lsi.vectors(features)
     vocabulary = Vocabulary(language)
-    # Without titles and names of labels, which count more and less than words of the text.
+    # Without titles and label names, which are weighted differently from words of the text.
     block = vocabulary.number(texts)
     plain = WordSearch(
         vocabulary, [WordSegment.build(replace(block, titles=np.zeros_like(block.titles)))]
@@ -266,7 +266,7 @@ def _measures(kind: str, found: Sequence[str], relevant: frozenset[str]) -> Reco
 
 
 def search_tables(evaluation: SearchEvaluation) -> list[ReportTable]:
-    """Make a table for each kind of query."""
+    """Create a table for each kind of query."""
     made = []
     for kind, (title, measures, note) in _KINDS.items():
         here = evaluation.results.only(kind=kind)

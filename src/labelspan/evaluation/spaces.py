@@ -1,4 +1,4 @@
-"""The methods that are compared on a corpus, and the measures of each.
+"""The methods that are compared on a corpus, and their measures.
 
 Every method is fitted on some of the labels and evaluated twice, as in yu2005: on the labels it
 was fitted on (setting I) and on held-out labels (setting II). As in an index, its vectors have
@@ -49,7 +49,7 @@ METHODS = (RAW, *ESTIMATORS, RIDGE)
 
 @dataclass(frozen=True, eq=False)
 class SplitVectors:
-    """Training and test rows in one space, of length one."""
+    """Training and test rows in one embedding, of length one."""
 
     train: Any
     test: Any
@@ -61,7 +61,7 @@ class SplitVectors:
 
 
 def embed(method: str, train: Any, Y: Array, test: Any, dimensions: int) -> SplitVectors:
-    """Fit a method on training rows and map both parts to its space."""
+    """Fit a method on training rows and embed both parts."""
     if method == RAW:
         return SplitVectors(train, test)
     if method == RIDGE:
@@ -69,7 +69,7 @@ def embed(method: str, train: Any, Y: Array, test: Any, dimensions: int) -> Spli
     count: int | None = dimensions
     if method not in ("LSI", "MLSI"):
         known = Y[(Y >= 0).all(axis=1)]
-        # Not more than the labels allow; the estimator knows best how many these are.
+        # At most as many as the labels allow, which the estimator determines.
         if dimensions >= np.linalg.matrix_rank(known - known.mean(axis=0)):
             count = None
     space = Space.of(ESTIMATORS[method](count).fit(train, None if method == "LSI" else Y))
@@ -83,7 +83,7 @@ def ridge_scores(train: Any, Y: Array, *parts: Any) -> list[Array]:
 
 
 def tagging_scores(train: Any, Y: Array, test: Any) -> Array:
-    """Score the labels of test rows by ridge regression, the same in every space.
+    """Score the labels of test rows by the same ridge regression in every embedding.
 
     A label that all or no training rows have gets its mean as score.
     """
@@ -99,7 +99,7 @@ def tagging_scores(train: Any, Y: Array, test: Any) -> Array:
 
 
 def tagging_measures(Y: Array, scores: Array, shares: Array) -> dict[str, float]:
-    """Return F1 of scores; each label is given to the share of rows in ``shares``."""
+    """Return F1 of scores; each label is predicted for its fraction of rows in ``shares``."""
     found = f1_scores(Y, scores > threshold_by_share(scores, shares))
     return {"macro F1": found.macro, "micro F1": found.micro}
 

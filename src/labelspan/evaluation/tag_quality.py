@@ -35,9 +35,10 @@ __all__ = ["TaggingEvaluation", "evaluate_tagging", "tagging_quality", "tagging_
 
 SYSTEMS = ("most frequent", "linear SVM", "labelspan")
 MEASURES = ("P@1", "P@3", "P@5", "nDCG@5", "micro F1", "macro F1", "chosen / true")
-# Labels that get an SVM: the weights of all of them are kept in a dense array.
+# Maximum number of labels with an SVM: all their weights are in a dense array.
 MOST_SVMS = 500
-# Of more items a random sample; the inverse of the share that is held out; fewest items.
+# Maximum number of items, beyond which a random sample is used; inverse of the held-out fraction;
+# minimum number of items.
 _MOST_ITEMS = 6000
 _HELD_OUT = 5
 _FEWEST = 5
@@ -63,8 +64,8 @@ def evaluate_tagging(
 ) -> TaggingEvaluation:
     """Predict the labels of held-out items by the tagger, by linear SVMs and by frequency.
 
-    Only items with a label are used. ``progress`` is called with the number of steps done and that
-    of all.
+    Only items with a label are used. ``progress`` is called with the number of completed steps and
+    the total number of steps.
 
     Examples
     --------
@@ -93,7 +94,7 @@ def evaluate_tagging(
     notes = []
     if missing:
         notes.append(
-            f"{missing} label(s) of held-out items are on none of the items learned from; they "
+            f"{missing} label(s) of held-out items do not occur in the training items; they "
             "count as not found."
         )
     if len(names) > MOST_SVMS:
@@ -160,16 +161,16 @@ def tagging_quality(
 
 
 def tagging_table(evaluation: TaggingEvaluation) -> ReportTable:
-    """Make the table of all systems."""
+    """Create the table of all systems."""
     rows = []
     for record in evaluation.results.records:
         cells = [f"{record[name]:.3f}" for name in MEASURES]
         rows.append((str(record["system"]), *cells, f"{record['seconds']:.1f}"))
-    title = f"Tags of {evaluation.held_out:,} held-out items, learned from {evaluation.items:,}"
+    title = f"Tags of {evaluation.held_out:,} held-out items, trained on {evaluation.items:,}"
     note = (
-        "P@k: share of right labels among the first k. F1 is that of the labels that were chosen; "
-        "macro F1 is the mean over the labels that held-out items have. Chosen / true: number of "
-        "chosen labels divided by that of the true ones. Seconds: to learn and to predict."
+        "P@k: fraction of correct labels among the first k. F1 is for the chosen labels; macro "
+        "F1 is the mean over the labels of held-out items. Chosen / true: number "
+        "of chosen labels divided by that of true labels. Seconds: for training and prediction."
     )
     return ReportTable(title, ("system", *MEASURES, "seconds"), rows, note)
 
@@ -210,7 +211,7 @@ def _svm_scores(rows: Any, wanted: Array, new: Any) -> Array:
         warnings.simplefilter("ignore", ConvergenceWarning)
         for column in range(wanted.shape[1]):
             own = wanted[:, column]
-            # A label that no item, or every item, has in this part cannot be learned.
+            # A label that no item or every item in this part has cannot be learned.
             if own.any() and not own.all():
                 scores[:, column] = LinearSVC().fit(rows, own).decision_function(new)
             elif own.all():

@@ -1,4 +1,4 @@
-"""Features of texts that are not in an index."""
+"""Features of texts outside an index."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ __all__ = ["learn_features"]
 def learn_features(texts: Sequence[str], kind: FeatureKind = SPACE) -> tuple[TextFeatures, Any]:
     """Choose features of texts as an index does, and compute them: one row per text.
 
-    Those from which a space is learned or, with ``TAGS``, from which labels are predicted;
-    ``features.of_texts`` computes those of other texts.
+    These are the features of the embedding or, with ``TAGS``, of the tagger; ``features.of_texts``
+    computes those of other texts.
 
     Examples
     --------
@@ -30,5 +30,5 @@ def learn_features(texts: Sequence[str], kind: FeatureKind = SPACE) -> tuple[Tex
     counts.add(block)
     features = counts.choose()
     if not features.size:
-        raise InvalidInput("The texts have no words to learn from; give texts with words.")
+        raise InvalidInput("The texts have no words to learn from; pass texts with words.")
     return features, features.transform(block)

@@ -21,7 +21,7 @@ __all__ = ["AFFINITIES", "combine", "gaussian_graph", "graph_over_rows", "neighb
 
 AFFINITIES = ("nearest_neighbors", "rbf", "precomputed")
 
-# Rows of the full Gaussian, which is an n x n array.
+# Maximum number of rows of the full Gaussian, which is an n x n array.
 _GAUSSIAN_LIMIT = 5000
 _GAMMA = Either((Null(), Real(0.0)))
 
@@ -34,7 +34,7 @@ def gaussian_graph(X: Any, gamma: float | None = None) -> Operator:
     X : array or sparse matrix of shape (n, d)
         At most 5,000 rows, because this is an n x n array; use :func:`neighbor_graph` beyond.
     gamma : float or None, default=None
-        The paper's ``1 / (2 sigma)``. None takes half the inverse of the median squared
+        The paper's ``1 / (2 sigma)``. None uses half the inverse of the median squared
         distance between rows.
 
     Returns
@@ -68,7 +68,7 @@ def neighbor_graph(
 ) -> Operator:
     """Return the symmetric graph of nearest neighbours.
 
-    Two rows are joined if either is among the nearest neighbours of the other.
+    Two rows share an edge if either is among the nearest neighbours of the other.
 
     Parameters
     ----------
@@ -77,10 +77,10 @@ def neighbor_graph(
     n_neighbors : int, default=10
         Number of neighbours of each row, not counting itself.
     weight : {"heat", "binary", "cosine"}, default="heat"
-        ``exp(-gamma |x_i - x_j|^2)``; 1; or the cosine between the rows where it is above
-        zero, with neighbours by angle.
+        ``exp(-gamma |x_i - x_j|^2)``; 1; or the cosine between the rows if it is
+        positive, with neighbours by angle.
     gamma : float or None, default=None
-        For "heat". None takes half the inverse of the median squared distance of neighbours.
+        For "heat". None uses half the inverse of the median squared distance of neighbours.
     search : {"auto", "exact", "approximate"}, default="auto"
         Exact search compares all pairs of rows. Approximate search compares each row only with
         those in nearby cells, and finds most neighbours. "auto" is exact up to 40,000 rows.
@@ -128,13 +128,13 @@ def neighbor_graph(
 
 
 def graph_over_rows(model: Any, X: Any, graph: Any) -> tuple[Operator, float | None]:
-    """Return a graph that was given and None, or that of the estimator's affinity and its gamma."""
+    """Return a given graph and None, or the graph of the estimator's affinity and its gamma."""
     if graph is not None:
         return read_graph(graph, X.shape[0]), None
     if model.affinity == "precomputed":
         raise InvalidInput(
             f"{type(model).__name__}: affinity='precomputed' needs a graph over the rows of X; "
-            "give graph= in fit, or choose another affinity."
+            "pass graph= to fit, or choose another affinity."
         )
     if model.affinity == "rbf":
         return _gaussian(as_rows(X), model.gamma)
@@ -177,8 +177,8 @@ def combine(graphs: Sequence[Operator], weights: Sequence[float] | None = None) 
         empty = [number for number, total in enumerate(totals) if total <= 0]
         if empty:
             raise InvalidInput(
-                f"graphs: number {empty[0]}, counted from 0, has no edge and cannot be given the "
-                "total weight of the first; leave it out, or give weights."
+                f"graphs: number {empty[0]}, counted from 0, has no edges and cannot have the "
+                "total weight of the first; omit it, or pass weights."
             )
         weights = [totals[0] / total for total in totals]
     if any(weight < 0 for weight in weights):
@@ -190,7 +190,7 @@ def _gaussian(X: Any, gamma: float | None) -> tuple[Operator, float]:
     rows = X.shape[0]
     if rows > _GAUSSIAN_LIMIT:
         raise InvalidInput(
-            f"gaussian_graph: {rows} rows would make a {rows} x {rows} array, above the limit of "
+            f"gaussian_graph: {rows} rows would form a {rows} x {rows} array, above the limit of "
             f"{_GAUSSIAN_LIMIT}; use neighbor_graph, or affinity='nearest_neighbors'."
         )
     (data,) = translated(X.astype(np.float64, copy=False))
@@ -212,6 +212,6 @@ def _heat(distances: Array, gamma: float | None) -> tuple[Array, float]:
 
 
 def _half_inverse(square: Any) -> float:
-    # Where half of the rows are equal, any gamma will do; and the largest float where they are
+    # If half of the rows are equal, any gamma works; use the largest float if they are
     # so close that the inverse would be infinite.
     return min(0.5 / float(square), sys.float_info.max) if square > 0 else 1.0

@@ -34,7 +34,7 @@ class LabelGraph(Operator):
 def label_correlation(Y: Any) -> Array:
     """Compute the cosine similarity between the columns of Y (wang2010, Eq. 19).
 
-    A label without any row has similarity 0 to all labels, including itself.
+    A label without rows has similarity 0 to all labels, including itself.
     """
     values = _indicator(Y)
     norms = np.linalg.norm(values, axis=0)
@@ -47,7 +47,7 @@ def label_graph(Y: Any) -> LabelGraph:
     18).
 
     C is the cosine similarity between labels (Eq. 19). Rows without labels have no neighbours.
-    On one-hot labels it joins the rows of a class, all with weight 1. It has rank k plus a
+    On one-hot labels it connects the rows of each class with weight 1. It has rank k plus a
     diagonal: a product costs O(n k).
 
     Parameters

@@ -17,7 +17,7 @@ def degrees(graph: Operator) -> Array:
 
 
 class Laplacian(Operator):
-    """The Laplacian ``L = D - W`` of a graph, or ``I - D^-1/2 W D^-1/2`` where normalised.
+    """The Laplacian ``L = D - W`` of a graph, or ``I - D^-1/2 W D^-1/2`` if normalised.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class Laplacian(Operator):
 
     See Also
     --------
-    neighbor_graph, gaussian_graph, label_graph : Make a graph.
+    neighbor_graph, gaussian_graph, label_graph : Create a graph.
 
     Examples
     --------
@@ -51,8 +51,8 @@ class Laplacian(Operator):
             if isolated.size:
                 raise InvalidInput(
                     f"graph has {isolated.size} row(s) without a neighbour, the first is row "
-                    f"{isolated[0]}, and the normalised Laplacian needs one for each; "
-                    "connect them, leave them out, or use more neighbours."
+                    f"{isolated[0]}, and the normalised Laplacian needs one for "
+                    "each; connect them, omit them, or use more neighbours."
                 )
             self._root = 1.0 / np.sqrt(self.degrees)[:, None]
 

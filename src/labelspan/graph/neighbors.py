@@ -1,6 +1,6 @@
-"""The nearest-neighbour search of the library: exact in blocks, or approximate by cells.
+"""Nearest-neighbour search: exact in blocks, or approximate by cells.
 
-It needs numpy and scipy only. Rows may be dense or sparse (CSR), in float32 or float64, and an
+It needs only numpy and scipy. Rows may be dense or sparse (CSR), in float32 or float64, and an
 array may be memory-mapped.
 """
 
@@ -34,23 +34,23 @@ Progress = Callable[[int, int], None]
 
 # search="auto" compares all pairs up to the square of this number.
 EXACT_LIMIT = 40_000
-# Entries of a block of scores, of which each thread has one; and most queries in it.
+# Entries of a block of scores, one per thread; and maximum number of queries in it.
 _ENTRIES, _QUERIES = 1 << 22, 512
-# Columns of a block of which first only the largest is looked at.
+# Number of columns in a group of which first only the maximum is compared.
 _GROUP = 32
-# Bound of the rounding error of a score, in units of the last digit of the squared lengths.
+# Bound on the rounding error of a score, in units of the last digit of the squared lengths.
 _ROUNDINGS = 16
-# With more candidates per neighbour that scores cannot tell apart, the first of them are taken.
+# If scores cannot distinguish more candidates per neighbour than this, the first ones are used.
 _TIES = 64
-# Approximate search: rows per cell, cells near a query that are searched, rows per cell from
-# which the centres are computed, and iterations.
+# Approximate search: rows per cell, cells searched per query, rows per cell from which
+# the centres are computed, and iterations.
 _CELL, _NEAR_CELLS, _SAMPLE, _ITERATIONS = 250, 64, 20, 10
 
 
 def nearest_neighbors(
     rows: Any, k: int, queries: Any = None, *, metric: Metric = "euclidean", **options: Any
 ) -> tuple[Array, Array]:
-    """Find for each query the ``k`` nearest rows, as :meth:`NeighborSearch.nearest` does.
+    """Find the ``k`` nearest rows of each query; see :meth:`NeighborSearch.nearest`.
 
     Examples
     --------
@@ -68,16 +68,16 @@ def nearest_neighbors(
 
 
 class NeighborSearch:
-    """Rows among which nearest neighbours are found for several sets of queries.
+    """A nearest-neighbour search among fixed rows, for several sets of queries.
 
     Parameters
     ----------
     rows : array or CSR matrix of shape (n, d)
-        Rows among which neighbours are found.
+        Rows to search.
     metric : {"euclidean", "cosine"}, default="euclidean"
         The cosine with a row of zeros is 0.
     unit : bool, default=False
-        For "cosine": the rows have length 1 already, and are not copied.
+        For "cosine": whether the rows already have length 1; they are then not copied.
 
     Examples
     --------
@@ -106,34 +106,34 @@ class NeighborSearch:
         search: Search = "exact",
         progress: Progress | None = None,
     ) -> tuple[Array, Array]:
-        """Find for each query the ``k`` nearest rows, nearest first.
+        """Find the ``k`` nearest rows of each query, nearest first.
 
         Products of blocks select candidates, which are then compared by their exact cosines or
-        distances in float64: the answer does not depend on blocks or threads, and of equally near
-        rows the first come first.
+        distances in float64: the answer does not depend on blocks or threads, and equally near rows
+        are in the order of their indices.
 
         Parameters
         ----------
         k : int
             Number of neighbours, reduced to the number of rows that can be found.
         queries : array or CSR matrix of shape (q, d), or None, default=None
-            None asks for the neighbours of each row among the others.
+            None finds the neighbours of each row among the others.
         exclude : array of shape (q,) or None, default=None
-            For each query, the number of one row that it must not find, or -1. By default each row
-            where ``queries`` is None, and none otherwise.
+            For each query, the index of one row that it must not find, or -1. By default each row
+            itself if ``queries`` is None, and none otherwise.
         mask : array of bool of shape (n,) or None, default=None
             Rows that may be found.
         search : {"exact", "approximate", "auto"}, default="exact"
             Exact search compares all pairs. Approximate search divides the rows into cells and
-            compares each query with those of the nearest ones, and misses some neighbours. "auto"
-            is exact up to 40,000 x 40,000 pairs.
+            compares each query only with rows in the nearest cells, so it misses some neighbours.
+            "auto" is exact up to 40,000 x 40,000 pairs.
         progress : function or None, default=None
             Called with the number of queries done, and of all.
 
         Returns
         -------
         indices : array of shape (q, k)
-            Row numbers; -1 where an excluded row leaves a query with fewer than k.
+            Row indices; -1 if a query has fewer than k rows because of an excluded row.
         values : array of shape (q, k)
             Cosines, or Euclidean distances, in float64; NaN at -1.
         """
@@ -152,7 +152,7 @@ class NeighborSearch:
             return answer
         rows, moved = self.rows, asked
         if self.metric == "euclidean":
-            # float32 has digits for distances only where the rows are near zero.
+            # float32 is accurate enough for distances only if the rows are near zero.
             rows, moved = translated(rows, asked, far=10.0 if rows.dtype == np.float32 else 1e3)
         step = max(1, min(_QUERIES, _ENTRIES // available))
         approximate = search == "approximate" or (
@@ -183,7 +183,7 @@ class NeighborSearch:
         return answer
 
     def _columns(self, rows: Any, among: Array | None) -> _Columns:
-        """Return all rows, or those that may be found; kept if they are the same next time."""
+        """Return all rows, or those that may be found; cached for the next call."""
         if among is not None or rows is not self.rows:
             return _Columns.of(rows, among, self.metric)
         if self._whole is None:
@@ -210,12 +210,12 @@ class NeighborSearch:
 
 @dataclass(frozen=True)
 class _Columns:
-    """Rows, transposed, that queries are compared with."""
+    """Transposed rows, to compare queries with."""
 
     matrix: Any
-    # What is added to the product with each row: minus half of its squared length, or nothing.
+    # Added to the product with each row: minus half of its squared length, or nothing.
     bias: Array | None
-    # Numbers of the rows, rising; None if they are all.
+    # Increasing row indices; None for all rows.
     numbers: Array | None
 
     @classmethod
@@ -228,7 +228,7 @@ class _Columns:
         return column if self.numbers is None else self.numbers[column]
 
     def candidates(self, queries: Any, k: int, exclude: Array | None) -> tuple[Array, Array]:
-        """Return pairs of a query and a column, among them the ``k`` nearest of each query."""
+        """Return pairs of a query and a column that include the ``k`` nearest of each query."""
         scores = product(queries, self.matrix)
         eps = _ROUNDINGS * float(np.finfo(scores.dtype).eps)
         slack = np.full(len(scores), eps)
@@ -265,7 +265,7 @@ class _Columns:
 
 
 def _bound(scores: Array, k: int) -> Array:
-    """Return a lower bound of the k-th largest of each row: that of the maxima of groups."""
+    """Return a lower bound on the k-th largest entry of each row, from the maxima of groups."""
     width = max(1, min(_GROUP, scores.shape[1] // (4 * k)))
     groups = scores.shape[1] // width
     tops = scores[:, : groups * width].reshape(len(scores), width, groups).max(axis=1)
@@ -273,9 +273,9 @@ def _bound(scores: Array, k: int) -> Array:
 
 
 def _first_largest(scores: Array, k: int) -> Array:
-    """Mark the ``k`` largest of each row, of equal ones the first; none that is left out.
+    """Mark the ``k`` largest entries of each row, the first ones in ties; none that is excluded.
 
-    A partition by itself chooses among equal values as the processor likes.
+    A partition alone would break ties depending on the processor.
     """
     least = np.partition(scores, scores.shape[1] - k, axis=1)[:, -k, None]
     larger, equal = scores > least, (scores == least) & (scores > -np.inf)
@@ -286,7 +286,7 @@ def _first_largest(scores: Array, k: int) -> Array:
 def _near_cells(
     rows: Any, queries: Any, k: int, among: Array | None
 ) -> list[tuple[Array, Array | None]]:
-    """Divide the queries by the cell that each is in, and add the rows of the cells near it."""
+    """Group the queries by cell, and return the rows of the cells near each."""
     n = rows.shape[0]
     rng = np.random.default_rng(0)
     number = min(n, max(n // _CELL, 2 * _NEAR_CELLS))
@@ -296,7 +296,7 @@ def _near_cells(
     for _ in range(_ITERATIONS):
         member = _nearest_centre(sample, centres)
         sums, sizes = group_sums(sample, member, number), np.bincount(member, minlength=number)
-        # A cell that has become empty keeps its centre.
+        # A cell that becomes empty keeps its centre.
         centres = np.where(sizes[:, None] > 0, sums / np.maximum(sizes, 1)[:, None], centres)
     inside = np.arange(n) if among is None else among
     member = _nearest_centre(rows if among is None else rows[among], centres)
@@ -308,7 +308,7 @@ def _near_cells(
     for cell in np.unique(asking):
         near = order[cell]
         sizes = np.cumsum([members[other].size for other in near])
-        # As many cells as are needed for k rows.
+        # Enough cells for k rows.
         most = max(_NEAR_CELLS, int(np.searchsorted(sizes, k)) + 1)
         candidates = np.sort(np.concatenate([members[other] for other in near[:most]]))
         parts.append((np.flatnonzero(asking == cell), candidates))

@@ -29,10 +29,10 @@ def read_indicator(values: Any, what: str, owner: str) -> Array:
 
 
 def read_label_table(values: Any, what: str, owner: str) -> Any:
-    """Return an indicator in float32, dense or CSR as it was given."""
+    """Return an indicator in float32, dense or CSR as given."""
     table = _table(values, what, owner)
-    rule = f"{owner}: {what} must hold only 0 and 1, but has"
-    unknown = "leave out rows whose labels are unknown"
+    rule = f"{owner}: {what} must contain only 0 and 1, but has"
+    unknown = "omit rows whose labels are unknown"
     if table.dtype.kind not in "fiub":
         try:
             table = table.astype(np.float64)
@@ -54,7 +54,7 @@ def read_label_table(values: Any, what: str, owner: str) -> Any:
 
 
 def read_scores(values: Any, truth: Array, owner: str) -> Array:
-    """Return finite, dense numbers in the shape of the labels they belong to."""
+    """Return finite, dense numbers in the shape of the labels."""
     return _of_shape(read_numbers(values, "scores", owner), truth, "scores", owner)
 
 
@@ -70,14 +70,13 @@ def read_numbers(values: Any, what: str, owner: str) -> Array:
 
 
 def read_vectors(values: Any, what: str, owner: str) -> Any:
-    """Return finite numbers in float64 or float32, dense or CSR as they were given."""
+    """Return finite numbers in float64 or float32, dense or CSR as given."""
     table = _table(values, what, owner, dtype=[np.float64, np.float32])
     try:
         assert_all_finite(table)
     except ValueError:
         raise InvalidInput(
-            f"{owner}: {what} must be finite, but has NaN or infinity; "
-            "leave out or fill in such rows."
+            f"{owner}: {what} must be finite, but has NaN or infinity; omit or impute such rows."
         ) from None
     return table
 

@@ -54,7 +54,7 @@ def f1_scores(Y: Any, predictions: Any) -> F1Scores:
 
     See Also
     --------
-    threshold_by_share : Thresholds that give each label its share of rows.
+    threshold_by_share : Thresholds that predict each label for a given fraction of rows.
     mean_auc : Quality of scores without thresholds.
 
     Notes
@@ -73,7 +73,7 @@ def f1_scores(Y: Any, predictions: Any) -> F1Scores:
     said = read_predictions(predictions, truth, "f1_scores")
     hits = (truth & said).sum(axis=0)
     carried = np.asarray(truth.any(axis=0))
-    # 2 TP + FP + FN is the number of true labels and of predicted ones together.
+    # 2 TP + FP + FN is the number of true labels plus that of predicted labels.
     sizes = truth.sum(axis=0) + said.sum(axis=0)
     macro = _mean_over(2 * hits, sizes, carried, "f1_scores: no row of Y has a label")
     micro = 2 * float(hits.sum()) / float(sizes.sum())
@@ -211,7 +211,7 @@ def threshold_by_share(scores: Any, share: Any) -> Array:
     scores = read_numbers(scores, "scores", "threshold_by_share")
     shares = np.asarray(share)
     fits = shares.shape in ((), (scores.shape[1],)) and shares.dtype.kind in "fiub"
-    # The comparison is False for NaN, too.
+    # The comparison is also False for NaN.
     if not fits or not ((shares >= 0) & (shares <= 1)).all():
         raise InvalidParameter(
             "threshold_by_share: share must be a number from 0 to 1, or one for each of the "
@@ -229,7 +229,7 @@ def threshold_by_share(scores: Any, share: Any) -> Array:
 def _mean_over(tops: Array, bottoms: Array, kept: Array, lacking: str) -> LabelMean:
     """Average ``tops / bottoms`` over the labels that are kept."""
     if not kept.any():
-        raise InvalidLabels(f"{lacking}; give rows in which at least one label varies.")
+        raise InvalidLabels(f"{lacking}; pass rows in which at least one label varies.")
     per_label = np.full(kept.size, np.nan)
     per_label[kept] = tops[kept] / bottoms[kept]
     return LabelMean(float(per_label[kept].mean()), per_label, int((~kept).sum()))

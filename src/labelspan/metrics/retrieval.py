@@ -15,13 +15,13 @@ from .metric_inputs import Array, read_label_table, read_vectors
 
 __all__ = ["LabelGains", "retrieval_at_k"]
 
-# The most entries of a block of queries against all items: 16 MB in float64.
+# Maximum number of entries in a block of queries and all items: 16 MB in float64.
 _BLOCK = 2_000_000
 
 
 @dataclass(frozen=True)
 class RetrievalScores:
-    """Means over the queries that have labels, and how many queries there are."""
+    """Means over the queries that have labels, and the number of queries."""
 
     precision: float
     ndcg: float
@@ -43,9 +43,9 @@ def retrieval_at_k(
 ) -> RetrievalScores:
     r"""Compute precision, nDCG and label Jaccard of the ``k`` nearest items of each query.
 
-    Queries without labels are left out and counted. Items at equal distance are ranked in their
-    own order. Queries are processed in blocks: the matrix of queries and items in memory has at
-    most two million entries, or one row.
+    Queries without labels are skipped and counted. Items at equal distance are ranked in their
+    original order. Queries are processed in blocks: the matrix of queries and items in memory has
+    at most two million entries, or one row.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def retrieval_at_k(
         )
     known = np.flatnonzero(np.asarray(wanted.sum(axis=1)).ravel())
     if not known.size:
-        raise InvalidLabels(f"{owner}: no query has a label; give at least one that has.")
+        raise InvalidLabels(f"{owner}: no query has a label; pass at least one that does.")
     ranked, _ = nearest_neighbors(
         items, k, queries[known], metric=metric, exclude=known if exclude_self else None
     )
@@ -149,14 +149,14 @@ def retrieval_at_k(
 
 @dataclass(frozen=True)
 class LabelGains:
-    """Overlap of the labels of queries and items, and the best DCG that a list can have."""
+    """Overlap of the labels of queries and items, and the best possible DCG of a list."""
 
     table: Array  # (q, n), the Jaccard index of the labels of each query and item
     ideal: Array  # (q,), DCG of the items with the largest entries
 
     @classmethod
     def of(cls, queries: Any, items: Any, depth: int, exclude: Array | None = None) -> LabelGains:
-        """Compare indicators of 0 and 1; ``exclude`` names an item per query that is left out."""
+        """Compare indicators of 0 and 1; ``exclude`` is an item to skip for each query."""
         sizes, item_sizes = (
             np.asarray(side.sum(axis=1, dtype=np.float64)).ravel() for side in (queries, items)
         )
@@ -180,7 +180,7 @@ def _discount(depth: int) -> Array:
 
 
 def _require_fit(owner: str, queries: Any, wanted: Any, items: Any, tags: Any) -> None:
-    """Raise where vectors and labels do not belong together."""
+    """Raise an error if vectors and labels do not match."""
     if queries.shape[1] != items.shape[1]:
         raise Mismatch(
             f"{owner}: query_vectors and item_vectors must have the same number of columns, "

@@ -57,13 +57,13 @@ def principal_angles(A: Any, B: Any) -> Array:
     for name, side in (("A", one), ("B", two)):
         if not side.any():
             raise InvalidInput(
-                f"principal_angles: {name} holds only zeros and does not span a space; "
-                "give at least one column that is not zero."
+                f"principal_angles: {name} contains only zeros and does not span a "
+                "space; pass at least one nonzero column."
             )
     large, small = sorted((orth(one), orth(two)), key=lambda side: -side.shape[1])
     inside = large.T @ small
     cosines = svdvals(inside)[::-1]
     sines = svdvals(small - large @ inside)
-    # A cosine near 1 has lost the digits of a small angle, a sine near 1 those of a large one.
+    # A cosine near 1 loses the digits of a small angle, a sine near 1 those of a large one.
     wide, narrow = np.arccos(cosines.clip(max=1)), np.arcsin(sines.clip(max=1))
     return np.asarray(np.where(cosines**2 < 0.5, wide, narrow))

@@ -1,4 +1,4 @@
-"""Reports as one HTML file: tables, lists and images without other files."""
+"""Reports as one self-contained HTML file with tables, lists and images."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CLASS = {"holds": "holds", "holds in part": "part", "does not hold": "fails", "
 
 
 def html_page(title: str, body: Sequence[str]) -> str:
-    """Make a self-contained page from the parts of its body."""
+    """Create a self-contained page from the parts of its body."""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'

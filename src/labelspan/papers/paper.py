@@ -2,7 +2,7 @@
 
 A job is a small dictionary, the key; running it gives records, flat dictionaries of measured
 values. A report is computed only from records, so an interrupted run can be continued, and a
-table can be made again later.
+table can be created again later.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Key = Mapping[str, str | int | float]
 class Scale:
     """How much to run: a quick run of a few minutes, or the experiments of the papers.
 
-    ``repeats`` is the number of repeats the user asked for; None uses that of each part.
+    ``repeats`` is the number of repeats that the user requested; None uses that of each part.
     """
 
     quick: bool = False
@@ -47,10 +47,10 @@ class PaperPart:
     title : str
         What it shows, in a few words.
     jobs : function of a Scale
-        Returns the keys of all jobs; each holds what the job needs, including its seed.
+        Returns the keys of all jobs; each contains the inputs of the job, including its seed.
     run : function of a key and the data folder
-        Runs one job; returns records without the key's own entries. Must depend on nothing
-        but its arguments, so that jobs can run in any order and in other processes.
+        Runs one job; returns records without the entries of the key. Must depend only
+        on its arguments, so that jobs can run in any order and in other processes.
     tables : function of Results
         Returns the tables of the report.
     draw : function of Results or None

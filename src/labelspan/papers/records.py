@@ -33,7 +33,7 @@ class Done:
 class RecordFile:
     """Lines of JSON, one per job; an incomplete last line is ignored.
 
-    Each line is on the disk before the next job counts, so a run that is killed at any moment
+    Each line is on disk before the next job counts, so a run that is killed at any moment
     loses only the jobs in progress.
     """
 
@@ -59,7 +59,7 @@ class RecordFile:
         return found
 
     def append(self, paper: str, part: str, key: Key, done: Done) -> None:
-        """Write one job, and wait until it is on the disk."""
+        """Write one job, and wait until it is on disk."""
         entry: Mapping[str, Any] = {
             "paper": paper,
             "part": part,

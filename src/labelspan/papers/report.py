@@ -144,9 +144,9 @@ def _summary_table(sections: Sequence[Section], verdicts: Sequence[Verdict]) -> 
         sizes = f"{agree} of {len(data)}" if data else ""
         rows.append((paper.name, *map(str, counts), f"{ties} of {cells}", sizes))
     note = (
-        "Number of claims about results; sizes of data sets are counted apart. A comparison is a "
-        "near tie if the two means differ by less than a quarter of the standard deviation over "
-        "the runs: its order says little."
+        "Number of claims about results; sizes of data sets are counted separately. A comparison "
+        "is a near tie if the two means differ by less than a quarter of the standard deviation "
+        "over the runs: its order is not meaningful."
     )
     head = ("paper", *outcomes, "comparisons that are near ties", "sizes of data that agree")
     return ReportTable("Summary", head, rows, note)

@@ -35,7 +35,7 @@ class Report:
 
     @property
     def failed(self) -> list[Verdict]:
-        """Claims that must hold and do not."""
+        """Claims that must hold but do not."""
         return [v for v in self.verdicts if v.claim.sure and v.outcome != "holds"]
 
 
@@ -48,7 +48,7 @@ def load_paper(name: str) -> Paper:
 
 
 def find_part(paper: str, part: str) -> PaperPart:
-    """Return a part by the name of its paper and its own."""
+    """Return a part by the name of its paper and its own name."""
     loaded = load_paper(paper)
     for one in loaded.parts:
         if one.name == part:
@@ -72,11 +72,11 @@ def reproduce(
     Parameters
     ----------
     papers : sequence of str
-        Of ``PAPERS``.
+        Names from ``PAPERS``.
     out : Path
-        The folder: ``results.jsonl`` grows as jobs end, and jobs that it holds do not run
-        again; ``report.md``, a page per paper, ``report.html`` and the figures are written at
-        the end. What ``verdict.md`` in the folder says is put at the top of ``report.md``.
+        The folder: ``results.jsonl`` grows as jobs end, and jobs in it do not run again;
+        ``report.md``, a page per paper, ``report.html`` and the figures are written at the
+        end. The text of ``verdict.md`` in the folder is put at the top of ``report.md``.
     parts : sequence of str or None, default=None
         Such as "table 3"; None runs all.
     scale : Scale or None, default=None
@@ -86,7 +86,7 @@ def reproduce(
     processes : int, default=1
         Number of parallel processes.
     progress : function or None, default=None
-        Called with the number of jobs done and the number of all jobs.
+        Called with the number of completed jobs and the total number of jobs.
 
     Returns
     -------
@@ -102,7 +102,7 @@ def reproduce(
     ]
     if not chosen:
         raise InvalidParameter(
-            f"{', '.join(papers)} has no part {', '.join(parts or ())}; leave it out to run all."
+            f"{', '.join(papers)} has no part {', '.join(parts or ())}; omit it to run all."
         )
     jobs = plan(chosen, scale)
     file = RecordFile(out / "results.jsonl")

@@ -1,4 +1,4 @@
-"""Run jobs, in this process or in several, and save each result when it is there."""
+"""Run jobs, in this process or in several, and save each result as soon as it is available."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .records import Done, RecordFile, job_name
 
 __all__ = ["Job", "JobProgress", "plan", "run_jobs", "select"]
 
-# Called with the number of jobs done and the number of all.
+# Called with the number of completed jobs and the total number of jobs.
 JobProgress = Callable[[int, int], None]
 
 
@@ -63,7 +63,7 @@ def run_jobs(
     ----------
     jobs : sequence of Job
     file : RecordFile
-        File that records are appended to, and that tells which jobs are done already.
+        File to which records are appended, and which says which jobs are done already.
     find : function of a paper's and a part's name
         Returns the part; a function of a module, because other processes import it.
     data_home : Path or None
@@ -71,7 +71,7 @@ def run_jobs(
     processes : int
         Number of parallel processes, one thread each; the results do not depend on it.
     progress : function or None
-        Called with the number of jobs done and the number of all jobs.
+        Called with the number of completed jobs and the total number of jobs.
     """
     known = file.read()
     waiting = [job for job in jobs if job.name not in known]
@@ -104,7 +104,8 @@ def _results(
             except BrokenProcessPool as error:
                 raise LostWorkers(
                     "A process that ran jobs was killed, perhaps because memory ran out; finished "
-                    "jobs are saved, and the same command continues, best with fewer --jobs."
+                    "jobs are saved; run the same command again to continue, preferably with "
+                    "fewer --jobs."
                 ) from error
             yield futures[future], done
 
@@ -120,7 +121,7 @@ def _pool(processes: int) -> Iterator[ProcessPoolExecutor]:
     try:
         yield pool
     finally:
-        # Do not wait for jobs that have not begun: they run next time.
+        # Do not wait for jobs that have not started: they run next time.
         pool.shutdown(wait=True, cancel_futures=True)
 
 

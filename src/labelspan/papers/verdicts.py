@@ -15,7 +15,7 @@ from ..evaluation.measurements import Results
 
 __all__ = ["Claim", "Verdict", "judge", "load_claims"]
 
-# Share of the standard deviation below which a difference of means counts as a near tie.
+# Fraction of the standard deviation below which a difference of means counts as a near tie.
 _TIE = 0.25
 
 Outcome = Literal["holds", "holds in part", "does not hold", "not run"]
@@ -51,16 +51,16 @@ class Claim:
 
     @property
     def about_data(self) -> bool:
-        """Whether it states the size of a data set, and no result."""
+        """Whether it states the size of a data set and not a result."""
         return self.id.startswith("data-")
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict on a claim: in how many of all cells it holds, and what was measured.
+    """The verdict on a claim: the number of cells in which it holds, and the measured values.
 
     ``ties`` counts the cells whose two sides differ by less than a quarter of the standard
-    deviation over the runs: there the order says little, whichever it is.
+    deviation over the runs: their order is not meaningful.
     """
 
     claim: Claim
@@ -96,7 +96,7 @@ def judge(claim: Claim, results: Results) -> Verdict:
 
 
 def _near_tie(claim: Claim, cell: Results) -> bool:
-    """Return whether two sides differ by little of the spread of their runs."""
+    """Return whether two sides differ by little compared with the spread of their runs."""
     left, right = (cell.only(**side) for side in (claim.left, claim.right))
     spread = max(left.deviation(claim.measure), right.deviation(claim.measure))
     return abs(left.mean(claim.measure) - right.mean(claim.measure)) < _TIE * spread
@@ -108,7 +108,7 @@ def _cells(claim: Claim, results: Results) -> list[Results]:
     missing = [name for name in names if not any(name in r for r in results.records)]
     if missing:
         raise InvalidInput(f"claim {claim.id}: no record has the entry {missing[0]!r}.")
-    # A record without an entry, such as one that has no K, belongs to every cell.
+    # A record without an entry, such as one without K, belongs to every cell.
     keys = dict.fromkeys(
         tuple(record[name] for name in names)
         for record in results.records

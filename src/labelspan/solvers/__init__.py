@@ -1,4 +1,4 @@
-"""Solvers: stateless values that take a problem and give a solution."""
+"""Solvers: stateless objects that map a problem to a solution."""
 
 from .alpha import AlphaCurve
 from .auto import SOLVERS, SolverChoice, choose_solver

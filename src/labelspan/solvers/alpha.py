@@ -1,4 +1,4 @@
-"""Choose the strength of a ridge penalty by leave-one-out error, in closed form.
+"""Choose the regularization strength by leave-one-out error, in closed form.
 
 With ``X = U diag(s)^1/2 V'`` the ridge fit of Y is ``U diag(s / (s + alpha)) U'Y`` for every
 alpha: one decomposition serves a whole grid. The error on row i of the model that was fitted
@@ -8,10 +8,10 @@ unpenalised column, and adds its own leverage (1 / n without weights).
 
 The decomposition may be that of the data, of a kernel, or of the image ``X P`` of an orthonormal
 basis P: the leverages are then those of the problem in that space. Such a basis must not have
-been made from the labels. A Krylov space that starts at ``X'Y`` has seen the labels of the row
+been built from the labels. A Krylov space that starts at ``X'Y`` depends on the labels of the row
 that is left out; the error inside it is far too small, and so is the penalty that it chooses (by
-factors of 35, 34 and 400 on three collections of texts). Where both sides of the data are large,
-the space is therefore made from the labels of a part of the rows, and the error is that on the
+factors of 35, 34 and 400 on three collections of texts). If both n and d are large,
+the space is therefore built from the labels of a part of the rows, and the error is measured on the
 other rows.
 """
 
@@ -41,31 +41,31 @@ __all__ = [
     "spectral_cross_validation",
 ]
 
-# The smallest 1 - h_i that rounding leaves something of.
+# The smallest 1 - h_i that is not only rounding.
 _SMALLEST = 1e-13
-# Evaluations after the grid, each at the minimum of a parabola through three points.
+# Number of evaluations after the grid, each at the minimum of a parabola through three points.
 _REFINEMENTS = 4
-# Errors that differ by less than this are equal, where that holds down to the smallest penalty.
+# Errors that differ by less than this, down to the smallest penalty, are equal.
 _FLAT = 1e-3
 # Grid points per factor of ten.
 _PER_DECADE = 3
 _FEWEST = 25
-# Random mixtures that stand for labels that are more.
+# Number of random mixtures that represent a larger number of labels.
 _MIXED = 16
-# The rows that errors are averaged over, where a model of all rows is at hand.
+# Number of rows over which errors are averaged, if a model of all rows is available.
 _SAMPLE = 5_000
-# Held-out rows: a part of all, limited in number; with fewer than the last, two splits.
+# Held-out rows: fraction, maximum, and the number below which two splits are used.
 _PART, _MOST_HELD, _FEW_HELD = 0.15, 5_000, 1_000
-# Labels up to which each counts for itself, and the combinations that stand for more.
+# Up to this many labels each is used itself; number of combinations that represent more labels.
 _FEW_LABELS, _WIDTH = 16, 8
-# Labels up to which all their products take no longer than some passes over them, and much less on
-# many threads, whose tasks are then longer.
+# Up to this many labels, all their products take no longer than some passes over them,
+# and much less on many threads.
 _GRAM_LABELS = 128
-# The fewest and the most blocks of the Krylov space.
+# Minimum and maximum number of blocks of the Krylov space.
 _FEWEST_BLOCKS, _MOST_BLOCKS = 3, 12
-# The space is large enough where one more block changes the penalty by less than this.
+# The space is large enough if one more block changes the penalty by less than this.
 _CHANGE = 0.05
-# Power iterations for the leading directions of the labels, which need not be exact.
+# Number of power iterations for the leading directions of the labels, which need not be exact.
 _POWERS = 3
 
 
@@ -106,7 +106,7 @@ class AlphaCurve:
 
 
 def alpha_grid(squares: Array) -> Array:
-    """Return a rising grid of penalties that fits the spectrum of the data.
+    """Return an increasing grid of penalties for the spectrum of the data.
 
     From a fraction of the smaller eigenvalues of ``X'X``, ``squares``, where the penalty has almost
     no effect, to ten times the largest, where almost nothing is fitted: at least 25 points, three
@@ -123,11 +123,11 @@ def alpha_grid(squares: Array) -> Array:
 def choose_alpha(X: Operator, labels: Any, *, intercept: bool) -> AlphaCurve:
     """Choose the penalty of the ridge regression of labels on features.
 
-    By the exact leave-one-out error where one decomposition of the data is the cheapest way to a
-    fit, which then uses it as well; the error is averaged over 5,000 rows where there are more
-    and the columns are few, and over 16 random mixtures of the labels where these are more.
-    Otherwise by the error on held-out rows (:func:`held_out`). Random numbers are the same in
-    every call. The labels are not centred; X is already where a fit centres. With an ``intercept``
+    Uses the exact leave-one-out error if one decomposition of the data is the cheapest way to a
+    fit, which then uses it as well; the error is averaged over 5,000 rows if there are more and
+    the columns are few, and over 16 random mixtures of the labels if there are more. Otherwise
+    it uses the error on held-out rows (:func:`held_out`). Random numbers are the same in
+    every call. The labels are not centred; X is, if the fit centres. With an ``intercept``
     the regression centres both.
     """
     if not decomposes(X):
@@ -161,7 +161,7 @@ def choose_alpha(X: Operator, labels: Any, *, intercept: bool) -> AlphaCurve:
 
 
 def _is_centred(X: Operator) -> bool:
-    """Return whether the means of the columns are rounding."""
+    """Return whether the means of the columns are only rounding."""
     size = np.sqrt(X.sum_of_squares() / max(1, X.shape[0]))
     return bool(np.linalg.norm(host(X.column_means())) <= 1e-10 * size)
 
@@ -169,15 +169,15 @@ def _is_centred(X: Operator) -> bool:
 def held_out(X: Operator, labels: Any, *, intercept: bool, seed: int = 0) -> AlphaCurve:
     """Choose the penalty by the error on held-out rows, in a Krylov space of the other rows.
 
-    A random 15% of the rows, at most 5,000, are held out; where that is fewer than 1,000, errors
-    are averaged over two such splits. With more than 16 labels, 8 combinations stand for them:
+    A random 15% of the rows, at most 5,000, are held out; if that is fewer than 1,000,
+    errors are averaged over two such splits. More than 16 labels are represented by 8 combinations:
     4 leading directions, and 4 random combinations of the rest, whose expected error is that of
-    the rest. The space starts from the training rows' view of these, ``X_t'Y_t R``, and grows by
+    the rest. The space starts from ``X_t'Y_t R`` for the training rows and grows by
     ``X_t'X_t`` until one more block changes the choice by less than 5%, because a space that is
     too small regularises by itself. On collections of texts 4 to 5 blocks were enough. Products
     with the training rows are those with all rows minus those with the held-out ones, so that each
     block costs one product with X and one with its transpose, 8 columns wide, and one pass over
-    rows in files; the held-out rows are in memory. Labels may be in files only where X is.
+    rows in files; the held-out rows are in memory. Labels may be in files only if X is.
     """
     rng = np.random.default_rng(seed)
     rows = X.shape[0]
@@ -194,7 +194,7 @@ def held_out(X: Operator, labels: Any, *, intercept: bool, seed: int = 0) -> Alp
         cross = X.cross(targets)
     means = block.column_means() @ mixing if intercept else np.zeros(mixing.shape[1])
     pieces = 1 if count >= _FEW_HELD or 2 * count >= rows else 2
-    if block.one_pass:  # where a permutation may not fit into memory
+    if block.one_pass:  # a permutation may not fit into memory
         held = rng.choice(rows, pieces * count, replace=False)
     else:
         held = rng.permutation(rows)[: pieces * count]
@@ -207,7 +207,7 @@ def held_out(X: Operator, labels: Any, *, intercept: bool, seed: int = 0) -> Alp
 
 
 def _in_memory(X: Operator, index: Array) -> Operator:
-    """Return some rows, in memory where X is read in passes."""
+    """Return some rows, in memory if X is read in passes."""
     if not isinstance(X, RowBlocks):
         return X.rows(index)
     taken = as_operator(X.take(index))
@@ -215,15 +215,15 @@ def _in_memory(X: Operator, index: Array) -> Operator:
 
 
 def _settled(splits: Sequence[_HeldOutRows]) -> AlphaCurve:
-    """Grow the spaces until one more block does not change the penalty that they choose."""
+    """Grow the spaces until one more block does not change the chosen penalty."""
 
     def errors(alphas: Array) -> Array:
         return np.asarray(np.mean([split.errors(alphas) for split in splits], axis=0))
 
     before = np.inf
     for blocks in range(1, _MOST_BLOCKS + 1):
-        # The shortest directions that a space has found are not far below the mean of all, so that
-        # the grid reaches as low as that of the whole spectrum.
+        # The shortest directions of the space are not far below the mean of all, so the
+        # grid extends as low as for the whole spectrum.
         largest = max((split.squares for split in splits), key=lambda found: found.sum())
         curve = _minimise(errors, alpha_grid(largest))
         settled = blocks >= _FEWEST_BLOCKS and abs(np.log(curve.alpha / before)) < _CHANGE
@@ -237,7 +237,7 @@ def _settled(splits: Sequence[_HeldOutRows]) -> AlphaCurve:
 def _combinations(labels: Operator, rng: np.random.Generator) -> Array:
     """Return R (k x 16 or fewer) such that ``|E R|^2`` estimates ``|E|^2`` for errors E.
 
-    The estimate is unbiased for any orthonormal axes, and varies less for those that hold much.
+    The estimate is unbiased for any orthonormal axes, and has less variance for dominant ones.
     """
     k = labels.shape[1]
     if k <= _FEW_LABELS:
@@ -273,7 +273,7 @@ class _HeldOutRows:
         self._rows, self._truth = held.shifted(offset), truth - means
         train: Operator = _OtherRows(X, held, offset)
         if not X.one_pass:
-            # Rows of zeros instead of a copy of the others.
+            # Rows of zeros instead of a copy of the other rows.
             mask = np.ones(rows)
             mask[index] = 0.0
             train = Scaled(X.shifted(offset), rows=mask)
@@ -284,7 +284,7 @@ class _HeldOutRows:
         self._observe()
 
     def grow(self) -> bool:
-        """Add a block to the space; return False where it has all directions."""
+        """Add a block to the space; return False if it has all directions."""
         if not self._space.expand():
             return False
         self._observe()
@@ -303,7 +303,8 @@ class _HeldOutRows:
         axes = axes[:, ::-1][:, :rank]
         inside = axes.T @ self._seen  # V'P'X_t'Y_t
         image = self._image @ axes
-        # The slopes are ``inside`` divided by squares plus alpha: two small arrays give all errors.
+        # The coefficients are ``inside`` divided by squares plus alpha: two small arrays give all
+        # errors.
         self._both = (image.T @ image) * (inside @ inside.T)
         self._match = ((image.T @ self._truth) * inside).sum(axis=1)
 
@@ -315,7 +316,7 @@ class _HeldOutRows:
 
 
 class _OtherRows(Composite):
-    """All rows but a few, minus their mean: only the product that a pass gives."""
+    """All rows but a few, minus their mean; supports only products in one pass."""
 
     def __init__(self, X: Operator, held: Operator, offset: Array) -> None:
         super().__init__((X.shape[0] - held.shape[0], X.shape[1]), [X])
@@ -350,8 +351,8 @@ def leave_one_out(
     ``sum_j mean_i ((Y - fit)_ij / (1 - h_i))^2``. Equal to the error of n models, each fitted
     without one row, intercept included. Costs ``n s k`` for each penalty.
 
-    ``squares`` are the nonzero squared singular values of X, falling, centred where there is an
-    intercept, ``left`` its left singular vectors, and ``labels`` are not centred. Where these are a
+    ``squares`` are the nonzero squared singular values of X, decreasing, centred if there is an
+    intercept, ``left`` its left singular vectors, and ``labels`` are not centred. If these are a
     sample of ``rows`` rows on which the error is estimated, ``coordinates``, ``U'Y``, and ``means``
     of the labels are those of all rows. ``alphas`` rise; None takes :func:`alpha_grid`.
     """
@@ -364,8 +365,8 @@ def leave_one_out(
     elif means is None:
         means = labels.mean(axis=0)
     leverages = np.square(left)
-    # What is outside the space of the features. Where they span all rows it is rounding, which in
-    # float32 would be larger than what a small penalty leaves.
+    # The part outside the column space of the features. If they span all rows it is rounding, which
+    # in float32 would be larger than the residual of a small penalty.
     residual = labels - means - left @ coordinates
     free = 1.0 - intercept / total - leverages.sum(axis=1)
     if squares.size + intercept >= total:
@@ -395,10 +396,10 @@ def generalized_cross_validation(
     """Return the generalised cross-validation error, from sufficient statistics only.
 
     ``n RSS / (n - df)^2``: leave-one-out with every leverage replaced by their mean, for streams
-    whose rows are gone (Golub, Heath and Wahba, Technometrics 21(2), 1979). From ``X'X`` and
-    ``X'Y``, about the means where there is an intercept, and the trace of ``Y'Y``.
+    whose rows are not stored (Golub, Heath and Wahba, Technometrics 21(2), 1979). Computed from
+    ``X'X`` and ``X'Y``, about the means if there is an intercept, and the trace of ``Y'Y``.
     """
-    # A unit diagonal would change the penalty; the eigenvalues are taken as they are.
+    # A unit diagonal would change the penalty; the eigenvalues are used unscaled.
     values, axes = np.linalg.eigh(host(gram + gram.T) / 2)
     rank = _rank(values[::-1], _gram_tolerance(values.size))
     values, axes = values[::-1][:rank], axes[:, ::-1][:, :rank]
@@ -415,10 +416,10 @@ def spectral_cross_validation(
     rows: int,
     intercept: bool = True,
 ) -> AlphaCurve:
-    """Return what :func:`generalized_cross_validation` does, for a matrix that is decomposed.
+    """Do the same as :func:`generalized_cross_validation`, for a decomposed matrix.
 
-    ``values`` are the positive eigenvalues of ``X'X``, falling, and ``cross`` is ``X'Y`` along
-    their vectors; everything else is as there.
+    ``values`` are the positive eigenvalues of ``X'X``, decreasing, and ``cross`` is ``X'Y`` along
+    their eigenvectors; the other arguments are the same.
     """
     rank = min(values.size, rows - intercept)
     values, cross = values[:rank], cross[:rank]
@@ -448,12 +449,12 @@ def _gram_tolerance(side: int) -> float:
 def _minimise(errors_of: Callable[[Array], Array], grid: Array) -> AlphaCurve:
     """Evaluate a grid, then refine its minimum by parabolas in the logarithm."""
     errors = errors_of(grid)
-    # Of penalties that are equally good, the strongest.
+    # In a tie, the strongest penalty.
     best = int(np.flatnonzero(errors <= errors.min() * (1 + 1e-12))[-1])
     worse = np.flatnonzero(errors > errors.min() * (1 + _FLAT))
     flat = int(worse[0]) if worse.size else 0
     if best < flat - 1:
-        # Down to the smallest penalty nothing changes: the strongest that is as good is safer.
+        # If nothing changes down to the smallest penalty, the strongest one of these is safer.
         return AlphaCurve(grid, errors, float(grid[flat - 1]), float(errors[flat - 1]))
     if best in (0, grid.size - 1):
         return AlphaCurve(grid, errors, float(grid[best]), float(errors[best]))
@@ -468,7 +469,7 @@ def _minimise(errors_of: Callable[[Array], Array], grid: Array) -> AlphaCurve:
 
 
 def _vertex(points: list[tuple[float, float]]) -> float | None:
-    """Return the minimum of the parabola through three points, None where it says nothing new."""
+    """Return the minimum of the parabola through three points; None if it is not a new point."""
     (a, fa), (b, fb), (c, fc) = points
     down, up = (b - a) * (fb - fc), (b - c) * (fb - fa)
     if down == up:
@@ -480,7 +481,7 @@ def _vertex(points: list[tuple[float, float]]) -> float | None:
 
 
 def _bracket(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Keep the lowest point and its two neighbours."""
+    """Select the lowest point and its two neighbours."""
     ordered = sorted(points)
     best = min(range(len(ordered)), key=lambda number: ordered[number][1])
     best = min(max(best, 1), len(ordered) - 2)

@@ -1,4 +1,4 @@
-"""``auto``: which solver a problem gets, and why."""
+"""``auto``: the choice of a solver for a problem, and its reason."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ SOLVERS: dict[str, type[Solver]] = {
     "least-squares": LeastSquares,
 }
 
-# Up to this side a Cholesky factor costs less than an iteration.
+# Up to this size a Cholesky factor costs less than an iteration.
 _THIN_SIDE = 1024
-# Up to this side a decomposition costs less than a Krylov space for half as many labels.
+# Up to this size a decomposition costs less than a Krylov space for half as many labels.
 _LABELLED_SIDE = 2048
 
-# What solvers were called before, and their names now.
+# Former names of solvers, and their current names.
 FORMER = {"gram": "exact", "eigen": "exact", "two-stage": "auto", "randomized": "krylov"}
 
 
@@ -52,7 +52,7 @@ class SolverChoice(NamedTuple):
 
 
 def choose_solver(problem: Problem) -> SolverChoice:
-    """Choose the solver that ``solver="auto"`` runs on a problem, with the reason.
+    """Choose the solver that ``solver="auto"`` uses for a problem, with the reason.
 
     The choice depends only on the factor, the penalty and the shape, never on the machine.
 
@@ -85,7 +85,7 @@ def choose_solver(problem: Problem) -> SolverChoice:
     if isinstance(problem.penalty, L1):
         return SolverChoice("least-squares", "the 1-norm penalty has no eigenproblem")
     if isinstance(factor.labels, Operator):
-        return SolverChoice("krylov", "labels that are too many to be dense take products only")
+        return SolverChoice("krylov", "there are too many labels for a dense array")
     if factor.thin and factor.labels is not None:
         if short <= (_THIN_SIDE if problem.metric_alpha > 0 else DIRECT_LIMIT):
             return SolverChoice("exact", f"the smaller side, {short}, is short, the factor thin")
@@ -97,7 +97,5 @@ def choose_solver(problem: Problem) -> SolverChoice:
     if (count > short // 4 and short <= DIRECT_LIMIT) or (
         count + labels > short // 2 and short <= _LABELLED_SIDE
     ):
-        return SolverChoice("exact", "a large part of the spectrum is wanted: direct is cheaper")
-    return SolverChoice(
-        "krylov", "both n and d are large: block Krylov, to a stated share of the objective"
-    )
+        return SolverChoice("exact", "many directions are requested: a direct solver is cheaper")
+    return SolverChoice("krylov", "both n and d are large: block Krylov, to a given accuracy")

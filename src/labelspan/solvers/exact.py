@@ -1,9 +1,9 @@
-"""``exact``: one decomposition of the data, from which every direct answer follows.
+"""``exact``: direct solutions from one decomposition of the data.
 
 With ``X = U diag(values)^1/2 V'`` the labels enter only as ``U'L``, and the regression, the
 leave-one-out errors of every penalty and the directions of every method are small problems in that
-basis. The decomposition is that of the smaller Gram matrix as long as its digits allow it, and
-otherwise a QR or singular value decomposition of the data with columns of unit length.
+basis. The decomposition is that of the smaller Gram matrix if it is accurate enough, and otherwise
+a QR or singular value decomposition of the data with columns of unit length.
 """
 
 from __future__ import annotations
@@ -55,20 +55,20 @@ __all__ = [
     "ridge",
 ]
 
-# Named by the user, the direct solver goes further than what is chosen for them:
+# If the user names the direct solver, its limit is higher than in the automatic choice:
 # 20,000 x 20,000 in float64 is 3 GiB.
 _LIMIT = 20_000
-# Below this fraction of the largest, an eigenvalue of a Gram matrix has lost half its digits.
+# Below this fraction of the largest, an eigenvalue of a Gram matrix has lost half of its digits.
 _DIGITS = 1e-8
-# Directions with this fraction of the largest eigenvalue are clear of the rounding of products in
-# float32, which is 2e-8 to 2e-7 of the largest where blocks of rows are summed in float64.
+# Directions above this fraction of the largest eigenvalue are not affected by rounding of products
+# in float32, which is 2e-8 to 2e-7 of the largest if blocks of rows are summed in float64.
 _CLEAR = 2e-4
-# Means of columns below this fraction of their lengths are what rounding leaves of large means, and
-# so are sums of products of rows.
+# Column means below this fraction of the column lengths are rounding, and so
+# are sums of products of rows.
 _CENTRED = 1e-6
-# Dense numbers that are held at a time: 2^25 in float64 are 256 MiB.
+# Maximum number of dense entries in memory at a time: 2^25 in float64 are 256 MiB.
 _ENTRIES = 1 << 25
-# Roundings that a check of a direction may add up to.
+# Rounding errors that the check of a direction may accumulate, in units of epsilon.
 _NOISE = 64.0
 _FROM_PRODUCTS = "Solved from products of the data"
 _FROM_DATA = "Solved by singular vectors of the data"
@@ -78,17 +78,17 @@ _FROM_DATA = "Solved by singular vectors of the data"
 class Exact:
     """Solve directly, from one decomposition of the data; exact for every factor.
 
-    Memory is that of the smaller Gram matrix, time n d min(n, d) and its eigenvectors. Where only
-    a few directions are wanted, or the factor is thin, only these or a Cholesky factor are
-    computed. Products of the data keep half of its digits: where the condition number says that
-    too few are left, or the check at the end fails, the data itself is factorised, with columns of
-    unit length, at about three times the cost. The check takes up to six products with four
-    columns.
+    It needs memory for the smaller Gram matrix, and time for n d min(n, d) multiplications and its
+    eigenvectors. If only a few directions are requested, or the factor is thin, only these or a
+    Cholesky factor are computed. Products of the data keep half of its digits: if the condition
+    number shows that too few are left, or the final check fails, the data itself is factorised,
+    with columns of unit length, at about three times the cost. The check takes up to six products
+    with four columns.
 
     See Also
     --------
-    Krylov : For data whose sides are both large.
-    Statistics : Sums of rows that are gone.
+    Krylov : For data with large n and d.
+    Statistics : Sums over the rows of a stream.
 
     Examples
     --------
@@ -107,7 +107,7 @@ class Exact:
 
     def why_not(self, problem: Problem) -> str | None:
         if isinstance(problem.penalty, L1):
-            return "solver='exact' cannot take penalty='l1', which has no eigenproblem."
+            return "solver='exact' does not support penalty='l1', which has no eigenproblem."
         smaller = problem.X.short_side
         if smaller > _LIMIT:
             return (
@@ -131,10 +131,10 @@ class Exact:
 
 @dataclass(frozen=True)
 class Spectrum:
-    """Eigenvalues of the smaller Gram matrix, falling, and its eigenvectors.
+    """Eigenvalues of the smaller Gram matrix, in decreasing order, and its eigenvectors.
 
-    ``vectors`` are right singular vectors of X, or left ones where it is ``dual``. ``centred``
-    tells that rows add up to nothing, so that one direction of ``X X'`` is null.
+    ``vectors`` are right singular vectors of X, or left ones if it is ``dual``. ``centred``
+    says that the rows sum to zero, so that one direction of ``X X'`` is null.
     """
 
     values: Array
@@ -151,12 +151,12 @@ class Spectrum:
         return np.asarray(cross / np.sqrt(self.values[:rank])[:, None])
 
 
-# Decompositions of operators that exist: the choice of alpha and the solver of a fit need the same.
+# Cache of decompositions: the choice of alpha and the solver of a fit need the same one.
 _KNOWN: WeakKeyDictionary[Operator, Spectrum] = WeakKeyDictionary()
 
 
 def decompose(X: Operator) -> Spectrum:
-    """Decompose the smaller Gram matrix; only once for an operator."""
+    """Decompose the smaller Gram matrix, once per operator."""
     known = _KNOWN.get(X)
     if known is not None:
         return known
@@ -176,12 +176,12 @@ def _spectrum(gram: Array, lengths: Array, *, dual: bool) -> Spectrum:
 
 @dataclass(frozen=True)
 class Decomposition:
-    """``X = U diag(values)^1/2 V'`` in the units of the data, its rank decided after scaling.
+    """``X = U diag(values)^1/2 V'`` in the units of the data; its rank is determined after scaling.
 
     ``right`` is V and ``coordinates`` is ``U'L`` for the block that was given. ``lengths`` are
     those of the columns, ``shortest`` is the smallest singular value of X with columns of unit
-    length, relative to the largest, and ``lost`` is what the loss of digits in products of the
-    data may have cost, where these were all there was.
+    length, relative to the largest, and ``lost`` is the error from the loss of digits in
+    products of the data, if only these were available.
     """
 
     values: Array
@@ -201,12 +201,12 @@ class Decomposition:
         return self.values.size
 
     def slopes(self, alpha: float) -> Array:
-        """Return ``(X'X + alpha I)^+ X'L``, the smallest where there are several."""
+        """Return ``(X'X + alpha I)^+ X'L``, of minimum norm."""
         shrunk = np.sqrt(self.values) / (self.values + alpha)
         return np.asarray(self.right @ (self.coordinates * shrunk[:, None]))
 
     def leading(self, count: int) -> Decomposition:
-        """Keep at most ``count`` directions, the longest."""
+        """Keep only the ``count`` longest directions."""
         return replace(
             self,
             values=self.values[:count],
@@ -216,10 +216,10 @@ class Decomposition:
 
 
 def complete_basis(X: Operator, block: Array, alpha: float = 0.0) -> Decomposition:
-    """Return every direction of X, the cheapest way that keeps the digits.
+    """Return every direction of X, by the cheapest accurate method.
 
-    From the smaller Gram matrix where its condition number, or a penalty of at least ``alpha``,
-    allows it; otherwise from the data, or, where that is too large, from ``X X'``.
+    Uses the smaller Gram matrix if its condition number, or a penalty of at least
+    ``alpha``, allows it; otherwise the data, or, if that is too large, ``X X'``.
     """
     basis = _basis_of_gram(X, block, alpha)
     if basis is not None:
@@ -232,7 +232,7 @@ def complete_basis(X: Operator, block: Array, alpha: float = 0.0) -> Decompositi
 
 
 def _basis_of_gram(X: Operator, block: Array | None, alpha: float) -> Decomposition | None:
-    """Return a basis from the smaller Gram matrix; None where its digits are gone."""
+    """Return a basis from the smaller Gram matrix; None if it is not accurate enough."""
     spectrum = decompose(X)
     rank = _rank_of(spectrum, alpha)
     if not rank:
@@ -247,9 +247,9 @@ def _basis_of_gram(X: Operator, block: Array | None, alpha: float) -> Decomposit
 
 
 def _rank_of(spectrum: Spectrum, alpha: float) -> int:
-    """Return the number of directions that have their digits; 0 where some have lost them.
+    """Return the number of accurate directions; 0 if some have lost their digits.
 
-    A penalty that is large next to the rounding leaves nothing of the others.
+    A penalty that is large compared with the rounding suppresses the others.
     """
     values = spectrum.values
     largest = max(float(values[0]), 0.0) if values.size else 0.0
@@ -264,14 +264,14 @@ def _rank_of(spectrum: Spectrum, alpha: float) -> int:
 def factorise(X: Operator, block: Array | None) -> Decomposition:
     """Factorise the data: QR of the rows, block by block, with columns of unit length.
 
-    For a tall X, memory is (d + s)^2 numbers and one block of rows (256 MiB); a wide X is
-    made dense, n x d numbers. Time about three times that of a Gram matrix and its
+    For a tall X it needs memory for (d + s)^2 numbers and one block of rows (256 MiB); a wide X is
+    made dense, n x d numbers. It takes about three times as long as a Gram matrix and its
     eigenvectors.
     """
     labels = np.zeros((X.shape[0], 0)) if block is None else host(block)
     tolerance = rank_tolerance(X.dtype, X.shape)
     if not X.dual:
-        # The rows cannot be brought together: their products have to do.
+        # The rows cannot be combined: use their products.
         return basis_of_products(*X.moments(labels))
     if X.shape[1] == X.short_side:
         return _tall(X, labels, tolerance)
@@ -299,7 +299,7 @@ def _tall(X: Operator, labels: Array, tolerance: float) -> Decomposition:
         rows = np.hstack([(X.wide_rows(part) - means) / lengths, labels[part]])
         corner = np.asarray(np.linalg.qr(np.vstack([corner, rows]), mode="r"))
     left, singular, right = np.linalg.svd(corner[:columns, :columns])
-    # A single row may leave no corner.
+    # A single row may have no corner block.
     keep = singular > tolerance * singular.max(initial=0.0)
     left, singular, right = left[:, keep], singular[keep], right[keep]
     coordinates = left.T @ corner[:columns, columns:]
@@ -307,7 +307,7 @@ def _tall(X: Operator, labels: Array, tolerance: float) -> Decomposition:
 
 
 def basis_of_products(gram: Array, cross: Array) -> Decomposition:
-    """Do the same from ``X'X`` and ``X'L``, for data that is gone or far away.
+    """Do the same from ``X'X`` and ``X'L``, for data that is not available on this machine.
 
     Directions shorter than about 1e-7 of the longest, after scaling, cannot be distinguished
     from null ones; ``lost`` grows as directions come near that.
@@ -330,7 +330,7 @@ def basis_of_products(gram: Array, cross: Array) -> Decomposition:
 def _in_units(
     transposed: Array, coordinates: Array, singular: Array, lengths: Array
 ) -> Decomposition:
-    """From ``B'`` with ``X = U B`` to singular vectors in the units of the data.
+    """Return singular vectors in the units of the data, from ``B'`` with ``X = U B``.
 
     Rows of B' are as long as columns of X.
     """
@@ -343,9 +343,9 @@ def _in_units(
 
 
 def _left_means(means: Array, lengths: Array, rows: int) -> Array:
-    """Return what centring has left of the means; zeros where X was not centred.
+    """Return the rounding errors of the means after centring; zeros if X was not centred.
 
-    It is rounding, the same in every row, and would be the shortest direction.
+    They are the same in every row and would be the shortest direction.
     """
     centred = (np.abs(means) * np.sqrt(rows) <= _CENTRED * lengths).all()
     return means if centred else np.zeros_like(means)
@@ -367,10 +367,11 @@ def _alive(lengths: Array) -> Array:
 
 @dataclass(frozen=True)
 class Ridge:
-    """``slopes = (X'X + alpha I)^+ X'targets``, and what a check of it needs.
+    """``slopes = (X'X + alpha I)^+ X'targets``, and the inputs of its check.
 
-    ``agreement`` is ``targets'X slopes``. ``scale`` and ``energy`` are what `check_regression`
-    takes, unless the ``check`` is done. ``lost`` is the error that no check can see.
+    ``agreement`` is ``targets'X slopes``. ``scale`` and ``energy`` are arguments of
+    `check_regression`, unless the ``check`` is done. ``lost`` is the error that no check can
+    detect.
     """
 
     slopes: Any
@@ -382,7 +383,7 @@ class Ridge:
     lost: float = 0.0
 
     def checked(self, X: Operator, targets: Array, alpha: float) -> Check:
-        """Check the regression by fresh products with X."""
+        """Check the regression by new products with X."""
         if self.check is not None:
             return self.check
         assert self.energy is not None
@@ -395,8 +396,8 @@ class Ridge:
 def ridge(X: Operator, targets: Array, alpha: float) -> tuple[Ridge, Check]:
     """Regress every target on X directly, and check the answer against the data.
 
-    By a Cholesky factor of the smaller Gram matrix, or a decomposition that is known; where these
-    have lost the digits, by singular vectors of the data.
+    Uses a Cholesky factor of the smaller Gram matrix, or an existing decomposition; if these
+    are not accurate enough, singular vectors of the data.
     """
     found = _ridge_of_products(X, targets, alpha)
     if found is not None:
@@ -427,7 +428,7 @@ def _primal(gram: Array, cross: Array, alpha: float) -> Ridge | None:
 def _dual(X: Operator, targets: Array, alpha: float) -> Ridge | None:
     cogram, wanted = X.cogram(), host(targets)
     if alpha == 0 and np.abs(cogram.sum(axis=1)).max() <= _CENTRED * np.abs(cogram).max():
-        # Centred rows add up to nothing: one direction is null, and known.
+        # Centred rows sum to zero: one null direction is known.
         cogram = cogram + np.trace(cogram) / cogram.shape[0] ** 2
         wanted = wanted - wanted.mean(axis=0)
     metric = scaled_cholesky(cogram, alpha)
@@ -435,7 +436,7 @@ def _dual(X: Operator, targets: Array, alpha: float) -> Ridge | None:
         return None
     inside = metric.solve(wanted)
     slopes = X.cross(inside)
-    # (X X' + alpha I) a = T: whatever is left over is the error of the fitted labels.
+    # (X X' + alpha I) a = T: the residual is the error of the fitted labels.
     image = host(X.matmat(slopes))
     gap = np.linalg.norm(wanted - image - alpha * inside)
     off = float(gap / (np.linalg.norm(wanted) or 1.0))
@@ -445,7 +446,7 @@ def _dual(X: Operator, targets: Array, alpha: float) -> Ridge | None:
 
 
 def _ridge_in_basis(basis: Decomposition, alpha: float, how: str, *, agree: bool = True) -> Ridge:
-    """Regress in a basis; the slopes are multiplied where they are needed."""
+    """Regress in a basis; the slopes are computed when needed."""
     shrunk = basis.coordinates * (np.sqrt(basis.values) / (basis.values + alpha))[:, None]
     agreement = (np.sqrt(basis.values)[:, None] * shrunk).T @ basis.coordinates if agree else None
     scale = np.sqrt(np.square(basis.lengths) + alpha)
@@ -461,7 +462,7 @@ def _ridge_in_basis(basis: Decomposition, alpha: float, how: str, *, agree: bool
 class _Found:
     """An answer before its check.
 
-    ``ridge`` is the labels' regression on X.
+    ``ridge`` is the regression of the labels on X.
     """
 
     weights: Array
@@ -475,12 +476,12 @@ class _Found:
 
 
 def _regression_alpha(factor: Factor, metric_alpha: float) -> float:
-    """Return the penalty in the labels' regression."""
+    """Return the penalty of the label regression."""
     return metric_alpha if factor.regression is None else factor.regression.alpha
 
 
 def _by_products(problem: Problem) -> _Found | None:
-    """Solve from the smaller Gram matrix; None where it has lost the digits."""
+    """Solve from the smaller Gram matrix; None if it is not accurate enough."""
     X, factor, alpha = problem.X, problem.factor, problem.metric_alpha
     if factor.labels is None and X not in _KNOWN:
         return _features(problem)
@@ -496,7 +497,7 @@ def _by_products(problem: Problem) -> _Found | None:
 
 
 def _features(problem: Problem) -> _Found | None:
-    """Find the leading directions of the features, and only these."""
+    """Find only the leading directions of the features."""
     X, count = problem.X, problem.n_components
     if X.shape[1] != X.short_side:
         return _eigenvectors(X.cogram(), problem, dual=True)
@@ -548,8 +549,8 @@ def _in_basis(basis: Decomposition, problem: Problem, how: str) -> _Found:
 def _certified(problem: Problem, found: _Found) -> Solution:
     """Check an answer against the data.
 
-    The check costs two products with 4 columns for the labels, and four with up to 8 where
-    the features take part in the agreement.
+    The check costs two products with 4 columns for the labels, and four with up to 8 if
+    the features are part of the objective.
     """
     check, wanted = _check(problem, found), accuracy_wanted(problem.X.dtype)
     right = check.off <= wanted
@@ -578,8 +579,8 @@ def _check(problem: Problem, found: _Found) -> Check:
         slopes = found.level * found.ridge.slopes
     if factor.thin or not found.values.size:
         return check
-    # The equation is more sensitive than the labels' fit, and limited by what products in this
-    # width can tell of the shortest direction.
+    # The equation is more sensitive than the fitted labels, and limited by the precision
+    # of products for the shortest direction.
     noise = 10 * accuracy_wanted(X.dtype) + _NOISE * rounding(X.dtype) * float(
         np.sqrt(found.values[0] / found.values[-1])
     )

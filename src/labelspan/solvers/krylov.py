@@ -1,4 +1,4 @@
-"""``krylov``: the leading directions in a block Krylov space, where both n and d are large."""
+"""``krylov``: the leading directions in a block Krylov space, for large n and d."""
 
 from __future__ import annotations
 
@@ -65,41 +65,42 @@ _FEATURES_TOL = 6e-3
 _LABELS_TOL = 1e-2
 # The same for the eigenvalues of a thin factor.
 _THIN_TOL = 5e-3
-# The most blocks of a space, and iterations of conjugate gradients.
+# Maximum number of blocks of a space, and of iterations of conjugate gradients.
 _BLOCKS, _ITERATIONS = 100, 1000
-# The part of what a step along its residual must bring that a regression has to gain.
+# Minimum gain of a regression, relative to the gain predicted by a step along its residual.
 _GAINED = 0.1
-# What all labels outside the first block would add, for each part that two mixtures of them do.
+# Estimated gain of all labels outside the first block, relative to that of two mixtures of them.
 _LABELS_SAFETY = 40.0
-# What is reported with labels is at least this many times the estimate that ends the iteration.
+# With labels, the reported error is at least this multiple of the estimate that ends the iteration,
 _REPORTED = 2.0
-# and this many times what a step along the residuals of two mixtures of the labels adds.
+# and this multiple of the gain of a step along the residuals of two mixtures of the labels.
 _HIDDEN = 6.0
-# Random mixtures of the labels that tell the size of all regressed labels.
+# Number of random mixtures of the labels that estimate the size of all regressed labels.
 _MIXTURES = 8
-# The finest tolerance for which small problems are solved on a device, whose eigenvectors were seen
-# to be off by 3e-8.
+# The smallest tolerance for which small problems are solved on a device, whose eigenvectors had
+# errors of up to 3e-8.
 _DEVICE_TOL = 1e-6
-# Directions up to which a space may have all of them, and the most that it has in any case.
+# Up to this many directions, a space may contain all of them; and its maximum size in any case.
 _MANY_DIRECTIONS, _MOST_DIRECTIONS = 512, 4096
-# Tolerances up to which the last gains foretell the number of blocks, and the number of gains from
-# which they do with any.
+# Up to this tolerance the last gains predict the number of blocks; from this many gains
+# on they always do.
 _FORETOLD, _SLOW_GAINS = 1e-3, 5
-# Blocks up to which the directions are computed after each.
+# Up to this many blocks, the directions are computed after each block.
 _EACH_BLOCK = 8
-# The first block has at least this many columns: copies of one eigenvalue are then all in it, and
-# labels up to about this number have a column each.
+# The first block has at least this many columns: it then contains all copies of an eigenvalue, and
+# a column for each of about this many labels.
 _WIDTH = 36
-# Directions of labels in the first block, at most, unless more components are asked for.
+# Maximum number of label directions in the first block, unless more components are requested.
 _LABEL_AXES = 64
-# Labels of an operator are asked again along the directions where the first block has less of them.
+# If the first block represents less than this fraction of operator labels, they are multiplied
+# again along the directions.
 _MOST_LABELS = 0.8
-# Labels up to which each enters the small problems; a square root of their products beyond.
+# Up to this many labels, each enters the small problems; beyond, a square root of their products.
 _EACH_LABEL = 2048
-# What may be to come of the size of the fitted labels, relative to the tolerance.
+# Allowed error of the size of the fitted labels, relative to the tolerance.
 _SIZED = 0.3
-# The most blocks of a space for labels that are an operator, and the square arrays that a solution
-# inside the space holds at a time.
+# Maximum number of blocks of a space for operator labels, and the number of square arrays that a
+# solution inside the space needs at a time.
 _OPERATOR_BLOCKS, _SQUARES = 12, 7
 # Entries up to which data in float32 is solved in float64.
 _SMALL = 1 << 22
@@ -107,39 +108,39 @@ _SMALL = 1 << 22
 
 @dataclass(frozen=True)
 class Krylov:
-    """Find the leading directions in a Krylov space, to a stated share of the objective.
+    """Find the leading directions in a Krylov space, to a given accuracy of the objective.
 
-    For features only, a truncated SVD. With regressed labels the space starts from the features'
-    view of the labels, ``X'[Y, random]``, and serves twice: the ridge regression of the labels and
-    the leading directions of features and regressed labels are both found inside it. With a thin
-    factor, block conjugate gradients for all labels at once, then a small eigenproblem; labels that
-    are an operator take the same space as those of other factors. Rows in files or on other
+    For features only, this is a truncated SVD. With regressed labels the space starts
+    from ``X'[Y, random]``, and is used twice: the ridge regression of the labels and the leading
+    directions of features and regressed labels are both computed inside it. With a thin factor,
+    block conjugate gradients solve for all labels at once, followed by a small eigenproblem; labels
+    that are an operator use the same space as other factors. Rows in files or on other
     machines are read once for each block.
 
     Parameters
     ----------
     tol : float or None
-        Stop when the objective that is missing is estimated below this fraction of the
-        objective found; by default 6e-3 without labels, 1e-2 with them and 5e-3 for a thin factor,
-        where a number is the relative residual of the regressions instead. The estimate goes on
-        from the last gains at half their rate, and holds only if random directions and the
-        residual of the labels' regression add no more than that. On a sweep of spectra (flat,
-        steep, in steps, units over eight decades, float32; 3 to 100 labels) what is reported was
-        never below what was missing: with labels that is twice the estimate, and more where the
-        estimate is far below ``tol``, because the last gains say little of what is that small, or
-        where labels outside the first block would add more. It is an estimate, not a bound. With
-        a ``tol`` below 4e-6, data in float32 is multiplied in float64, as far as it is in memory or
-        on a device; otherwise 4e-6 is used, with a warning.
+        Stop when the missing part of the objective is estimated below this fraction
+        of the objective found; by default 6e-3 without labels, 1e-2 with labels and 5e-3
+        for a thin factor, for which a given number is the relative residual of
+        the regressions instead. The estimate continues the last gains at half their rate, and is
+        used only if random directions and the residual of the label regression add no
+        more than that. On a sweep of spectra (flat, steep, in steps, units over eight
+        decades, float32; 3 to 100 labels) the reported error was never below the true
+        one: with labels it is twice the estimate, and more if the estimate is far below
+        ``tol`` or if labels outside the first block would add more. It is an estimate, not
+        a bound. With a ``tol`` below 4e-6, float32 data in memory or on a device is multiplied
+        in float64; otherwise 4e-6 is used, with a warning.
     max_iter : int or None
-        Maximum number of blocks that are added to the space beyond those that ``n_components``
-        needs, or of iterations of conjugate gradients; None is 100 and 1,000 (12 if the labels
+        Maximum number of blocks added to the space in addition to those that ``n_components``
+        needs, or of iterations of conjugate gradients; None means 100 and 1,000 (12 if the labels
         are an operator).
     seed : int
         The same seed gives the same answer.
 
     See Also
     --------
-    Exact : Direct, for data with one short side.
+    Exact : Direct, for small n or d.
 
     References
     ----------
@@ -170,7 +171,7 @@ class Krylov:
 
     def why_not(self, problem: Problem) -> str | None:
         if isinstance(problem.penalty, L1):
-            return "solver='krylov' cannot take penalty='l1'."
+            return "solver='krylov' does not support penalty='l1'."
         return None
 
     def solve(self, problem: Problem) -> Solution:
@@ -180,13 +181,13 @@ class Krylov:
             if exact is not None:
                 return self.solve(replace(problem, X=exact))
             warn_caller(
-                f"tol={self.tol:.0e} is below what {X.dtype} can tell; {finest:.0e} is used. Give "
+                f"tol={self.tol:.0e} is below what {X.dtype} can tell; {finest:.0e} is used. Pass "
                 "X in float64 for less.",
                 LabelspanWarning,
             )
         small = X.device is None and X.shape[0] * X.shape[1] <= _SMALL
         if X.dtype != np.float64 and small and not isinstance(problem.factor.labels, Operator):
-            # In few entries float64 costs nothing, and features in small units are not lost.
+            # For few entries float64 costs nothing and does not lose features in small units.
             wide = as_operator(X.wide_rows(slice(0, X.shape[0])))
             return self._solve(replace(problem, X=wide))
         return solve_arranged(problem, self._solve)
@@ -213,7 +214,7 @@ class Krylov:
         status = sentence(f"Regressed by {fit.method}", fit.residual)
         if fit.to_come is not None:
             status = (
-                f"Regressed by {fit.method}; the eigenvalues still to come are estimated at "
+                f"Regressed by {fit.method}; the missing eigenvalues are estimated at "
                 f"{fit.to_come:.1e} of those found."
             )
         if not fit.converged and fit.method.startswith("block"):
@@ -255,7 +256,7 @@ class Krylov:
         return self._solution(weights, values, svd.n_iter, svd.rest, tol=tol, shown=svd.shown)
 
     def _in_space(self, problem: Problem, rng: np.random.Generator) -> Solution:
-        """Find the directions of labels, and of features next to them, in one space."""
+        """Find the directions of labels, and of features if present, in one space."""
         X, factor = problem.X, problem.factor
         tol, most = self._tolerance(problem, _LABELS_TOL), self._blocks
         if self.max_iter is None and isinstance(factor.labels, Operator):
@@ -306,15 +307,15 @@ class Krylov:
     ) -> Solution:
         converged = rest <= tol
         rest = rest if reported is None else reported
-        fresh = f"fresh products with X show {shown.missing:.0e}"
+        fresh = f"new products with X show {shown.missing:.0e}"
         status = (
-            f"The objective still to come is estimated at {rest:.1e} of the objective found; "
+            f"The missing part of the objective is estimated at {rest:.1e} of the objective found; "
             f"{fresh}."
         )
         if shown.off > tol:
             status = (
-                f"The directions differ from orthonormal ones by {shown.off:.0e} in fresh products "
-                "with X; scale the columns of X, or give X in float64."
+                f"The directions differ from orthonormal ones by {shown.off:.0e} in new products "
+                "with X; scale the columns of X, or pass X in float64."
             )
         elif not converged:
             status = (
@@ -336,14 +337,14 @@ class Krylov:
 
 
 class LabelledSpace:
-    """A Krylov space of X that has met the labels, and the best directions in it.
+    """A Krylov space of X built from the labels, and the best directions in it.
 
-    ``rest`` is the share of the objective that is estimated to be missing, ``unfitted`` the share
-    that the labels' regression would still add, where rounding keeps it from the space, and
-    ``hidden`` what labels outside the first block would add, from random combinations of them.
-    ``unsized`` is the part of the fitted labels' squared norm that is estimated to be missing where
-    nothing tells it. ``crowded`` tells that the space would become so large that a decomposition
-    costs less. ``tol`` is the share of the objective that may be missing.
+    ``rest`` is the fraction of the objective that is estimated to be missing, ``unfitted`` the
+    fraction that the label regression would still add but rounding keeps out of the space, and
+    ``hidden`` the gain of labels outside the first block, from random combinations of them.
+    ``unsized`` is the estimated missing fraction of the squared norm of the fitted labels, if it is
+    not known. ``crowded`` says that the space would become so large that a decomposition costs
+    less. ``tol`` is the fraction of the objective that may be missing.
     """
 
     def __init__(
@@ -365,7 +366,7 @@ class LabelledSpace:
         self.space = KrylovSpace(X, start, self.labels, passes=X.one_pass)
         self._width = few + extra
         self._squares = X.column_squares() + self._alpha
-        # Squared norm of the regression of random mixtures of the labels, where it is known.
+        # Squared norm of the regression of random mixtures of the labels, if known.
         self._signs = np.random.default_rng(1).choice([-1.0, 1.0], (self.labels.width, _MIXTURES))
         self._square: float | None = None
         self._agreement = np.zeros((0, 0))
@@ -376,10 +377,10 @@ class LabelledSpace:
         self.crowded = False
 
     def grow(self, *, check: bool = True) -> None:
-        """Grow until the objective that is missing is estimated below the tolerance.
+        """Grow until the missing part of the objective is estimated below the tolerance.
 
-        With ``check``, directions that the powers of X'X may have missed are tried before the
-        estimate is believed; that costs four products with 2 columns.
+        With ``check``, directions that the powers of X'X may have missed are tested before the
+        estimate is accepted, which costs four products with 2 columns.
         """
         space, gains, fits = self.space, [], []
         best: Ritz | None = None
@@ -388,7 +389,8 @@ class LabelledSpace:
             if space.size >= min(self._count, *self.X.shape) or space.exhausted:
                 newest = self._ritz()
                 if best is not None:
-                    # By the newest regression, the newest directions can only be worth more.
+                    # With the latest regression, the latest directions can only have a larger
+                    # objective.
                     gains.append(newest.worth - newest.worth_of(best.inside))
                     self.rest = rest_of(gains, newest.worth, self._noise, wide=True)
                 self.best = best = newest
@@ -404,7 +406,7 @@ class LabelledSpace:
                 space.expand()
 
     def widen(self) -> bool:
-        """Add random directions to a space that lacks some; False where it is complete."""
+        """Add random directions to a space that lacks some; return False if it is complete."""
         if len(self.space.basis) >= self._max_iter:
             return False
         X, width = self.X, max(self._width, -(-self._count // (3 * SMOOTH_WIDTH)) * SMOOTH_WIDTH)
@@ -413,7 +415,7 @@ class LabelledSpace:
         return self.space.add(X.rmatmat(X.random_block(X.shape[0], width, self._rng)))
 
     def label_axes(self) -> Array:
-        """Return what a row of the labels adds to its row of the space."""
+        """Return the contribution of the labels of a row to its coordinates."""
         space, best = self.space, self.best
         image = self._solved(space.gram @ best.inside)
         return np.asarray(best.level**2 * (space.seen.T @ image) / np.sqrt(best.values))
@@ -424,7 +426,7 @@ class LabelledSpace:
             return thin_ritz(gram, seen, self._alpha, self._count, tolerance)
         outside = 0.0
         if self._square is not None:
-            # What the space lacks of the fitted mixtures tells what it lacks of all labels.
+            # The missing part of the fitted mixtures estimates that of all labels.
             slopes = self._slopes(self._signs)
             inside = float((slopes * (gram @ slopes)).sum())
             outside = max(0.0, (self._square - inside) / _MIXTURES)
@@ -451,12 +453,12 @@ class LabelledSpace:
         return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
     def _slopes(self, mixing: Array) -> Array:
-        """Return the slopes, inside the space, of combinations of the labels."""
+        """Return the coefficients, inside the space, of combinations of the labels."""
         seen = np.concatenate([part @ mixing for part in self.space.labelled])
         return self._solved(seen)
 
     def _solved(self, right: Array) -> Array:
-        """Return ``(P'X'X P + alpha I)^+ right``; the factor is computed once for a size."""
+        """Return ``(P'X'X P + alpha I)^+ right``; the factor is cached for each size."""
         gram = self.space.gram
         size, metric = self._metric
         if size != self.space.size:
@@ -467,12 +469,12 @@ class LabelledSpace:
         return metric.solve(right)
 
     def _is_crowded(self, gains: list[float]) -> bool:
-        """Return whether the space has, or will have, more directions than it is worth."""
+        """Return whether the space has, or will have, too many directions to be efficient."""
         X, size, most = self.X, self.space.size, _MOST_DIRECTIONS
         if X.short_side <= _MANY_DIRECTIONS:
             return False
         if small_enough(X) and not X.one_pass and not isinstance(self.labels.values, Operator):
-            # A space that has half of all directions costs as much as a decomposition.
+            # A space with half of all directions costs as much as a decomposition.
             most = X.short_side // 2
             if self._tol <= _FORETOLD or len(gains) >= _SLOW_GAINS:
                 size += self._width * remaining_blocks(gains, self.rest, self._tol)
@@ -480,14 +482,14 @@ class LabelledSpace:
         return self.crowded
 
     def _settled(self, fits: list[float]) -> bool:
-        """Try directions that the powers of X'X may have missed; tell whether little is there."""
+        """Test directions that powers of X'X may have missed; return whether they add little."""
         space, factor, before = self.space, self._factor, self.best
         complete, sized = space.exhausted, self._square is None
         rest = self.rest if np.isfinite(self.rest) else 16 * self._noise
         norm = None if factor.regression is None else factor.regression.norm
         lean = isinstance(self.labels.values, Operator) and self.labels.values.one_pass
         if norm is not None and self._square is None and not complete:
-            # Regressed labels that the space has not met have a part of the norm.
+            # Regressed labels outside the space have a part of the norm.
             self.unsized = rest_of(np.diff(fits).tolist(), fits[-1], self._noise, wide=True)
             if self.unsized > self._tol and not lean:
                 start = space.combine(self._slopes(self._signs))
@@ -502,29 +504,29 @@ class LabelledSpace:
             told = unit_columns(self.labels.back(space.seen.T @ before.inside))  # X'L L'X W
             block = concatenate([block, told], axis=1)
         if not space.add(block):
-            # A residual that rounding keeps out of the space, or one that is rounding.
+            # A residual that rounding keeps out of the space, or that is rounding itself.
             self.rest, self.unfitted = max(rest, 16 * self._noise), self._step.lost(0.0, before)
             return True
         self.best = self._ritz()
         self.unfitted = self._step.lost(self.best.fitted - before.fitted, before)
         gain = abs(self.best.worth - self.best.worth_of(before.inside)) / self.best.worth
-        # The level of the labels may have changed with what is known of their size.
+        # The weight of the labels may have changed with the estimate of their size.
         change = gain if sized else abs(self.best.worth / before.worth - 1)
         if not self._all_labels:
             rest = max(rest, gain)
         elif complete:
-            # No power of the first block will show what else there is.
+            # Powers of the first block cannot reach other directions.
             rest = max(rest, _LABELS_SAFETY * gain)
         self.hidden = _HIDDEN * change
         self.rest = rest
         return rest <= self._tol
 
     def _missed(self) -> _Step:
-        """Return directions that the space may have missed, and what a step along them fits.
+        """Return directions that the space may have missed, and the gain of a step along them.
 
-        The residual of the regression, from fresh products with X, for random combinations of
-        the labels, divided by the squared lengths of the columns: a feature in small units counts
-        as any other.
+        The residual of the regression, from new products with X, for random combinations
+        of the labels, divided by the squared lengths of the columns, so that units
+        do not matter.
         """
         space, best, alpha = self.space, self.best, self._alpha
         mixing = self._rng.standard_normal((self.labels.width, PROBE))
@@ -545,10 +547,10 @@ class LabelledSpace:
         return _Step(unit_columns(step), float(energy.mean()), sure, max(gain, 0.0))
 
     def inspected(self) -> Inspection:
-        """Check directions and regression by fresh products with X.
+        """Check directions and regression by new products with X.
 
-        What one step along the residual of the labels' regression adds to the directions is missing
-        too. Labels only, without features, are checked by the regression's residual.
+        The gain of one step along the residual of the label regression counts as missing too.
+        Without features, labels are checked by the residual of the regression.
         """
         best = self.best
         if self._factor.thin or not best.values.size:
@@ -581,7 +583,7 @@ class LabelledSpace:
         )
 
     def _inspected_in_passes(self) -> Inspection:
-        """Check the same on the side of the columns.
+        """Check the same in the space of the columns.
 
         With R the root of ``share I + B B'``, ``R X'X W`` are eigenvectors of ``R X'X R``.
         """
@@ -607,10 +609,10 @@ class LabelledSpace:
 
 
 class _Step(NamedTuple):
-    """The energy that one step along the regression's residual adds to the fitted labels.
+    """The energy that one step along the residual of the regression adds to the fitted labels.
 
     ``block`` are the directions, ``total`` is estimated for all labels, ``sure`` is that of one
-    combination, and ``gain`` is how much more of the fitted labels lies along the directions found.
+    combination, and ``gain`` is the increase of the fitted labels along the directions found.
     """
 
     block: Array
@@ -619,7 +621,7 @@ class _Step(NamedTuple):
     gain: float
 
     def lost(self, gained: float, found: Ritz) -> float:
-        """Return the share of the objective that the space does not gain although it should."""
+        """Return the fraction of the objective that the space should have gained but did not."""
         missing = found.level**2 * self.total / found.worth
         return missing if gained < _GAINED * self.sure else 0.0
 
@@ -629,13 +631,13 @@ def krylov_bytes(  # noqa: PLR0917
 ) -> int:
     """Estimate the memory of a space for labels that are an operator.
 
-    From the sizes of X (0 rows where they are in files) and of the labels, the number of
-    directions, the bytes of a number, and the most blocks.
+    It depends on the sizes of X (0 rows if they are in files) and of the labels, the number of
+    directions, the bytes per number, and the maximum number of blocks.
     """
     block = max(count, _LABEL_AXES) + max(SMOOTH_WIDTH, count // 10)
     longest = rows or columns
     size = min((blocks or _OPERATOR_BLOCKS) * block, longest, columns)
-    # The newest block with its products, and the directions with theirs.
+    # The latest block with its products, and the directions with theirs.
     thin = size * (longest + columns) + 3 * block * (longest + labels)
     thin += 2 * count * (columns + labels)
     # The labels along the space, and its square arrays, in float64.

@@ -1,4 +1,4 @@
-"""A growing block Krylov space of X'X, and the truncated SVD that it gives."""
+"""A growing block Krylov space of X'X, and the truncated SVD computed from it."""
 
 from __future__ import annotations
 
@@ -50,52 +50,52 @@ __all__ = [
 
 
 _ILL_CONDITIONED = 1e3
-# Products take blocks of a multiple of this many columns in one stride.
+# Products process blocks of a multiple of this many columns at once.
 SMOOTH_WIDTH = 4
-# Random directions that a space is tried against before it is believed.
+# Number of random directions by which a space is tested before it is accepted.
 PROBE = 2
-# Copies of one eigenvalue that are not expected: a block of this width has them all.
+# More copies of one eigenvalue than this are not expected: a block of this width has them all.
 _MANY_COPIES = 32
-# The largest tolerance: above, powers of a narrow block may end inside a step of the spectrum.
+# The largest tolerance; above it, powers of a narrow block may stop inside a step of the spectrum.
 _COARSE = 2e-2
-# What more such directions would find, at most, for each part that these do.
+# Bound on the gain of further such directions, relative to the gain of these.
 _SAFETY = 16.0
-# The slowest fall of the gains that is believed.
+# The slowest accepted decrease of the gains.
 _SLOWEST = 0.98
-# Rates of two falls that differ by less than this factor are one rate.
+# Two rates of decrease that differ by less than this factor are treated as equal.
 _STEADY = 1.25
-# Roundings of the longest image below which an image is nothing.
+# An image below this multiple of the rounding of the longest image is zero.
 _NULL = 64.0
-# Roundings that blocks may be off being orthogonal by before this is mended.
+# Loss of orthogonality of blocks, in units of rounding, above which it is corrected.
 _DRIFT = 500.0
-# Roundings that a sum of eigenvalues adds up to.
+# Rounding error of a sum of eigenvalues, in units of epsilon.
 _ROUNDINGS = 16
-# Random directions outside an answer that an inspection looks at, and the steps it takes with them.
+# Number of random directions outside an answer that an inspection uses, and of its steps.
 OUTSIDE, _STEPS = 2, 2
-# What is outside an answer is taken to be this many times what the random directions show,
+# The missing part outside an answer is estimated as this multiple of what random directions show,
 _DOUBT = 1.5
-# and what is missing inside to be this many times what one step along the residual adds.
+# and the missing part inside as this multiple of the gain of one step along the residual.
 _STEPS_TO_COME = 8.0
 
 
-# Directions whose squared length is below this share of the longest are rounding, in
-# either width: float64 Gram matrices resolve no less, float32 blocks hold no more.
+# Directions whose squared length is below this fraction of the longest are rounding, in either
+# precision: this is the limit of float64 Gram matrices and of float32 blocks.
 _TOLERANCE = 1e-12
-# Above this condition a triangular factor would not show a loss of rank.
+# Above this condition number a triangular factor would not show a loss of rank.
 _SAFE = 1e4
-# Below this condition one pass leaves the columns orthonormal to rounding.
+# Below this condition number one pass makes the columns orthonormal up to rounding.
 _ENOUGH = 10.0
-# Directions of labels that a space starts from, at least, and the share of their squared norm that
-# is enough beyond.
+# Minimum number of label directions that a space starts from, and the fraction of their squared
+# norm above which no more are added.
 _FEW_LABELS, _LABEL_ENERGY = 32, 0.96
-# Labels up to which their products are formed; steps of subspace iteration beyond.
+# Up to this many labels their products are formed; beyond, number of subspace iterations.
 _GRAM_LABELS, _LABEL_STEPS = 512, 2
 
 
 class LabelBlock:
     """The labels L of the rows of X: an array or an operator.
 
-    ``mixing`` is what columns are multiplied by, or their combinations that take their place.
+    ``mixing`` holds the factors of the columns, or the combinations that replace them.
     """
 
     def __init__(self, X: Operator, labels: Any, mixing: Array | None = None) -> None:
@@ -104,7 +104,7 @@ class LabelBlock:
         if self._operator:
             refuse_apart(X, labels)
         self.values: Any = labels if self._operator else X.place(labels)
-        # X'L, where the rows of X but not the labels are read in passes.
+        # X'L, if the rows of X but not the labels are read in passes.
         lean = X.one_pass and not (self._operator and labels.one_pass)
         self._cross = self._products() if lean else None
 
@@ -120,7 +120,7 @@ class LabelBlock:
         return products * self._mixing if self._mixing.ndim == 1 else products @ self._mixing
 
     def combined(self, block: Array) -> Array:
-        """Return the combinations of stored labels that a block with a row per label stands for."""
+        """Return the combinations of stored labels given by a block with one row per label."""
         if self._mixing is None:
             return block
         mixing, block = self._mixing, host(block)
@@ -153,12 +153,12 @@ class LabelBlock:
         return X.rmatmat(concatenate([unit_columns(wanted), unit_columns(random)], axis=1))
 
     def leading(self, most: int, rng: np.random.Generator) -> tuple[Array, float]:
-        """Return directions that hold most of the labels, at most some, and the share they hold.
+        """Return directions that capture most of the labels, and the fraction that they capture.
 
-        A rotation of the labels changes nothing in an objective, so the directions that hold
-        most of their squared norm may stand for all of them, and the regression inside the space
-        finds the rest. Fewer would stall short of the objective; all of them would cost more than
-        as many deeper blocks.
+        A rotation of the labels does not change an objective, so the directions that
+        capture most of their squared norm can represent all of them, and the regression inside the
+        space finds the rest. With fewer the iteration would stall; all of them would cost more than
+        as many further blocks.
         """
         most = min(most, self.width)
         if self.width <= _GRAM_LABELS and not (self._operator and self.values.one_pass):
@@ -203,20 +203,20 @@ class LabelBlock:
 
 
 def refuse_apart(X: Operator, labels: Operator) -> None:
-    """Raise an error for labels that are read in passes where the rows of X are not."""
+    """Raise an error if labels are read in passes but the rows of X are not."""
     if labels.one_pass and not X.one_pass:
-        raise Mismatch("Labels in files need X in files too; write both by RowWriter.")
+        raise Mismatch("Labels in files need X in files too; write both with RowWriter.")
 
 
 class KrylovSpace:
     """An orthonormal basis P of ``span{W, X'X W, (X'X)^2 W, ...}``, block by block.
 
-    Besides P it keeps the image ``X P`` and the small matrix ``P'X'X P``, which hold all that a
-    Rayleigh-Ritz step needs, and ``P'X'L`` where there are labels L. Each :meth:`expand` costs one
-    product with X' and one with X, for the width of the newest block.
+    It also stores the image ``X P`` and the small matrix ``P'X'X P``, which a Rayleigh-Ritz step
+    needs, and ``P'X'L`` if there are labels L. Each :meth:`expand` costs one product
+    with X' and one with X, for the width of the latest block.
 
-    Where rows are read in ``passes``, because they are in files or on other machines, ``X'X P`` is
-    kept instead of ``X P``: nothing has as many rows as X, and each block costs one pass. Squares
+    If rows are read in ``passes``, because they are in files or on other machines, ``X'X P``
+    is stored instead of ``X P``: no array has n rows, and each block costs one pass. Squares
     of short directions then have only half of the digits.
     """
 
@@ -227,7 +227,7 @@ class KrylovSpace:
         self._labels = labels
         self.basis: list[Array] = []
         self.image: list[Array] = []
-        # ``P'X'L``, block by block, where there are labels.
+        # ``P'X'L``, block by block, if there are labels.
         self.labelled: list[Array] = []
         self.gram = np.zeros((0, 0))
         self._drifts = False
@@ -243,18 +243,18 @@ class KrylovSpace:
         return np.concatenate(self.labelled)
 
     def expand(self) -> bool:
-        """Add a block; False where the space is invariant and there is none to add."""
+        """Add a block; return False if the space is invariant."""
         if not self.exhausted:
             newest = self.image[-1]
             block = 1 * newest if self.passes else self.X.rmatmat(newest)
-            # The newest columns of the small matrix are what lies along the basis, as long as
-            # that is orthonormal: each block multiplies the drift of those before it.
+            # The latest columns of the small matrix are the projection onto the basis, as long as
+            # that is orthonormal: each block amplifies the errors of those before it.
             along = None if self._drifts else self.gram[:, -newest.shape[1] :]
             self.exhausted = not self._append(block, along)
         return not self.exhausted
 
     def add(self, block: Array) -> bool:
-        """Add directions that the powers may never reach; False where none is new.
+        """Add directions that the powers may never reach; return False if none is new.
 
         Copies of an eigenvalue beyond the width of the first block are such directions.
         """
@@ -271,7 +271,7 @@ class KrylovSpace:
         return combine(self.image, coefficients)
 
     def compress(self, count: int) -> None:
-        """Keep the leading directions of all blocks but the newest: a thick restart."""
+        """Keep the leading directions of all blocks but the latest: a thick restart."""
         old = self.size - self.basis[-1].shape[1]
         values, vectors = leading(self.gram[:old, :old], count)
         newest, newest_image = self.basis.pop(), self.image.pop()
@@ -285,7 +285,7 @@ class KrylovSpace:
         before, after = remove_measured(block, self.basis, along)
         if self._drifts:
             _, after = remove_measured(block, self.basis)
-        # What is left of a block inside the space is rounding, not a direction.
+        # The remainder of a block inside the space is rounding, not a direction.
         if not np.linalg.norm(after) > 100 * rounding(width_of(block)) * np.linalg.norm(before):
             return False
         block, factor = orthonormalize(block)
@@ -294,7 +294,7 @@ class KrylovSpace:
             return False
         block = block[:, -room:]
         if self.basis and np.linalg.cond(factor) > _ILL_CONDITIONED:
-            # Short directions were stretched, and their slips along the basis with them.
+            # Short directions were scaled up, and with them their errors along the basis.
             block, _ = orthonormalize(remove(block, self.basis))
         if along is not None and not self._drifts:
             drift = float(np.abs(inner(self.basis[0][:, :SMOOTH_WIDTH], block)).max(initial=0.0))
@@ -303,7 +303,7 @@ class KrylovSpace:
                 block, _ = orthonormalize(remove(block, self.basis))
         image, side, corner, seen = self._mapped(block)
         if side:
-            # What X maps to rounding is not a direction of its rows.
+            # A direction that X maps to rounding is not a direction of its rows.
             nothing = _NULL * rounding(width_of(block))
             floor = (nothing if self.passes else nothing**2) * np.diag(self.gram).max()
             alive = np.flatnonzero(np.diag(corner) > floor)
@@ -325,7 +325,7 @@ class KrylovSpace:
         return True
 
     def _mapped(self, block: Array) -> tuple[Array, list[Array], Array, Array | None]:
-        """Return the image of a block, its products with the images before, itself and labels."""
+        """Return the image of a block, and its products with earlier images, itself and labels."""
         seen: Array | None = None
         if not self.passes:
             image = self.X.matmat(block)
@@ -342,13 +342,13 @@ class KrylovSpace:
 
 
 def rest_of(gains: Sequence[float], total: float, noise: float, *, wide: bool = False) -> float:
-    """Estimate what is missing of a growing sum, relative to it, from its last gains.
+    """Estimate the missing part of a growing sum, relative to it, from its last gains.
 
-    The gains of a Krylov space fall about geometrically, but the rate slows down: the
-    series goes on at half the rate at which the last gain fell, and half as much is added. In
-    ``wide`` blocks, where the last two gains fell at about one rate, it goes on at seven tenths
-    of that. On spectra that are flat, steep or in steps this was 1 to 30 times what was missing.
-    Infinite before there are two gains; never below the rounding of the sum.
+    The gains of a Krylov space decrease roughly geometrically, but at a slowing rate:
+    the series continues at half the rate of the last gain, and half as much is added. For ``wide``
+    blocks, if the last two rates are about equal, it continues at seven tenths of that rate.
+    On spectra that are flat, steep or in steps this was 1 to 30 times the missing part. Infinite
+    before there are two gains; never below the rounding of the sum.
     """
     if len(gains) < 2:
         return np.inf
@@ -360,7 +360,7 @@ def rest_of(gains: Sequence[float], total: float, noise: float, *, wide: bool = 
 
 
 def remaining_blocks(gains: Sequence[float], rest: float, tol: float) -> float:
-    """Estimate how many more blocks bring what is missing below ``tol``; 0 before that is known."""
+    """Estimate how many more blocks are needed to reach ``tol``; 0 if unknown."""
     if len(gains) < 3 or not np.isfinite(rest):
         return 0.0
     rate = max(_rate(gains[-2:]), _rate(gains[-3:-1]))
@@ -373,18 +373,18 @@ def _rate(gains: Sequence[float]) -> float:
 
 
 def finest_tolerance(dtype: Any) -> float:
-    """Return the smallest fraction of an objective that sums in this width can tell."""
+    """Return the smallest fraction of an objective that sums in this precision can resolve."""
     return 2 * _ROUNDINGS * rounding(dtype)
 
 
 @dataclass(frozen=True)
 class Inspection:
-    """What fresh products show of leading eigenvectors.
+    """Errors of leading eigenvectors, as shown by new products.
 
     ``off`` is the deviation of the vectors from orthonormality or, if larger, the relative amount
-    by which their Rayleigh quotients are below the eigenvalues. ``inside`` is the share
-    of the objective that steps along the eigen-residual would add, ``outside`` what random
-    directions find elsewhere.
+    by which their Rayleigh quotients are below the eigenvalues. ``inside`` is the fraction of
+    the objective that steps along the eigen-residual would add, ``outside`` the fraction that
+    random directions find elsewhere.
     """
 
     off: float
@@ -393,7 +393,7 @@ class Inspection:
 
     @property
     def missing(self) -> float:
-        """The share of the objective that is not there, as far as this shows."""
+        """The estimated missing fraction of the objective."""
         return max(self.off, self.inside, self.outside)
 
 
@@ -404,16 +404,16 @@ def inspect(
     values: Array,
     start: Array,
 ) -> Inspection:
-    """Check ``M V = V diag(values)`` and ``V'V = I`` by products that found nothing of them.
+    """Check ``M V = V diag(values)`` and ``V'V = I`` by independent products.
 
     ``apply`` multiplies by the symmetric positive semi-definite M, ``along`` returns ``V c`` and
-    ``project`` removes what lies along V, in place; ``start`` is a block of random directions.
+    ``project`` removes the part along V, in place; ``start`` is a block of random directions.
 
     The residual R of random combinations gives ``sum |r_i|^2 / values_i``, which a step along it
-    adds at least. The random directions, freed of V, start a block Krylov space of two steps,
-    whose Ritz values and weights are a quadrature of the spectrum outside V: the number and
-    size of eigenvalues above the smallest one in the answer. This is how copies of an eigenvalue
-    are found that no power of M can reach. Costs a product with M of 4 columns and one of 2.
+    adds at least. The random directions, orthogonal to V, start a block Krylov space of two steps,
+    whose Ritz values and weights are a quadrature of the spectrum outside V: the number
+    and size of eigenvalues above the smallest one in the answer. This finds copies of an eigenvalue
+    that no power of M can reach. It costs a product of M with 4 columns and one with 2.
     """
     eps = rounding(width_of(start))
     mixing = combinations(values.size, OUTSIDE)
@@ -424,7 +424,7 @@ def inspect(
     block = orthonormalize(project(start))[0]
     images = apply(concatenate([scaled, block], axis=1))
     gap = images[:, :width] - expected
-    # Each of the combinations has a share of the directions.
+    # Each combination represents a part of the directions.
     added = float(np.square(column_norms(gap)).sum()) * values.size / width
     inside = _STEPS_TO_COME * added / float(values.sum())
     noise = 64 * eps * np.sqrt(values[0] / max(values[-1], floor))
@@ -432,7 +432,7 @@ def inspect(
     claimed = float((mixing * values[:, None] * mixing / roots).sum())
     off = max(
         float(np.linalg.norm(inner(plain, plain) - square) / np.linalg.norm(square)),
-        # Quotients may be larger than what was claimed, where steps are still to come.
+        # Quotients may be larger than the eigenvalues if the iteration has not converged.
         1 - float(np.trace(inner(plain, images[:, :width]))) / claimed,
     )
     outside = _outside(apply, project, values, block, images[:, width:])
@@ -446,7 +446,7 @@ def _outside(
     block: Array,
     image: Array,
 ) -> float:
-    """Estimate what eigenvalues outside an answer would add to it, relative to its sum."""
+    """Estimate the gain from eigenvalues outside an answer, relative to its sum."""
     width = block.shape[1]
     if not width:
         return 0.0
@@ -461,7 +461,7 @@ def _outside(
     nodes, vectors = leading(square, square.shape[0])
     room = max(0, basis[0].shape[0] - values.size)
     copies = room * np.square(vectors[:width]).sum(axis=0) / width
-    # What is larger than the smallest eigenvalue of the answer takes the place of that one.
+    # An eigenvalue above the smallest one of the answer would replace that one.
     larger = nodes > values[-1] + 64 * rounding(width_of(image)) * values[0]
     sizes = np.concatenate([values, nodes[larger]])
     counts = np.concatenate([np.ones(values.size), copies[larger]])
@@ -473,9 +473,9 @@ def _outside(
 
 @dataclass(frozen=True)
 class TruncatedSVD:
-    """Leading singular values squared, right singular vectors, and what may be missing.
+    """Squared leading singular values, right singular vectors, and the estimated missing part.
 
-    ``shown`` is what fresh products show of them, and part of ``rest``.
+    ``shown`` holds their errors by new products, and is part of ``rest``.
     """
 
     values: Array
@@ -491,19 +491,19 @@ def truncated_svd(
 ) -> TruncatedSVD:
     """Find the ``count`` leading singular directions by block Krylov with thick restarts.
 
-    Works on the shorter side of X. Stops when the energy that is missing is estimated below
-    ``tol`` of the energy found, and, where powers of the block add no more, a few random
-    directions outside the space add no more than that. Blocks are about a third of ``count``
+    Works on the shorter side of X. Stops when the missing energy is estimated below ``tol``
+    of the energy found, and, if powers of the block add nothing, a few random directions
+    outside the space add no more than that. Blocks are about a third of ``count``
     wide, which finds more energy per product than one wide block with few powers. The answer is
-    then inspected by fresh products; where these find more than ``tol`` outside it, the space
-    gets another random block and grows on. Rows in files or on other machines are read once for
-    each block, of ``count`` columns, and nothing with as many rows is kept.
+    then inspected by new products; if these find more than ``tol`` outside it, the space
+    gets another random block and grows further. Rows in files or on other machines are read once
+    for each block of ``count`` columns, and no array with n rows is stored.
     """
     rows, columns = X.shape
     flipped = rows < columns
     side = X.T if flipped else X
     lean = X.one_pass and not flipped
-    # A pass over rows in files costs more than its columns.
+    # A pass over rows in files costs more than additional columns.
     width = max(_MANY_COPIES, count) if lean else max(8, -(-count // 3))
     width = min(-(-width // SMOOTH_WIDTH) * SMOOTH_WIDTH, side.shape[1])
 
@@ -519,7 +519,7 @@ def truncated_svd(
         rest, n_iter = _grow(space, count, width, n_iter, tol=tol, max_iter=max_iter, rng=rng)
         values, vectors = leading(space.gram, count)
         keep = values > 64 * rounding(X.dtype) * max(values[0], 0.0)
-        # Directions that are left out as rounding are missing too.
+        # Directions dropped as rounding are missing too.
         rest = max(rest, _ROUNDINGS * rounding(X.dtype))
         if keep.any():
             rest += float(np.maximum(values[~keep], 0.0).sum() / values[keep].sum())
@@ -557,7 +557,7 @@ def _grow(
     max_iter: int,
     rng: np.random.Generator,
 ) -> tuple[float, int]:
-    """Expand a space until its estimate of what is missing is below ``tol``; return both."""
+    """Expand a space until the estimated missing part is below ``tol``; return both."""
     side = space.X
     most = max(4 * count, count + 4 * width)
     noise = rounding(side.dtype)
@@ -566,7 +566,7 @@ def _grow(
     while n_iter < max_iter or space.size < count:
         done = rest <= tol or space.exhausted
         if done and np.isfinite(rest) and not space.exhausted:
-            # The inspection tries random directions, which is enough where powers of the block
+            # The inspection tests random directions, which is enough if powers of the block
             # still add some.
             break
         if done:
@@ -590,20 +590,20 @@ def _grow(
                 rest = rest_of(gains, energy, noise)
         if space.size > most:
             space.compress(count + width)
-            # Gains across a restart do not fall as those inside a cycle do.
+            # Gains across a restart do not decrease like those inside a cycle.
             gains, energy = [], np.nan
     return rest, n_iter
 
 
-# --- thin blocks: orthonormal columns by Gram matrices, which cost one pass of BLAS 3 --------
+# --- thin blocks: orthonormal columns from Gram matrices, which cost one pass of BLAS 3 --------
 
 
 def orthonormalize(block: Array) -> tuple[Array, Array]:
-    """``block = Q R`` with orthonormal Q of as many columns as the block has rank.
+    """``block = Q R`` with orthonormal Q, whose number of columns is the rank of the block.
 
-    R is in float64. By the Gram matrix: its Cholesky factor where that is safe, else its
-    eigenvalues, which show the rank, the shortest directions first; and again where one pass
-    could not be accurate.
+    R is in float64. Uses the Gram matrix: its Cholesky factor if that is safe, otherwise
+    its eigenvalues, which show the rank; and a second pass if one
+    is not accurate enough.
     """
     basis, total = block, np.eye(block.shape[1])
     for _ in range(3):
@@ -620,12 +620,13 @@ def orthonormalize(block: Array) -> tuple[Array, Array]:
 
 
 def _triangular(gram: Array) -> tuple[Array, Array, float] | None:
-    """``R``, ``R^-1`` and a condition with ``R'R`` the Gram matrix; None where that is unsafe."""
+    """Return ``R``, ``R^-1`` and a condition number, ``R'R`` the Gram matrix; None if unsafe."""
     lengths = np.sqrt(np.diag(gram))
     if not lengths.min() > 0:
         return None
     try:
-        # Columns of length 1 first: different lengths do not make the condition bad.
+        # Scale columns to length 1 first, so that different lengths do not affect the condition
+        # number.
         lower = np.linalg.cholesky(gram / np.outer(lengths, lengths))
     except np.linalg.LinAlgError:
         return None
@@ -645,7 +646,7 @@ def _spectral(gram: Array) -> tuple[Array, Array, float]:
 
 
 def remove(block: Array, against: Sequence[Array]) -> Array:
-    """Remove, in place, what lies along orthonormal blocks; twice where that is much."""
+    """Project out orthonormal blocks, in place; twice if that removes much."""
     remove_measured(block, against)
     return block
 
@@ -655,7 +656,7 @@ def remove_measured(
 ) -> tuple[Array, Array]:
     """Do the same, and return the norms of the columns before and after it.
 
-    ``along`` holds ``against' @ block`` where it is known already, up to rounding.
+    ``along`` is ``against' @ block`` if it is known already, up to rounding.
     """
     if not against:
         lengths = column_norms(block)
@@ -672,7 +673,7 @@ def remove_measured(
 
 
 def unit_columns(block: Array) -> Array:
-    """Scale columns to length 1; those of zeros are left out."""
+    """Scale columns to length 1; drop zero columns."""
     lengths = column_norms(block)
     alive = np.flatnonzero(lengths > 0)
     return divide_columns(block if alive.size == lengths.size else block[:, alive], lengths[alive])

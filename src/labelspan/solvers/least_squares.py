@@ -22,24 +22,24 @@ from .problem import L1, Problem, Solution, small_enough
 
 __all__ = ["LeastSquares", "targets"]
 
-# The numbers by which LSQR says that it stopped because of the condition of X, or max_iter.
+# Return codes of LSQR that mean it stopped because of the condition of X, or max_iter.
 _ENDED_EARLY = (3, 6, 7)
-# The relative error up to which an answer of LSQR is used; it is about its tolerance times the
-# condition number that it estimates.
+# Maximum relative error of an accepted LSQR answer, about its tolerance times the condition
+# number that it estimates.
 _ACCURATE = 1e-4
-# A target is reproduced when this share of it, at most, is left over.
+# A target is reproduced if at most this fraction of it is left over.
 _REPRODUCED = 1e-5
 
 
 @dataclass(frozen=True)
 class LeastSquares:
-    """Regress X on targets that are made only from the factor.
+    """Regress targets that depend only on the factor on X.
 
     ``H P = Q R`` with column pivoting, ``R = U_R S_R V_R'``, targets ``T = Q U_R`` in the
-    order of ``S_R``, of which the leading ones are kept (Corollary 1); then LSQR, one
-    target at a time, or coordinate descent where the penalty is the 1-norm.
+    order of ``S_R``, of which the leading ones are kept (Corollary 1); then LSQR,
+    one target at a time, or coordinate descent for the 1-norm penalty.
 
-    It solves the eigenproblem exactly when ``rank(X) = n - 1`` for a centred X (Theorem 2)
+    It solves the eigenproblem exactly if ``rank(X) = n - 1`` for a centred X (Theorem 2)
     and there is no penalty; the solution says whether it does.
 
     Parameters
@@ -49,11 +49,11 @@ class LeastSquares:
     max_iter : int
         Maximum number of iterations per target.
     intercept : {"implicit", "bias"}
-        A centred sparse X is either centred implicitly, or left as it is with a column of
-        ones added to it, as the paper does. The two agree on the rows of X, and with a penalty
-        everywhere; without one, where there are
-        more features than rows, the paper's way finds the smallest weights *and bias*, and
-        its weights hold a part that the centred rows do not see.
+        A centred sparse X is either centred implicitly, or not centred and extended by a column of
+        ones, as in the paper. The two agree on the rows of X, and with a penalty everywhere;
+        without one, and with more features than rows, the paper's form minimises the norm of the
+        weights *and the bias*, and its weights have a component that is orthogonal to the centred
+        rows.
 
     See Also
     --------
@@ -88,8 +88,8 @@ class LeastSquares:
     def why_not(self, problem: Problem) -> str | None:
         if not problem.factor.thin or problem.factor.labels is None:
             return (
-                "solver='least-squares' needs a factor made only of labels, and this one holds "
-                "features too."
+                "solver='least-squares' needs a factor made only of labels, but this one "
+                "includes features."
             )
         return None
 
@@ -104,7 +104,7 @@ class LeastSquares:
         return self._solution(problem, wanted, weights, n_iter, converged)
 
     def _lsqr(self, X: Operator, wanted: Array, alpha: float) -> tuple[Array, int, bool]:
-        # With a penalty, which leaves the bias free, both ways have the same answer.
+        # With a penalty, which does not apply to the bias, both forms have the same answer.
         bias = self.intercept == "bias" and alpha == 0 and isinstance(X, Centered)
         system, options = _system(X, bias=bias), {"atol": self.tol, "btol": self.tol}
         weights = np.empty((X.shape[1], wanted.shape[1]))
@@ -120,7 +120,7 @@ class LeastSquares:
         if sure and condition * self.tol <= _ACCURATE:
             return weights, n_iter, True
         if not bias and X.device is None and small_enough(X) and n_iter < self.max_iter:
-            # Its stopping rule knows nothing of short directions: the data is factorised.
+            # Its stopping rule ignores short directions: the data is factorised.
             return factorise(X, wanted).slopes(alpha), n_iter, True
         return weights, n_iter, sure
 
@@ -179,10 +179,10 @@ def _warn_of_zeros(problem: Problem, wanted: Array, weights: Array) -> None:
     if weights.any():
         return
     largest = 2 * float(np.abs(problem.X.cross(wanted)).max(initial=0.0))
-    # Features that say nothing of the targets have no weights under any penalty.
+    # Features that are unrelated to the targets have no weights under any penalty.
     if largest > 0:
         warn_caller(
-            f"alpha={problem.penalty.alpha:g} makes every weight zero; give a value below "
+            f"alpha={problem.penalty.alpha:g} makes every weight zero; use a value below "
             f"{largest:.3g}.",
             LabelspanWarning,
         )
@@ -201,8 +201,8 @@ def _statement(problem: Problem, equivalent: bool) -> str:
     rows, columns = problem.X.shape
     if isinstance(problem.penalty, L1):
         return (
-            "With the 1-norm penalty, targets that are equally important can be rotated into each "
-            "other, and the sparse weights depend on the order of the labels then."
+            "With the 1-norm penalty, targets that are equally important can be rotated into "
+            "each other; the sparse weights then depend on the order of the labels."
         )
     if problem.penalty.alpha > 0:
         return (
@@ -222,7 +222,7 @@ def _statement(problem: Problem, equivalent: bool) -> str:
 
 
 def _system(X: Operator, *, bias: bool) -> LinearOperator:
-    """Return X, or with a ``bias`` what it was before it was centred, and a column of ones."""
+    """Return X, or with a ``bias`` X before centring and a column of ones."""
     base = X.base if bias and isinstance(X, Centered) else X
     rows, columns = X.shape
 

@@ -15,18 +15,18 @@ from .krylov_space import truncated_svd
 
 __all__ = ["PLSComponents", "cross_directions", "pls_components"]
 
-# Entries up to which X'Y is formed; beyond, it is only multiplied by thin blocks.
+# Up to this many entries X'Y is formed; beyond, it is only multiplied by thin blocks.
 _FORMED = 1 << 24
-# The smaller side up to which the SVD of a formed X'Y is direct.
+# Up to this size of the smaller side, the SVD of X'Y is direct.
 _DIRECT_SIDE = 1024
-# The share of the energy to which the SVD of a larger X'Y is run.
+# Relative accuracy of the energy in the SVD of a larger X'Y.
 _ENERGY = 1e-12
-# Components after which the products of the labels are summed from scratch.
+# Number of components after which the products of the labels are computed again.
 _REFRESH = 8
-# Roundings of the whole below which what is left is nothing.
+# A remainder below this multiple of the rounding of the whole is zero.
 _NOTHING = 64.0
-# What is left of X'Y is computed again from the labels where it has become this much shorter: the
-# rounding of what was subtracted would decide otherwise, next to a feature in large units.
+# The deflated X'Y is computed again from the labels if it has become this much
+# shorter: otherwise rounding would dominate, next to a feature in large units.
 _SHORTER = 1e-3
 
 
@@ -46,7 +46,7 @@ def cross_directions(
 ) -> CrossDirections:
     """Find the leading singular directions of ``X'Y``; fewer if its rank is lower.
 
-    ``X'Y`` is formed where it has at most 16 million entries and a side of at most 1,024, and
+    ``X'Y`` is formed if it has at most 16 million entries and a side of at most 1,024, and
     otherwise multiplied by thin blocks: neither X nor Y is ever made dense.
     """
     d, k = X.shape[1], labels.shape[1]
@@ -90,10 +90,10 @@ class PLSComponents:
 def pls_components(X: Operator, labels: Any, count: int) -> PLSComponents:
     """Find PLS components of centred features and labels; X is never deflated in memory.
 
-    Each component is the leading left singular direction w of what is left of ``X'Y``. Its score
-    is ``X w`` without the scores before it, and ``X'Y`` loses what the score explains: two products
-    with one column per component. Where that leaves few digits, ``X'Y`` is computed again from
-    labels without the scores. Fewer components are returned if there are no more.
+    Each component is the leading left singular direction w of the deflated ``X'Y``. Its score is
+    ``X w``, orthogonal to the earlier scores, and ``X'Y`` is deflated by the score: two products
+    with one column per component. If that leaves few digits, ``X'Y`` is computed again
+    from deflated labels. Fewer components are returned if there are no more.
     """
     cross = label_cross(X, labels)
     d, k = cross.shape
@@ -119,7 +119,7 @@ def pls_components(X: Operator, labels: Any, count: int) -> PLSComponents:
         score = score.astype(np.float64)
         size = max(float(np.linalg.norm(score)), float(np.linalg.norm(lengths * direction)))
         for _ in range(2):
-            # The second time only rounding is left, which would add up over the components.
+            # The second pass removes rounding, which would accumulate over the components.
             along = T.T @ score
             score = score - T @ along
             rotation = rotation - (rotations[:, :found] / np.sqrt(squares[:found])) @ along
@@ -162,7 +162,7 @@ def _leading(left: Array, inner: Array) -> Array | None:
     """Return the leading left singular direction, by the products of the shorter side."""
     _, axes = np.linalg.eigh((inner + inner.T) / 2)
     start = axes[:, -1]
-    # Products keep half of the digits of short directions; one step by the matrix gives them back.
+    # Products keep half of the digits of short directions; one step with the matrix restores them.
     direction = left @ start if inner.shape[0] == left.shape[1] else left @ (left.T @ start)
     length = float(np.linalg.norm(direction))
     if not length > 0:
@@ -173,7 +173,7 @@ def _leading(left: Array, inner: Array) -> Array | None:
 
 
 def _deflate(left: Array, inner: Array, loading: Array, gone: Array, *, wide: bool) -> Array:
-    """Subtract ``loading gone'`` in place, and return the products of what is left."""
+    """Subtract ``loading gone'`` in place, and return the products of the remainder."""
     if wide:
         seen, own, other = left @ gone, loading, float(gone @ gone)
     else:

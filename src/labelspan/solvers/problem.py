@@ -1,7 +1,7 @@
-"""The problem every solver takes, the solution every solver gives, and its certificate.
+"""The problem that a solver takes, the solution that it returns, and its certificate.
 
 What counts as rounding, and how far an answer may be from the right one, is one rule for every
-solver. Columns are brought to unit length before anything is compared, so that units do not matter;
+solver. Columns are scaled to unit length before anything is compared, so that units do not matter;
 the penalty stays in the units of the data.
 """
 
@@ -44,19 +44,19 @@ __all__ = [
     "unsure",
 ]
 
-# The largest side of a square array that a solver forms without being asked by name:
+# The largest square array that a solver forms unless the user names the solver:
 # 4,096 x 4,096 in float64 is 128 MiB.
 DIRECT_LIMIT = 4096
-# The smaller side up to which a decomposition of the data costs less than an iteration: of dense
-# data, where a product costs as much as a row of a Gram matrix, and of sparse data.
+# Up to this size of the smaller side, a decomposition of the data costs less than an iteration:
+# for dense data, whose products cost as much as a row of a Gram matrix, and for sparse data.
 _DENSE_SIDE, _SPARSE_SIDE = 1024, 400
-# Data with a smaller share of entries that are stored is sparse.
+# Data with a smaller fraction of stored entries is sparse.
 _SPARSE = 0.1
-# The most entries of a wide X that is made dense as a whole: 1 GiB.
+# Maximum number of entries of a wide X that is made dense as a whole: 1 GiB.
 _WIDE_ENTRIES = 1 << 27
-# Random combinations of columns that a check multiplies by X.
+# Number of random combinations of columns that a check multiplies by X.
 _COMBINATIONS = 4
-# Random signs from which the lengths of columns are estimated.
+# Number of random sign vectors from which the lengths of columns are estimated.
 _SIGNS = 16
 _CHECK_SEED = 20_09
 
@@ -116,8 +116,8 @@ Penalty = L1 | L2
 class Problem:
     """Maximise label agreement under a data metric.
 
-    ``X'S X w = lambda (X'X + alpha I) w`` with S given by the factor. X is centred
-    already where the method centres. With a regressed factor the penalty sits in the
+    ``X'S X w = lambda (X'X + alpha I) w`` with S given by the factor. X is already
+    centred if the method centres. With a regressed factor the penalty is part of the
     regression, and the metric is only ``X'X``.
 
     Parameters
@@ -125,7 +125,7 @@ class Problem:
     X : Operator
         The features.
     factor : Factor
-        What the space should keep of features and labels.
+        What the embedding should represent of features and labels.
     n_components : int
         Number of directions.
     penalty : L2 or L1
@@ -134,7 +134,7 @@ class Problem:
     See Also
     --------
     Solution : What a solver returns.
-    choose_solver : Which solver fits.
+    choose_solver : Chooses a solver for it.
 
     Examples
     --------
@@ -159,13 +159,13 @@ class Problem:
 
     @property
     def metric_alpha(self) -> float:
-        """The 2-norm penalty inside the metric."""
+        """The 2-norm penalty in the metric."""
         return self.penalty.alpha if isinstance(self.penalty, L2) else 0.0
 
 
 @dataclass(frozen=True)
 class Solution:
-    """What a solver found.
+    """The result of a solver.
 
     Attributes
     ----------
@@ -173,37 +173,38 @@ class Solution:
         W, with ``W'(X'X + alpha I)W = I`` unless ``metric`` says otherwise; the best
         direction first.
     eigenvalues : array of shape (m,)
-        lambda, falling.
+        lambda, in decreasing order.
     solver : str
         Name of the solver used.
     exact : bool
-        False where the answer is an approximation by design.
+        False if the answer is an approximation by design.
     converged : bool
-        False where an iteration stopped early; ``status`` then says what to do.
+        False if an iteration stopped early; ``status`` then says what to do.
     status : str
         Convergence message.
     n_iter : int
         Iterations, or 1 for a direct solver.
     residual : float or None
-        The relative residual of the regression and of the eigenproblem, computed from the
-        data by products that the solver had not used, in columns of equal length.
+        The relative residual of the regression and of the eigenproblem, computed
+        from the data by new products, in columns of equal length.
     error : float or None
-        A bound on the error of the fitted labels, relative to the labels; None where
-        nothing bounds it.
+        A bound on the error of the fitted labels, relative to the labels; None if
+        there is none.
     images : array of shape (m, s) or None
-        ``W'X'L``, what the factor's labels say along each direction, where the solver had
-        it at hand.
+        ``W'X'L``, the labels of the factor along each direction, if the
+        solver computed it.
     label_axes : array of shape (s, m) or None
-        What one row of L adds to its place ``sqrt(lambda) W'x`` where the labels are regressed:
-        with ``Z = [c X, c' X B] = V diag(s) R'``, the rows of ``c' R`` that belong to the labels.
+        Contribution of one row of L to its coordinates ``sqrt(lambda) W'x`` if the labels are
+        regressed: with ``Z = [c X, c' X B] = V diag(s) R'``, the rows of ``c' R`` that belong to
+        the labels.
     level : float
-        c' of ``label_axes``: what the regressed labels are multiplied by in the objective, besides
+        c' of ``label_axes``: the scale of the regressed labels in the objective, in addition to
         the factor of L.
     metric : array of shape (m, m) or None
-        ``W'(X'X + alpha I)W`` where it is not the identity, as for least squares.
+        ``W'(X'X + alpha I)W`` if it is not the identity, as for least squares.
     embed : function or None
-        Returns ``X W`` from what the solver has kept, without a product with X; None where it has
-        kept nothing.
+        Returns ``X W`` from stored results, without a product with X; None if nothing
+        is stored.
 
     See Also
     --------
@@ -240,7 +241,7 @@ class Solution:
 
 @runtime_checkable
 class Solver(Protocol):
-    """A stateless value: configuration in its fields, a problem in, a solution out.
+    """A stateless object that maps a problem to a solution; its fields are its options.
 
     See Also
     --------
@@ -258,19 +259,19 @@ class Solver(Protocol):
     def name(self) -> str: ...
 
     def why_not(self, problem: Problem) -> str | None:
-        """None where the solver takes the problem, else a message that says what to do."""
+        """None if the solver supports the problem, else a message that says what to do."""
         ...
 
     def solve(self, problem: Problem) -> Solution: ...
 
 
 def decomposes(X: Operator) -> bool:
-    """Return whether one decomposition of the data is the cheapest way to everything."""
+    """Return whether one decomposition of the data is the cheapest method."""
     return X.short_side <= (_SPARSE_SIDE if X.fill < _SPARSE else _DENSE_SIDE)
 
 
 def small_enough(X: Operator) -> bool:
-    """Whether the data can be factorised directly: one side short, and wide rows not too many."""
+    """Return whether the data can be factorised directly: n or d is small, and X not too wide."""
     rows, columns = X.shape
     if columns == X.short_side:
         return columns <= DIRECT_LIMIT
@@ -278,7 +279,7 @@ def small_enough(X: Operator) -> bool:
 
 
 def solve_arranged(problem: Problem, solve: Callable[[Problem], Solution]) -> Solution:
-    """Solve with the columns in the order that products like best; weights in their own."""
+    """Solve with the columns in the fastest order; return weights in the original order."""
     X, order = problem.X.arranged()
     if order is None:
         return solve(problem)
@@ -336,11 +337,11 @@ def eigen_residual(problem: Problem, solution: Solution) -> float:
     return float(gap.max() / np.linalg.norm(left[:, 0]))
 
 
-# --- checks by fresh products --------------------------------------------------------------
+# --- checks by new products --------------------------------------------------------------
 
 
 def rounding(dtype: Any) -> float:
-    """Return the relative size below which a number of this width is rounding."""
+    """Return the relative size below which a number in this precision is rounding."""
     return float(np.finfo(dtype).eps)
 
 
@@ -352,10 +353,10 @@ def accuracy_wanted(dtype: Any) -> float:
 def column_lengths(X: Operator, rng: np.random.Generator | None = None) -> Array:
     """Estimate the lengths of the columns from one product with random signs.
 
-    Right to about 20%, which is enough for scaling; zero exactly where a column is zero.
+    Accurate to about 20%, which is enough for scaling; exactly zero for a zero column.
     """
     if X.one_pass:
-        # Known, or added up where the rows are.
+        # Known, or summed where the rows are stored.
         return np.asarray(np.sqrt(np.maximum(host(X.column_squares()), 0.0)))
     rng = np.random.default_rng(_CHECK_SEED) if rng is None else rng
     signs = rng.integers(0, 2, (X.shape[0], _SIGNS)) * 2.0 - 1.0
@@ -365,11 +366,11 @@ def column_lengths(X: Operator, rng: np.random.Generator | None = None) -> Array
 
 @dataclass(frozen=True)
 class Check:
-    """A residual computed from the data, and the error that it means.
+    """A residual computed from the data, and the error that it implies.
 
     ``residual`` is relative to the right-hand side, in columns of equal length. ``error``
-    estimates the error of the fitted labels relative to the labels; None where nothing is
-    known of it.
+    estimates the error of the fitted labels relative to the labels; None
+    if unknown.
     """
 
     residual: float
@@ -377,7 +378,7 @@ class Check:
 
     @property
     def off(self) -> float:
-        """How far the answer may be off, by the better of the two measures."""
+        """The possible error of the answer, by the better of the two measures."""
         return self.residual if self.error is None else self.error
 
 
@@ -390,12 +391,12 @@ def check_regression(
     scale: Array,
     energy: Callable[[Array], float],
 ) -> Check:
-    """Check ``(X'X + alpha I) slopes = X'targets`` by fresh products with X.
+    """Check ``(X'X + alpha I) slopes = X'targets`` by new products with X.
 
     The residual ``r = X'(T - X G) - alpha G`` is divided by the lengths of the columns of
     ``[X; sqrt(alpha) I]``. ``energy`` gives ``tr r'(X'X + alpha I)^+ r`` from the
     factorisation that was used: the square of the error of the fitted labels (and of the
-    weights, by their penalty), small where that factorisation has any digits left. All targets are
+    weights, by their penalty), small if that factorisation has any digits left. All targets are
     used, in random combinations: two products with at most 4 columns.
     """
     mixing = combinations(targets.shape[1])
@@ -422,9 +423,9 @@ def check_directions(
     slopes: Array | LazyProduct | None,
     scale: Array,
 ) -> float:
-    """Check ``(share I + B B') X'X W = W diag(values)`` and ``W'X'X W = I`` by fresh products.
+    """Check ``(share I + B B') X'X W = W diag(values)`` and ``W'X'X W = I`` by new products.
 
-    For agreements that the features take part in, with B the slopes of the regressed labels.
+    For objectives that include the features, with B the coefficients of the regressed labels.
     Random combinations of the directions, each divided by the root of its eigenvalue, in
     coordinates times the lengths of the columns; two products with at most 4 columns.
     """
@@ -470,22 +471,22 @@ def _multiplied(slopes: Any, block: Array) -> Array:
 
 
 def sentence(how: str, residual: float) -> str:
-    """Say how it was solved and what the check gave."""
+    """Return how it was solved and the result of the check."""
     return f"{how}; relative residual {residual:.0e}."
 
 
 def unsure(off: float, residual: float) -> str:
-    """Say that an answer failed its check, and what to do."""
+    """Return a message that an answer failed its check, and what to do."""
     return (
         f"The answer may be off by {off:.0e} of itself (relative residual {residual:.0e}): columns "
-        "of X depend on each other almost exactly, even in equal units; raise alpha, or leave "
-        "out columns that repeat others."
+        "of X are almost exactly dependent, even in equal units; raise alpha, or remove "
+        "columns that repeat others."
     )
 
 
 @lru_cache(maxsize=64)
 def combinations(columns: int, most: int = _COMBINATIONS) -> Array:
-    """Return the coefficients of up to ``most`` random combinations of columns, to be read only."""
+    """Return the coefficients of up to ``most`` random combinations of columns, read-only."""
     if columns <= most:
         chosen = np.eye(columns)
     else:

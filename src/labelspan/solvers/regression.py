@@ -1,10 +1,10 @@
 """Regress all labels on X at once, with one penalty, and check the answer against the data.
 
-Where some entries of the labels are unknown, every label is regressed on the rows where it is
+If some entries of the labels are unknown, every label is regressed on the rows where it is
 known, and unknown entries get its fitted values. The regression of the completed labels on *all*
-rows is then the same regression: the residuals of the entries that were filled in are zero, so that
-``X'(L - X B) = alpha B`` holds with all rows as with the known ones. A solver that regresses the
-completed labels need not know that some were missing.
+rows is then the same regression: the residuals of the filled entries are zero, so that ``X'(L -
+X B) = alpha B`` holds for all rows as for the known ones. A solver that regresses the completed
+labels need not know that some were missing.
 """
 
 from __future__ import annotations
@@ -44,34 +44,34 @@ __all__ = [
 ]
 
 
-# Up to this side the Gram matrix is always the faster way.
+# Up to this size the Gram matrix is always faster.
 SHORT = 1024
-# Beyond, while a Gram matrix would still do, the iteration gets this number of tries.
+# Beyond, as long as a Gram matrix is possible, the iteration gets this number of steps.
 _BUDGET = 100
-# Iterations at the end of a run, as a share of all, whose gains say what is still missing,
+# Fraction of the iterations, at the end of a run, whose gains estimate the missing part,
 _LATEST = 0.2
-# and how many times these gains that may be.
+# and the ratio of the missing part to these gains.
 _TO_COME = 10.0
-# Roundings that fitted labels may be off by at least.
+# Minimum error of fitted labels, in units of rounding.
 _ROUNDINGS = 256.0
-# Random mixtures of the targets that check a fit that stopped early, and how far its directions
-# may be from orthonormal ones: on rcv1 in float32 they are 6e-3.
+# Number of random mixtures of the targets that check a fit that stopped early, and the
+# maximum deviation of its directions from orthonormality: 6e-3 on rcv1 in float32.
 _CHECKED, _TURNED = 4, 2e-2
 # By how much a second run lowers the residual of the first.
 _REFINED = 1e-2
-# Columns whose lengths differ by less than this factor need no scaling in an iteration.
+# Columns whose lengths differ by less than this factor are not scaled in an iteration.
 _ALIKE = 100.0
 
 
-# Random columns that estimate the smallest eigenvalue of A in the Krylov space, and the factor
-# by which the estimate of these may be too small.
+# Number of random columns that estimate the smallest eigenvalue of A in the Krylov space, and
+# the factor by which the estimate may be too small.
 _PROBES, _SAFE = 4, 2.0
-# The smallest relative residual that is asked for beyond the tolerance.
+# The smallest relative residual that is requested beyond the tolerance.
 _ROUNDING = 1e-14
 _BLOCK_CG = "block conjugate gradients"
-# Iterations of a regression that starts near its end, and by how much its energy may be off.
+# Number of iterations of a regression that starts near its solution, and the error of its energy.
 _MOST_ITERATIONS, _COUNTED = 200, 1e-3
-# The relative residual of fitted values that take the place of unknown labels.
+# The relative residual of fitted values that replace unknown labels.
 _COMPLETED = 1e-2
 
 
@@ -80,8 +80,8 @@ class Regressed:
     """``slopes = (X'X + alpha I)^+ X'targets`` and how they were found.
 
     ``agreement`` is ``targets'X slopes``; ``residual`` and ``error`` are those of
-    :class:`~labelspan.solvers.problem.Check`. ``to_come`` is what is estimated to be missing of
-    the trace of ``agreement``, relative to it, where the iteration stopped by that.
+    :class:`~labelspan.solvers.problem.Check`. ``to_come`` is the estimated missing part of the
+    trace of ``agreement``, relative to it, if that stopped the iteration.
     """
 
     slopes: Array
@@ -95,7 +95,7 @@ class Regressed:
 
 
 def default_tolerance(dtype: np.dtype[np.floating]) -> float:
-    """Return the relative residual aimed at; eigenvalues are then right to more digits."""
+    """Return the target for the relative residual; eigenvalues then have more correct digits."""
     return 1e-8 if dtype == np.float64 else 1e-4
 
 
@@ -109,17 +109,17 @@ def regress(
 ) -> Regressed:
     """Regress every column of ``targets`` on X with a common 2-norm penalty.
 
-    Direct, by the smaller Gram matrix, while its side is short; by singular vectors of the
-    data where the Gram matrix has lost the digits; block conjugate gradients otherwise,
-    whose memory is a few blocks of the targets' width. In between, with a penalty, the
-    iteration is tried first, and the Gram matrix only where the penalty is too small for
-    it. The minimum-norm solution where ``alpha`` is 0.
+    If n or d is small, it is solved directly, from the smaller Gram matrix, or from singular
+    vectors of the data if the Gram matrix is not accurate enough; otherwise by block
+    conjugate gradients, which need memory for a few blocks as wide as the targets. In between, with
+    a penalty, the iteration is tried first, and the Gram matrix only if the penalty is too small
+    for it. For ``alpha`` 0 it is the minimum-norm solution.
 
-    Every answer is checked by fresh products with X: two with 4 columns for a direct
+    Every answer is checked by new products with X: two with 4 columns for a direct
     solution, two with all columns for an iteration. The error of an iteration is the larger of two
-    estimates: ten times what its last fifth gained, and the residual over the shortest direction
-    of X that the iteration has seen. Where that is too much it goes on, up to as many steps again.
-    A direction so short that the residual hides it is not seen.
+    estimates: ten times the gain of its last fifth, and the residual divided by the
+    shortest direction of X in the Krylov space. If that is too large, it continues, for up to as
+    many steps again. A direction so short that the residual hides it is not detected.
     """
     smaller = X.short_side
     if smaller <= (min(SHORT, DIRECT_LIMIT) if alpha > 0 else DIRECT_LIMIT):
@@ -146,7 +146,7 @@ def _iterate(X: Operator, targets: Array, alpha: float, tol: float, max_iter: in
     sizes = column_norms(wanted)
     sizes[sizes == 0] = 1.0
     residual = float((column_norms(left) / sizes).max(initial=0.0))
-    # The recursion and the true residual part at rounding, by a factor that is small.
+    # The recursion and the true residual differ by a small multiple of rounding.
     right = residual <= 10 * tol and error <= _largest_error(X, tol)
     return Regressed(slopes, inner(cross, slopes), _BLOCK_CG, n_iter, residual, error, right)
 
@@ -154,11 +154,11 @@ def _iterate(X: Operator, targets: Array, alpha: float, tol: float, max_iter: in
 def regress_to_share(
     X: Operator, targets: Array, alpha: float, share: float, max_iter: int
 ) -> Regressed | None:
-    """Iterate until little is to come; None where the blocks have lost their directions.
+    """Iterate until little is missing; None if the blocks have lost their directions.
 
     The slopes G of block conjugate gradients are the best ones in their Krylov space, so that
     ``G'(X'X + alpha I)G = targets'X G``, which fresh products with 4 columns check: the eigenvalues
-    of it are those of the directions found, and only directions are missing.
+    of this matrix are those of the directions found; only directions are missing.
     """
     cross = X.rmatmat(X.place(targets))
     run = block_cg(X.normal, cross, alpha, default_tolerance(X.dtype), max_iter, share=share)
@@ -188,7 +188,7 @@ def _cg(  # noqa: PLR0917
     alive = lengths[lengths > 0]
     lengths[lengths == 0] = 1.0
     if alive.size == 0 or (rows < columns or alive.max() < _ALIKE * alive.min()):
-        # Scaling would change which of several solutions is the smallest.
+        # Scaling would change which of several solutions has minimum norm.
         lengths = np.ones(columns)
     scale = like(lengths[:, None], cross)
 
@@ -203,8 +203,8 @@ def _cg(  # noqa: PLR0917
     left = wanted - apply(scaled)
     error = _still_missing(run.gains, left, spread) / whole
     if error > most and n_iter < max_iter:
-        # A small residual along short directions is a large error of the fitted labels. From the
-        # residual as it is: what these steps gain was missing before.
+        # A small residual along short directions is a large error of the fitted labels. Continue
+        # from the current residual: the gain of these steps was missing before.
         turns = min(max_iter - n_iter, max(_BUDGET, n_iter))
         run = block_cg(apply, left, 0.0, _REFINED, turns)
         n_iter += run.n_iter
@@ -213,16 +213,16 @@ def _cg(  # noqa: PLR0917
             scaled, left = scaled + run.solution, rest
             error = _still_missing(run.gains, left, max(spread, run.spread)) / whole
         else:
-            # The residual was rounding, and so is what the first of these steps gained.
+            # The residual was rounding, and so is the gain of the first of these steps.
             error = _still_missing(run.gains[:1], left, spread) / whole
     if alpha > 0:
-        # Whatever the gains, the penalty bounds the error.
+        # The penalty bounds the error, whatever the gains.
         error = min(error, float(np.linalg.norm(host(left * scale)) / np.sqrt(alpha) / whole))
     return scaled / scale, left, wanted, n_iter, max(error, _ROUNDINGS * rounding(X.dtype))
 
 
 def _largest_error(X: Operator, tol: float) -> float:
-    """Return the error of the fitted labels that is accepted, as coarse as ``tol`` is."""
+    """Return the accepted error of the fitted labels, according to ``tol``."""
     return max(accuracy_wanted(X.dtype), 10 * tol)
 
 
@@ -236,10 +236,10 @@ def _still_missing(gains: list[float], left: Array, spread: float) -> float:
 def fitted_square(
     X: Operator, cross: Array, start: Array, alpha: float, share: float
 ) -> float | None:
-    """Return the squared norm of fitted labels, from ``X'L`` and slopes near their own.
+    """Return the squared norm of fitted labels, from ``X'L`` and approximate coefficients.
 
-    To a ``share`` of itself. None where the iteration does not get there, or where fresh products
-    with X show another energy, ``2 tr B'X'L - tr B'(X'X + alpha I) B``, than it has counted.
+    Accurate to the fraction ``share``. None if the iteration does not converge, or if new products
+    with X show another energy, ``2 tr B'X'L - tr B'(X'X + alpha I) B``, than the recursion.
     """
     left = plus(plus(cross, X.normal(start), -1.0), start, -alpha)
     before = float(np.trace(inner(start, cross)) + np.trace(inner(start, left)))
@@ -251,21 +251,21 @@ def fitted_square(
     energy = 2 * float(np.trace(inner(slopes, cross))) - square - penalty
     counted = before + sum(run.gains)
     done = gains_to_come(run.gains, noise, before) <= share or run.residual <= noise
-    # The error of the energy is that of the slopes squared, while that of ``square`` is not: the
-    # residual is not orthogonal to slopes that did not start from zero.
+    # The error of the energy is the squared error of the coefficients, while that of ``square`` is
+    # not: the residual is not orthogonal to coefficients that did not start from zero.
     return energy - penalty if done and abs(energy - counted) <= _COUNTED * counted else None
 
 
-# --- block conjugate gradients: all right-hand sides pass through the operator together ------
+# --- block conjugate gradients: the operator is applied to all right-hand sides together ------
 
 
 class Run(NamedTuple):
-    """What block conjugate gradients found.
+    """The result of block conjugate gradients.
 
     ``residual`` is the largest relative one, by the recursion. ``gains`` say by how much each
     iteration lowered the square of the error, ``tr E'A E``. ``spread`` is about the root of
     ``tr A^-1`` in the Krylov space: a residual R means an error ``(tr E'A E)^1/2`` of at most
-    ``|R| spread``, unless directions are so short that the space has not seen them.
+    ``|R| spread``, unless directions are too short to be in the space.
     """
 
     solution: Array
@@ -288,10 +288,10 @@ def block_cg(  # noqa: PLR0917
     """Block conjugate gradients with an orthonormal residual block (Dubrulle 2001).
 
     Right-hand sides that depend on each other are merged at the start, and a residual
-    that loses rank on the way only narrows the block: nothing divides by zero. Stops when the
-    relative residual of each column is below ``tol`` and the residual means an error below
-    ``error``, see `Run`, or is rounding; or where the gains still to come are estimated below
-    ``share`` of those that there were, ``known`` before the first iteration included.
+    that loses rank only narrows the block, so there is no division by zero. Stops when
+    the relative residual of each column is below ``tol`` and implies an error below ``error``,
+    see `Run`, or is rounding; or when the missing gains are estimated below the fraction
+    ``share`` of those so far, including those ``known`` before the first iteration.
     """
     lengths = column_norms(right)
     lengths[lengths == 0] = 1.0
@@ -324,7 +324,7 @@ def block_cg(  # noqa: PLR0917
         probe = factor @ probe + rng.standard_normal((factor.shape[0], _PROBES))
         size = float(np.linalg.norm(coefficients * lengths))
         worst = float(np.linalg.norm(coefficients, axis=0).max()) if coefficients.size else 0.0
-        # What the recursion says below rounding is not a residual.
+        # Below rounding, the recursion does not give the residual.
         unsure = worst > _ROUNDING and size * _spread(inverse_trace) > error
         direction = plus(times(direction, factor.T), residual_basis)
         if share and gains_to_come(gains, rounding(width_of(right)), known) <= share:
@@ -333,7 +333,7 @@ def block_cg(  # noqa: PLR0917
 
 
 def gains_to_come(gains: list[float], noise: float, known: float = 0.0) -> float:
-    """Estimate the gains still to come, relative to those that there were and ``known`` ones."""
+    """Estimate the missing gains, relative to those so far and the ``known`` ones."""
     return rest_of(gains, known + sum(gains) or 1.0, noise, wide=True)
 
 
@@ -341,17 +341,17 @@ def _spread(inverse_trace: float) -> float:
     return float(_SAFE * np.sqrt(max(inverse_trace, 0.0)))
 
 
-# --- labels of which some entries are unknown ----------------------------------------------
+# --- labels with unknown entries ----------------------------------------------
 
 
 def complete_labels(
     X: Operator, values: Array, unknown: Array, alpha: float, *, intercept: bool, owner: str
 ) -> Array:
-    """Fill unknown entries by the ridge regression of each label on the rows that know it.
+    """Fill unknown entries by ridge regression of each label on the rows where it is known.
 
-    Where whole rows are unknown, one regression on the other rows. Where single entries are,
-    conjugate gradients on all labels at once, each with its own rows: an iteration costs one
-    product with X and one with its transpose, as wide as there are labels.
+    If whole rows are unknown, this is one regression on the other rows. For single
+    entries, conjugate gradients solve for all labels at once, each with its own rows: an iteration
+    costs one product with X and one with its transpose, with one column per label.
     """
     labelled = np.flatnonzero(~unknown.all(axis=1))
     missing = unknown[labelled]
@@ -383,7 +383,7 @@ def _by_label(
 ) -> tuple[Array, Array, bool]:
     """Solve ``(X'C_j X + alpha I) b_j = X'C_j y_j`` for every label j by conjugate gradients.
 
-    C_j keeps the rows where j is known and centres them where there is an intercept.
+    C_j selects the rows where j is known and centres them if there is an intercept.
     """
     counts = np.maximum(known.sum(axis=0), 1)
 

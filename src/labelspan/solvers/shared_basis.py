@@ -1,4 +1,4 @@
-"""What many candidates on the same rows share: a basis in which each costs little."""
+"""A basis shared by many candidates on the same rows, in which each candidate costs little."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .small_dense import psd_basis, spectral, thin_spectrum
 
 __all__ = ["SharedBasis", "shared_basis"]
 
-# Up to this side the basis is exact; beyond, a Krylov space.
+# Up to this size the basis is exact; beyond, it is a Krylov space.
 _EXACT_SIDE = 1024
-# A space that ranks candidates need not be the one that the chosen candidate gets.
+# A space that ranks candidates need not be as accurate as the final fit.
 _SPACE_TOL = 3e-2
 _MOST_BLOCKS = 8
 
@@ -27,8 +27,8 @@ _MOST_BLOCKS = 8
 class SharedBasis:
     """A basis V of (a part of) X's row space: ``X = U diag(values)^1/2 V'`` on it.
 
-    ``labels`` holds ``U'Y`` and ``factor`` ``U'H`` for the two label blocks. V is kept as it
-    was found: blocks side by side, times ``mixing`` where that is not the identity.
+    ``labels`` is ``U'Y`` and ``factor`` is ``U'H`` for the two label blocks. V is stored
+    as blocks side by side, times ``mixing`` if that is not the identity.
     """
 
     values: Array
@@ -80,8 +80,8 @@ def shared_basis(
 ) -> SharedBasis:
     """Build the basis for candidates with penalties of at least ``alpha`` and up to ``count``.
 
-    Exact where the smaller side of X is short; otherwise a Krylov space that has seen the
-    labels, good to about one percent of the objective.
+    Exact if the smaller side of X is short; otherwise a Krylov space built from the
+    labels, accurate to about one percent of the objective.
     """
     blocks = np.concatenate([labels, factor], axis=1)
     width = labels.shape[1]

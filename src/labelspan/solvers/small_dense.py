@@ -1,7 +1,7 @@
-"""Small dense algebra on the host, in float64: what every solver ends in.
+"""Small dense algebra on the host, in float64: the last step of every solver.
 
-numpy's routines throughout, where they exist: scipy brings a BLAS of its own, whose
-threads and numpy's would wait for each other inside an iteration.
+Uses numpy's routines where they exist: scipy has its own BLAS, whose threads
+and numpy's would wait for each other inside an iteration.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ __all__ = [
 ]
 
 
-# Above this reciprocal condition a matrix has no direction that could be rounding.
+# Above this reciprocal condition number a matrix has no direction that could be rounding.
 _WELL_CONDITIONED = 1e-8
-# Between these sides one BLAS thread is as fast as several; below, BLAS takes one itself.
+# Between these sizes one BLAS thread is as fast as several; below, BLAS itself uses one.
 _TINY, _SMALL = 96, 768
-# Squares below this have lost digits, or are zero, because the numbers are too small.
+# Squares below this have lost digits or are zero, because the numbers are too small.
 _UNDERFLOW = 1e-290
 
 
@@ -60,13 +60,13 @@ def _eigh(matrix: Array) -> tuple[Array, Array]:
 
 
 def leading(matrix: Array, count: int) -> tuple[Array, Array]:
-    """Return the largest eigenvalues of a symmetric matrix, falling, and their vectors."""
+    """Return the largest eigenvalues of a symmetric matrix, decreasing, and their vectors."""
     values, vectors = _eigh(matrix)
     return values[::-1][:count], vectors[:, ::-1][:, :count]
 
 
 def few_leading(matrix: Array, count: int) -> tuple[Array, Array]:
-    """Return what :func:`leading` does, faster where few are wanted, and less exactly orthogonal.
+    """Do the same as :func:`leading`, faster for few eigenvalues, and less exactly orthogonal.
 
     For an answer that is checked against the data.
     """
@@ -78,24 +78,24 @@ def few_leading(matrix: Array, count: int) -> tuple[Array, Array]:
     try:
         with _threads(side):
             values, vectors = eigh(matrix, subset_by_index=wanted, driver="evr", check_finite=False)
-    except np.linalg.LinAlgError:  # as for many copies of one eigenvalue
+    except np.linalg.LinAlgError:  # for example for many copies of one eigenvalue
         return leading(matrix, count)
     return values[::-1], vectors[:, ::-1]
 
 
 def leading_values(matrix: Array, count: int) -> Array:
-    """Return the largest eigenvalues of a symmetric matrix, falling."""
+    """Return the largest eigenvalues of a symmetric matrix, in decreasing order."""
     with _threads(matrix.shape[0]):
         values = np.linalg.eigvalsh((matrix + matrix.T) / 2)
     return values[::-1][:count]
 
 
 def psd_basis(gram: Array, tolerance: float) -> tuple[Array, Array]:
-    """Return the eigenvalues of a positive semi-definite matrix, falling, without null ones.
+    """Return the eigenvalues of a positive semi-definite matrix, decreasing, without null ones.
 
     Eigenvalues are null below ``tolerance`` of the largest of the matrix scaled to a unit diagonal,
-    so that the unit of a row and column does not decide; those that are kept, and their vectors,
-    are of the matrix itself.
+    so that units do not matter; those that are returned, and their vectors, belong
+    to the matrix itself.
     """
     values, vectors = _eigh(gram)
     if not values.size or not values[-1] > 0:
@@ -128,7 +128,7 @@ def inverse_root(matrix: Array, alpha: float = 0.0, floor: float = 0.0) -> Array
     """``(matrix + alpha I)_+^-1/2`` for a positive semi-definite matrix.
 
     Without a penalty, directions below RANK_TOLERANCE of the longest, or below ``floor``,
-    are null and stay so.
+    are null and stay null.
     """
     values, vectors = _eigh(matrix)
     if alpha > 0:
@@ -140,17 +140,17 @@ def inverse_root(matrix: Array, alpha: float = 0.0, floor: float = 0.0) -> Array
 
 
 def units_decide(matrix: Array, floor: float = 0.0) -> tuple[bool, bool]:
-    """Return whether `inverse_root` leaves out directions only because of their units.
+    """Return whether `inverse_root` drops directions only because of their units.
 
-    That is, directions that are not null after scaling to a unit diagonal. The second answer is
-    whether some are so short then that products cannot distinguish them from null ones.
+    That is, directions that are not null after scaling to a unit diagonal. The second value is
+    whether some are then so short that products cannot distinguish them from null ones.
     """
     values, _ = _eigh(matrix)
     if not values.size or not values[-1] > 0:
         return False, False
     kept = int((values > max(RANK_TOLERANCE * values[-1], floor)).sum())
     if not kept:
-        # Nothing but rounding, which the caller refuses.
+        # Only rounding, for which the caller raises an error.
         return False, False
     diagonal = np.diag(matrix)
     lengths = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
@@ -186,20 +186,20 @@ class ScaledCholesky:
 
 
 def scaled_cholesky(matrix: Array, alpha: float) -> ScaledCholesky | None:
-    """Factorise ``matrix + alpha I``; None where its digits are gone.
+    """Factorise ``matrix + alpha I``; None if it is not accurate enough.
 
-    The diagonal becomes one first, so that units of the features do not count. A reciprocal
-    condition below 1e-8 means that half of the digits of a direction are lost in the
+    The matrix is first scaled to a unit diagonal, so that units do not matter. A reciprocal
+    condition number below 1e-8 means that half of the digits of a direction are lost in the
     products; the data itself may still have them.
     """
     diagonal = matrix.diagonal() + alpha
     if not diagonal.size or not diagonal.min() > 0:
         return None
     scale = np.sqrt(diagonal)
-    # Symmetric: its transpose is in the order of LAPACK.
+    # The matrix is symmetric: its transpose is in the order of LAPACK.
     scaled = np.divide(matrix.T, scale, order="F")
     scaled /= scale[:, None]
-    # The diagonal of ``matrix + alpha I`` over its own root twice, as for the other entries.
+    # Divide the diagonal of ``matrix + alpha I`` by its root twice, like the other entries.
     np.fill_diagonal(scaled, diagonal / scale / scale)
     # The penalty bounds the smallest eigenvalue, the trace the largest.
     bounded = alpha / diagonal.max() / diagonal.size > _WELL_CONDITIONED
@@ -213,7 +213,7 @@ def scaled_cholesky(matrix: Array, alpha: float) -> ScaledCholesky | None:
 def psd_solve(gram: Array, right: Array, alpha: float, tolerance: float) -> Array:
     """Return ``(gram + alpha I)^+ right`` for a positive semi-definite gram.
 
-    Cholesky where the condition allows it; otherwise by eigenvalues, leaving out the
+    Uses Cholesky if the condition number allows it; otherwise eigenvalues, without the
     directions that are null up to rounding.
     """
     factor = scaled_cholesky(gram, alpha)
@@ -224,7 +224,7 @@ def psd_solve(gram: Array, right: Array, alpha: float, tolerance: float) -> Arra
 
 
 def thin_spectrum(matrix: Array, count: int, *, checked: bool = False) -> tuple[Array, Array]:
-    """Eigenpairs of the s x s matrix of the second stage, null directions left out.
+    """Return the eigenpairs of the s x s matrix of the second stage, without null directions.
 
     Those that are ``checked`` against the data afterwards are found by :func:`few_leading`.
     """
@@ -243,11 +243,11 @@ def spectral(  # noqa: PLR0917
 ) -> tuple[Array, Array]:
     """Solve the problem in the singular basis of X.
 
-    With ``X = U diag(values)^1/2 V'``, ``coordinates = U'L`` is all that the labels
-    contribute. The answer is ``(eigenvalues, F)`` with ``W = V F``.
+    With ``X = U diag(values)^1/2 V'``, the labels enter only as ``coordinates =
+    U'L``. The answer is ``(eigenvalues, F)`` with ``W = V F``.
 
-    Any orthonormal V will do that spans what W may use: the whole row space for an exact
-    answer, a Krylov space for an approximate one. ``outside`` is the squared norm of the regressed
+    V may be any orthonormal basis that W may use: of the whole row space for an exact answer,
+    of a Krylov space for an approximate one. ``outside`` is the squared norm of the regressed
     labels outside of it.
     """
     if values.size == 0:
@@ -264,7 +264,7 @@ def spectral(  # noqa: PLR0917
     damped = np.sqrt(values / (values + alpha))
     damped_labels = damped[:, None] * coordinates
     if not np.isfinite(damped_labels).all():
-        raise FloatingPointError("the labels are too large next to what the features fit of them")
+        raise FloatingPointError("the labels are too large compared with their fitted values")
     inner = damped_labels @ damped_labels.T
     inner[np.diag_indices_from(inner)] += factor.share * values * damped**2
     spectrum, vectors = few_leading(inner, count)
@@ -275,13 +275,13 @@ def spectral(  # noqa: PLR0917
 def fitted_coordinates(
     values: Array, coordinates: Array, regression: Regression, outside: float = 0.0
 ) -> tuple[float, Array]:
-    """Return what the regressed labels are multiplied by, and themselves, ``U'X B``."""
+    """Return the scale of the regressed labels, and ``U'X B``."""
     fitted = coordinates * (values / (values + regression.alpha))[:, None]
     return regression.rescale(float(np.hypot(length(fitted), np.sqrt(outside)))), fitted
 
 
 def length(block: Array) -> float:
-    """Return the Frobenius norm, of numbers however small."""
+    """Return the Frobenius norm, also of very small numbers."""
     values = host(block)
     largest = float(np.abs(values).max(initial=0.0))
     return largest * float(np.linalg.norm(values / largest)) if largest > 0 else 0.0
@@ -289,12 +289,12 @@ def length(block: Array) -> float:
 
 @dataclass(frozen=True)
 class Ritz:
-    """The leading directions in a space, ``W = P inside``, by the small matrices of it.
+    """The leading directions in a space, ``W = P inside``, from its small matrices.
 
     With features, ``W'X'X W = I``, and ``slopes`` are those of the ridge regression of the labels
     inside the space, whose images are multiplied by ``level``. Without them,
     ``W'(X'X + alpha I)W = I``. ``fitted`` is ``tr L'X (X'X + alpha I)^-1 X'L`` in the space;
-    ``cut`` tells that directions have lost half of their digits, or were left out as rounding.
+    ``cut`` says that directions have lost half of their digits, or were dropped as rounding.
     """
 
     values: Array
@@ -348,10 +348,10 @@ def ritz(  # noqa: PLR0917
     """Solve for features and regressed labels in a space, from ``P'X'X P`` and ``P'X'L``.
 
     With ``P'X'X P = R'R`` the columns of ``X P R^-1`` are orthonormal; in them the features
-    are R and the regressed labels ``R S``, ``S = (R'R + alpha I)^-1 P'X'L``. Where R has no
-    inverse, by eigenvalues. ``outside`` is the squared norm of the regressed labels outside the
-    space, which counts where they are given a norm; S may be given. On a CUDA ``device``, some
-    hundred rows take a fifth of the time that they take on one core of the host.
+    are R and the regressed labels ``R S``, ``S = (R'R + alpha I)^-1 P'X'L``. If R has no
+    inverse, eigenvalues are used. ``outside`` is the squared norm of the regressed labels outside
+    the space, which matters if they are scaled to a norm; S may be given. On a CUDA
+    ``device``, a few hundred rows take a fifth of the time of one core of the host.
     """
     assert factor.regression is not None
     if device is not None and device.type == "cuda":
@@ -363,7 +363,7 @@ def ritz(  # noqa: PLR0917
             slopes = psd_solve(gram, seen, factor.regression.alpha, tolerance)
         energy = float((seen * slopes).sum())
         lower, failed = lapack.dpotrf(gram, lower=1, clean=1)
-        # How much of each direction is its own, whatever its length.
+        # The part of each direction that is independent of the others, whatever its length.
         own = np.square(np.diag(lower)) / np.maximum(np.diag(gram), np.finfo(float).tiny)
         if failed or own.min(initial=1.0) <= tolerance:
             squares, axes = psd_basis(gram, tolerance)
@@ -392,7 +392,7 @@ def _ritz_on_device(  # noqa: PLR0917
     device: Any,
     outside: float = 0.0,
 ) -> Ritz | None:
-    """Do the same in torch, in float64; None where the host has to look at the condition."""
+    """Do the same in torch, in float64; None if the host has to check the condition number."""
     torch = torch_module()
     assert factor.regression is not None
     alpha = factor.regression.alpha
@@ -411,7 +411,7 @@ def _ritz_on_device(  # noqa: PLR0917
     right = torch.as_tensor(seen, device=device) / scale[:, None]
     slopes = torch.cholesky_solve(right, of_penalised) / scale[:, None]
     fitted = lower.T @ slopes
-    # What the host has to know, in one piece: the device is idle whenever it is waited for.
+    # All values that the host needs in one copy: the device is idle whenever the host waits for it.
     told = (
         failed + failed_too,
         (lower.diagonal().square() / square.diagonal()).min(),
@@ -435,9 +435,9 @@ def _ritz_on_device(  # noqa: PLR0917
 
 
 def _level(regression: Regression, square: float, seen: Array) -> float:
-    """Return what fitted labels are multiplied by, from their squared norm."""
+    """Return the scale of fitted labels, from their squared norm."""
     if regression.norm is not None and not square > _UNDERFLOW and seen.any():
-        raise FloatingPointError("the fitted labels are too small next to the labels")
+        raise FloatingPointError("the fitted labels are too small compared with the labels")
     return regression.rescale(float(np.sqrt(square)))
 
 
@@ -445,7 +445,7 @@ def _lost_digits(gram: Array, own: float, alpha: float, tolerance: float) -> boo
     """Return whether directions have lost half of their digits.
 
     Without a penalty every direction counts, and images shorter than the square root of the
-    rounding have.
+    rounding have lost them.
     """
     squares = np.diag(gram)
     short = squares.min(initial=1.0) <= tolerance * squares.max(initial=0.0)

@@ -12,11 +12,11 @@ from ..operators import Operator
 
 __all__ = ["Statistics"]
 
-# Labels with a smaller fraction of entries that are not zero are summed entry by entry.
+# Labels with a smaller fraction of nonzeros are summed entry by entry.
 _MOSTLY_ZERO = 0.1
-# Rows of a batch that are made dense at a time.
+# Number of rows of a batch that are made dense at a time.
 _PART = 4096
-# Squared pivots of a Cholesky factor, in columns of equal length, above this are not rounding.
+# Squared Cholesky pivots above this, in columns of equal length, are not rounding.
 _SAFE = 1e-10
 
 
@@ -24,19 +24,19 @@ _SAFE = 1e-10
 class Statistics:
     """Means and centred products of X and a label block B, in float64.
 
-    Products are kept about the means and shifted when two parts are joined (Chan, Golub
-    and LeVeque 1983): sums of squares about zero would lose the digits of data far from
-    it. With ``exact`` the R factor of the rows (TSQR) is kept instead of products: it can tell a
-    column from another that differs from it by less than the square root of the rounding.
+    Products are stored about the means and shifted when two parts are joined (Chan,
+    Golub and LeVeque 1983): sums of squares about zero would lose the digits of data
+    far from it. With ``exact`` the R factor of the rows (TSQR) is stored instead of products:
+    it can distinguish columns that differ by less than the square root of the rounding.
 
     Attributes
     ----------
     n : int
     x_mean, b_mean : arrays of shape (d,) and (s,)
     xx, xb, bb : arrays of shape (d, d), (d, s) and (s, s)
-        Where products between labels are not kept, ``bb`` is its diagonal, of shape (s,).
+        If products between labels are not stored, ``bb`` is its diagonal, of shape (s,).
     factor : array of shape (q, d + s) or None
-        Where exact: rows with the products of all; the products are then empty.
+        If exact: a few rows with the same products as all rows; the products are then empty.
 
     See Also
     --------
@@ -67,8 +67,8 @@ class Statistics:
     ) -> Statistics:
         """Compute the statistics of one batch.
 
-        Without ``products`` between labels, thousands of labels take little memory, and the
-        products with rare ones little time. ``exact`` keeps an R factor.
+        Without ``products`` between labels, thousands of labels need little memory, and
+        products with rare ones little time. ``exact`` stores an R factor.
         """
         if exact:
             parts = [slice(start, start + _PART) for start in range(0, X.shape[0], _PART)]
@@ -81,7 +81,7 @@ class Statistics:
         rare = np.count_nonzero(block) < _MOSTLY_ZERO * block.size
         centred, x_mean = X.centered()
         if rare and not products:
-            # Centred rows take the means of labels away by themselves.
+            # With centred rows, the means of the labels cancel.
             squares = np.square(block).sum(axis=0) - n * np.square(b_mean)
             return cls(n, x_mean, b_mean, centred.gram(), centred.cross(block), squares)
         shifted = block - b_mean
@@ -107,8 +107,8 @@ class Statistics:
         n = self.n + other.n
         share = self.n * other.n / n
         x_gap, b_gap = other.x_mean - self.x_mean, other.b_mean - self.b_mean
-        # A step from one mean towards the other: a constant column stays where it is,
-        # where a weighted sum would round and make it vary.
+        # A step from one mean towards the other keeps a constant column constant;
+        # a weighted sum would round and make it vary.
         x_mean, b_mean = self.x_mean + (other.n / n) * x_gap, self.b_mean + (other.n / n) * b_gap
         if self.factor is not None and other.factor is not None:
             step = np.sqrt(share) * np.concatenate([x_gap, b_gap])[None]
@@ -125,9 +125,9 @@ class Statistics:
         )
 
     def rows(self, *, center: bool) -> tuple[Array, Array, float]:
-        """Return few rows of X and B with the same products, about the means or about zero.
+        """Return a few rows of X and B with the same products, about the means or about zero.
 
-        The third number is the squared length, in columns of equal length, below which directions
+        The third value is the squared length, in columns of equal length, below which directions
         were lost.
         """
         if self.factor is not None:
@@ -136,7 +136,7 @@ class Statistics:
             rows, lost = _rows_of(np.block([[self.xx, self.xb], [self.xb.T, self.bb]]))
         d, means = self.x_mean.size, np.concatenate([self.x_mean, self.b_mean])
         if center:
-            # A constant column leaves nothing but rounding, which must not pass for a direction.
+            # A constant column leaves only rounding, which must not become a direction.
             squares = np.square(rows).sum(axis=0)
             rows = rows * (squares > 1e-26 * self.n * np.square(means))
         else:
@@ -165,7 +165,7 @@ def _shortened(rows: Array) -> Array:
 
 def _rows_of(products: Array) -> tuple[Array, float]:
     """Return rows with given products, and the squared length below which they have none."""
-    # A column of zeros must stay one, where eigenvectors would leave rounding in it.
+    # A zero column must stay zero; eigenvectors would leave rounding in it.
     lengths = np.sqrt(np.maximum(np.diag(products), 0.0))
     divisors = np.where(lengths > 0, lengths, 1.0)
     unit = products / divisors / divisors[:, None]

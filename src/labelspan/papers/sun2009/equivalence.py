@@ -1,4 +1,4 @@
-"""Theorem 2: where rank(X) = n - 1, least squares is the eigenproblem, for every method."""
+"""Theorem 2: if rank(X) = n - 1, least squares is the eigenproblem, for every method."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _QUICK: Mapping[str, tuple[tuple[int, int], ...]] = {
     "usps": ((100, FEATURES["usps"]), (600, FEATURES["usps"])),
 }
 _SEVERAL = tuple(name for name in METHODS if name != "LDA")
-# A tolerance far below the default of LSQR: what remains is due to the formulation.
+# A tolerance far below the default of LSQR: the remaining difference is due to the formulation.
 _SOLVER = LeastSquares(tol=1e-12)
 _BIAS = LeastSquares(tol=1e-12, intercept="bias")
 
@@ -57,7 +57,7 @@ def _run(key: Key, data_home: Path | None) -> Iterator[Record]:
     for method in ("LDA",) if name == "usps" else _SEVERAL:
         solvers = {"least squares": _SOLVER}
         if name == "yahoo_arts" and method == "CCA":
-            # The column of ones concerns only X: one method is enough.
+            # The column of ones affects only X: one method is enough.
             solvers["least squares, bias"] = _BIAS
         reference = METHODS[method](solver="exact").fit(rows.X, rows.y)
         for label, solver in solvers.items():
@@ -91,7 +91,7 @@ def _tables(results: Results) -> list[ReportTable]:
         "of them, if the spectrum has a gap after it. In the figure, the condition can hold to "
         "the left of the dotted line."
     )
-    return [ReportTable("Least squares against the eigenproblem", head, rows, note)]
+    return [ReportTable("Least squares compared with the eigenproblem", head, rows, note)]
 
 
 def _draw(results: Results) -> Any:
@@ -109,7 +109,7 @@ def _draw(results: Results) -> Any:
         for number, method in enumerate(methods):
             cells = here.only(method=method)
             colour, marker, _ = STYLES[method]
-            # Shifted a little, because the methods overlap.
+            # Shifted slightly, because the methods overlap.
             aside = 0.12 * (number - (len(methods) - 1) / 2)
             places = [shapes.index((r["rows"], r["features"])) + aside for r in cells.records]
             axis.plot(places, cells.values("weights gap"), marker, color=colour, ms=5, label=method)
@@ -126,7 +126,7 @@ def _draw(results: Results) -> Any:
 
 EQUIVALENCE = PaperPart(
     name="equivalence",
-    title="least squares against the eigenproblem, with and without rank(X) = n - 1",
+    title="least squares compared with the eigenproblem, with and without rank(X) = n - 1",
     jobs=_jobs,
     run=_run,
     tables=_tables,
@@ -134,7 +134,7 @@ EQUIVALENCE = PaperPart(
     deviations=(
         "The paper says in words that both give the same performance; here the solutions "
         "themselves are compared, for random rows of its data sets.",
-        "LSQR runs to 1e-12, so that what remains is due to the formulation.",
+        "LSQR runs to 1e-12, so that the remaining difference is due to the formulation.",
         "'bias' adds a column of ones to sparse data instead of centring it, as section 5 of the "
         "paper does; 'least squares' centres without making the data dense.",
     ),

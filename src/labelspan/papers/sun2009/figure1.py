@@ -39,7 +39,7 @@ _FOLDS = 2
 class Form:
     """Parameters of an estimator, and the regularization strengths to choose from.
 
-    ``search`` are the parameters during the choice: another solver of the same problem.
+    ``search`` are the parameters during the choice: another solver for the same problem.
     """
 
     final: Mapping[str, Any]
@@ -99,7 +99,7 @@ def _choose(method: str, form: Form, rows: SubsetRows, seed: int) -> float:
 def _score(model: LabelledEmbedding, train: SubsetRows, test: SubsetRows) -> float:
     """Compute the accuracy (classes) or mean ROC AUC (labels) of linear SVMs."""
     known = model.fit(train.X, train.y).transform(train.X)
-    # One number for all directions, so that C means the same to every method. It is 0 where
+    # One number for all directions, so that C means the same for every method. It is 0 if
     # the 1-norm left no feature.
     scale = np.sqrt(np.square(known).mean()) or 1.0
     known, unseen = known / scale, model.transform(test.X) / scale

@@ -1,4 +1,4 @@
-"""Figure 2: the time of a fit against the numbers of features and rows."""
+"""Figure 2: the time of a fit by the numbers of features and rows."""
 
 from __future__ import annotations
 
@@ -135,17 +135,17 @@ def _draw(results: Results) -> Any:
 
 FIGURE_2 = PaperPart(
     name="figure 2",
-    title="time against features and against rows",
+    title="time by features and by rows",
     jobs=_jobs,
     run=_run,
     tables=_tables,
     draw=_draw,
     deviations=(
         "'eigen, as printed' is section 5 of the paper: a factor of the d x d matrix, then "
-        "Lanczos. 'eigen' is labelspan's direct solver, which takes the shorter side of X.",
+        "Lanczos. 'eigen' is labelspan's direct solver, which uses the shorter side of X.",
         "Words are chosen by their largest chi-square statistic with a label, one of the "
         "measures of the work the paper cites, then weighted by TF-IDF; rows are sampled "
-        "from all 7,484 pages, where the paper had 3,712.",
+        "from all 7,484 pages, while the paper had 3,712.",
         f"The regularization strength is {_ALPHA:g} for all; the paper gives none. A "
         "smaller one costs LSQR more iterations and the others nothing. LSQR runs to 1e-8.",
         "Times are CPU times of one thread, one solver after the other in one job; jobs may run "

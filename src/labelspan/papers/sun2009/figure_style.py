@@ -44,7 +44,7 @@ def curve(
         color=colour,
         marker=marker,
         ls=line,
-        # Open markers for dashed lines, so that what is below remains visible.
+        # Open markers for dashed lines, so that lines below remain visible.
         mfc="none" if line != "-" else None,
         ms=7 if line != "-" else 4,
         lw=1.3,

@@ -80,6 +80,6 @@ def _weights(model: LabelledEmbedding) -> Array:
 
 
 def _widened(array: Array, width: int) -> Array:
-    """Append zeros for directions that a solver left out because their eigenvalue is zero."""
+    """Append zeros for directions that a solver dropped because their eigenvalue is zero."""
     lacking = width - array.shape[-1]
     return np.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, lacking)])

@@ -22,7 +22,7 @@ __all__ = ["DirectLeastSquares", "Eigen", "Factored"]
 class Eigen:
     """Solver of the whole eigenproblem in the singular basis of the data, as a reference.
 
-    No Gram matrix and no regression takes part.
+    It uses no Gram matrix and no regression.
     """
 
     @property
@@ -84,9 +84,9 @@ class Factored:
 
 @dataclass(frozen=True)
 class DirectLeastSquares(LeastSquares):
-    """Least squares of sun2009 through a Gram matrix, where the paper iterates.
+    """Least squares of sun2009 through a Gram matrix, instead of the iteration of the paper.
 
-    LSQR comes to the same answer; close to n = d it takes thousands of iterations for it.
+    LSQR gives the same answer, but close to n = d it takes thousands of iterations.
     """
 
     def _lsqr(self, X: Operator, wanted: Array, alpha: float) -> tuple[Array, int, bool]:

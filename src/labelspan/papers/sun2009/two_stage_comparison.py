@@ -1,4 +1,4 @@
-"""Beyond the paper: the two-stage solver, which needs no rank condition, against both."""
+"""Beyond the paper: the two-stage solver, which needs no rank condition, compared with both."""
 
 from __future__ import annotations
 
@@ -117,10 +117,10 @@ def _tables(results: Results) -> list[ReportTable]:
     head = ["problem", "solver", "seconds", _RATIO, "eigenvalue gap", "weights gap"]
     note = (
         "Gaps are to the eigenproblem, relative, the largest of all runs; ratios of times are "
-        "within one job. With a penalty, the paper's least squares is another method than the "
-        "penalised eigenproblem."
+        "within one job. With a penalty, the paper's least squares and the penalised "
+        "eigenproblem are different methods."
     )
-    return [ReportTable("Two stages against both", head, rows, note)]
+    return [ReportTable("Two stages compared with both", head, rows, note)]
 
 
 def _draw(results: Results) -> Any:
@@ -142,7 +142,7 @@ def _draw(results: Results) -> Any:
             axis.errorbar(
                 [cells[p].mean(measure) for p in places],
                 places,
-                # A gap of rounding has no spread that a logarithm could show.
+                # A gap at the level of rounding has no spread to show on a logarithmic scale.
                 xerr=[cells[p].deviation(measure) for p in places] if measure == _RATIO else None,
                 color=colour,
                 marker=marker,
@@ -168,8 +168,8 @@ BEYOND = PaperPart(
     deviations=(
         "Not in the paper: regress on the factor itself, then solve an s x s eigenproblem. "
         "This is what labelspan runs by default.",
-        "All solvers run at their usual tolerances. Times are of one thread and of the processor, "
-        "one solver after the other in one job; jobs may run next to others, so compare within a "
+        "All solvers run at their usual tolerances. Times are CPU times of one thread, one "
+        "solver after the other in one job; jobs may run in parallel, so compare within a "
         "job, by the ratios.",
     ),
 )

@@ -61,11 +61,11 @@ class FacePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_params("FacePCA", {"keep": self.keep}, {"keep": allowed})
         data = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
         if self.keep in ("classes", "search") and y is None:
-            raise InvalidInput(f"FacePCA: keep={self.keep!r} needs y; give classes, or keep='all'.")
+            raise InvalidInput(f"FacePCA: keep={self.keep!r} needs y; pass classes, or keep='all'.")
         centred = data - data.mean(axis=0)
         rank = int(np.linalg.matrix_rank(centred, rtol=1e-6))
         if rank == 0:
-            raise InvalidInput("FacePCA: all images in X are equal; give images that differ.")
+            raise InvalidInput("FacePCA: all images in X are equal; pass images that differ.")
         if self.keep == "all":
             count = rank
         elif self.keep == "classes":
@@ -115,7 +115,7 @@ def _search(X: Array, y: Array, rank: int) -> int:
 
 
 def eigenfaces(n_components: int | None = None) -> Pipeline:
-    """Make a pipeline of principal components and the nearest image (Turk and Pentland 1991).
+    """Create a pipeline of principal components and the nearest image (Turk and Pentland 1991).
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def eigenfaces(n_components: int | None = None) -> Pipeline:
 
 
 def fisherfaces() -> Pipeline:
-    """Make a pipeline of principal components, linear discriminants and the nearest image.
+    """Create a pipeline of principal components, linear discriminants and the nearest image.
 
     Belhumeur, Hespanha and Kriegman 1997.
 
@@ -160,7 +160,7 @@ def fisherfaces() -> Pipeline:
 def laplacianfaces(
     n_components: int | None = None, *, affinity: str = "labels", n_neighbors: int = 5
 ) -> Pipeline:
-    """Make a pipeline of principal components, LPP and the nearest image.
+    """Create a pipeline of principal components, LPP and the nearest image.
 
     He, Yan, Hu, Niyogi and Zhang 2005. By default the graph connects images of the same person,
     the variant that is compared with Fisherfaces; ``affinity="nearest_neighbors"`` does not use

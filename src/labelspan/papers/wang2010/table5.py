@@ -25,7 +25,7 @@ from .penalty import PENALTY_NOTE, penalty
 
 __all__ = ["TABLE_5"]
 
-# The data sets used for those of the paper, and the number of labels kept.
+# The data sets used instead of those of the paper, and the number of labels used.
 SETS: Mapping[str, int] = {"mediamill": 39, "yahoo_science": 22, "emotions": 6}
 # Average precision in per cent, as printed: TRECVID, Yahoo, Music.
 PRINTED: Mapping[str, tuple[float, ...]] = {
@@ -142,8 +142,8 @@ TABLE_5 = PaperPart(
         "predicted labels, 0 for a class never predicted; 'ranking AP' is the measure of TRECVID.",
         f"yahoo_science is weighted by TF-IDF and reduced to {_DIMENSIONS} dimensions by LSI; the "
         "others are standardised. All graphs have 10 neighbours, with Gaussian weights.",
-        "All but DLE, whose labels are those of the nearest labelled row, choose a threshold for "
-        "each label so that it keeps its share among the labelled rows.",
+        "All but DLE, whose labels are those of the nearest labelled row, choose a threshold "
+        "for each label that preserves its frequency among the labelled rows.",
         PENALTY_NOTE,
     ),
 )

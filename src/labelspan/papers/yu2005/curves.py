@@ -1,4 +1,4 @@
-"""Figures 1 and 2: features, LSI and MLSI, against the number of dimensions."""
+"""Figures 1 and 2: features, LSI and MLSI, by the number of dimensions."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ FACTS = (
 
 
 def paper_mlsi(count: int, *, beta: float = 0.5, gamma: float = 0.0) -> PaperMLSI:
-    """Make MLSI as in the paper."""
+    """Create MLSI as in the paper."""
     # Without the features the inverse does not exist; with gamma = 0 the other form is its limit.
     form = "ridge" if beta == 1 else "inverse"
     return PaperMLSI(count, beta=beta, alpha=gamma, form=form)
@@ -149,7 +149,7 @@ def _part(name: str, data: str, deviations: Sequence[str]) -> PaperPart:
         draw=_draw,
         deviations=(
             *deviations,
-            "In full, 10 repeats of five folds, 50 runs in all, where the paper has 50 repeats.",
+            "In full, 10 repeats of five folds, 50 runs in all, while the paper has 50 repeats.",
             *COMMON,
             "The paper was printed twice, and only one printing scales the directions by the roots "
             "of their eigenvalues: LSI and MLSI have this scaling, and the rows "

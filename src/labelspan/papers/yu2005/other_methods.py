@@ -70,7 +70,7 @@ METHODS: Mapping[str, Callable[[Any, Array], Learned]] = {
 
 
 def _jobs(scale: Scale) -> list[Key]:
-    # The other corpus takes three times as long; a quick run has it in figure 2.
+    # The other corpus takes three times as long; a quick run uses it in figure 2.
     names = ("reuters",) if scale.quick else DATA
     return [key for name in names for key in fold_keys(name, scale, full=10, folds=1)]
 

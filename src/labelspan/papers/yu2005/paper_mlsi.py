@@ -27,14 +27,14 @@ LABEL_KERNELS = ("linear", "poly", "rbf", "sigmoid", "cosine", "laplacian")
 class PaperMLSI(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Multi-label informed latent semantic indexing, exactly as in yu2005.
 
-    For data of the size of the paper, a few thousand rows or features; :class:`labelspan.MLSI` is
-    the one to use. With its defaults this is Eq. 8, and behind :class:`labelspan.KernelFeatures`
-    its dual, Eq. 12 and Table 2.
+    For data of the size of the paper, a few thousand rows or features; use :class:`labelspan.MLSI`
+    for everything else. With its defaults this is Eq. 8, and after
+    :class:`labelspan.KernelFeatures` its dual, Eq. 12 and Table 2.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        None keeps 100, or the rank where that is less.
+        None keeps 100, or the rank if that is smaller.
     beta : float, default=0.5
         Weight of the labels, from 0 to 1; for the form "inverse" below 1.
     alpha : float, default=0.0
@@ -45,13 +45,13 @@ class PaperMLSI(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         - "inverse": Eq. 8, ``X'X w = lambda (X'C^-1 X + alpha I) w`` with
           ``C = (1 - beta) X X' + beta Y Y'`` on the range of X.
         - "direct": Eq. 4 with a ridge, ``X'C X w = lambda (X'X + alpha I) w``.
-        - "ridge": the leading directions of C with the ridge regression of Y on X in the place of
-          Y. With ``alpha=0`` it is the form "inverse" with ``alpha=0``.
+        - "ridge": the leading directions of C with Y replaced by its ridge regression on
+          X. With ``alpha=0`` it is the form "inverse" with ``alpha=0``.
     balance : {"labels", "fitted", "equalized"} or bool, default="labels"
-        What the two sides are divided by: X and Y by their norms ("labels", the paper's, and
-        True); the labels by the norm of the fitted labels ("fitted"); the same, and before that
-        each label by the root of its standard deviation ("equalized"); nothing (False). The
-        forms "inverse" and "direct", and a label kernel, take the middle two as "labels".
+        How the two sides are scaled: X and Y are divided by their norms ("labels", as in the paper,
+        and True); the labels by the norm of the fitted labels ("fitted"); the same, after each
+        label is divided by the root of its standard deviation ("equalized"); no scaling (False).
+        The forms "inverse" and "direct", and a label kernel, treat the middle two as "labels".
     scale : {"eigenvalue"} or None, default="eigenvalue"
         "eigenvalue" gives ``sqrt(lambda_j) w_j'x``, None ``w_j'x``; the paper is printed both ways.
     center : bool, default=False
@@ -68,21 +68,21 @@ class PaperMLSI(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     components_ : array of shape (m, d)
         One direction per row.
     eigenvalues_ : array of shape (m,)
-        lambda, falling.
+        lambda, in decreasing order.
     mean_ : array of shape (d,)
-        What is subtracted from rows; zeros without ``center``.
+        Column means that are subtracted; zeros without ``center``.
     classes_ : array of shape (k,)
         Names of the labels.
     label_loadings_ : array of shape (m, k)
-        From the space back to labels.
+        Linear map from the embedding to the labels.
     label_means_ : array of shape (k,)
-        What is added to label scores.
+        Offset of the label scores.
     n_components_ : int
         Number of components.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array of shape (d,)
-        Names of the features, where X is a data frame.
+        Names of the features, if X is a data frame.
 
     See Also
     --------
@@ -95,8 +95,8 @@ class PaperMLSI(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
               C = (1 - \beta) X X^\top + \beta Y Y^\top
 
     With more rows than features, C is singular, and its pseudo-inverse would lose the labels
-    (:math:`X^\top C^{+} X = I / (1 - \beta)`): Y is projected on the range of X instead, which
-    changes nothing where X has rank n.
+    (:math:`X^\top C^{+} X = I / (1 - \beta)`): Y is projected onto the range of X instead, which
+    has no effect if X has rank n.
 
     References
     ----------
@@ -149,7 +149,7 @@ class PaperMLSI(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     @all_or_nothing
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn the space from features and labels.
+        """Learn the embedding from features and labels.
 
         Parameters
         ----------
@@ -176,7 +176,7 @@ class PaperMLSI(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         mean = X.mean(axis=0) * self.center
         U, s, axes = _decomposed(X - mean, len(X) - self.center)  # X = U diag(s) axes
         L = Y * weights if self.label_kernel == "linear" else self._label_features(labels)
-        # All that counts lies in the range of X: directions are V = U A.
+        # The solution lies in the range of X: directions are V = U A.
         share, seen = self._stack(s, U.T @ L, float(np.square(L).sum()))
         ridge = np.sqrt(np.square(s) + (self.alpha if self.form == "direct" else 0.0))
         root = np.c_[np.sqrt(share) * np.diag(s), seen] * (s / ridge)[:, None]
@@ -199,7 +199,7 @@ class PaperMLSI(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return self
 
     def transform(self, X: Any) -> Array:
-        """Map rows to the learned space.
+        """Map rows to the embedding.
 
         Parameters
         ----------
@@ -215,7 +215,7 @@ class PaperMLSI(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return np.asarray((self._rows(X) - self.mean_) @ self.components_.T)
 
     def label_scores(self, X: Any) -> Array:
-        """Score every label for every row, from the learned space.
+        """Score every label for every row, from the embedding.
 
         Parameters
         ----------
@@ -241,7 +241,7 @@ class PaperMLSI(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     @property
     def _regresses(self) -> bool:
-        """Whether labels are weighted and divided as fitted: the ridge form, without a kernel."""
+        """Whether labels are scaled by their fitted values: the ridge form, without a kernel."""
         return self.form == "ridge" and self.label_kernel == "linear"
 
     def _check(self) -> None:
@@ -255,7 +255,7 @@ class PaperMLSI(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         unknown = set(self.label_kernel_params or ()) - {"gamma", "degree", "coef0"}
         if unknown and not callable(self.label_kernel):
             raise InvalidParameter(
-                "PaperMLSI: label_kernel_params may hold gamma, degree and coef0, "
+                "PaperMLSI: label_kernel_params may contain gamma, degree and coef0, "
                 f"but has {', '.join(sorted(map(str, unknown)))}."
             )
 
@@ -280,7 +280,7 @@ class PaperMLSI(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return out
 
     def _stack(self, s: Array, cross: Array, y_square: float) -> tuple[float, Array]:
-        """Return the weight of ``X X'``, and what stands for the labels in the basis of X."""
+        """Return the weight of ``X X'``, and the labels in the basis of X."""
         a, b, alpha = 1.0 - self.beta, self.beta, self.alpha
         x_square = float(np.square(s).sum()) if self.balance else 1.0
         L = cross / np.sqrt(y_square) if self.balance and y_square > 0 else cross  # U'Y
@@ -314,7 +314,7 @@ class PaperMLSI(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
 
 def _decomposed(X: Array, most: int) -> tuple[Array, Array, Array]:
-    """Return the thin SVD of X; its rank is decided in columns of equal length."""
+    """Return the thin SVD of X; its rank is determined in columns of equal length."""
     lengths = np.linalg.norm(X, axis=0)
     columns = lengths > 0
     if not columns.any():

@@ -52,7 +52,7 @@ LEAST_TOPICS = 3
 LEAST_STORIES = 14
 LEAST_WORDS = 6
 
-# What all parts have in common, for their lists of deviations.
+# Deviations that all parts have in common.
 COMMON = (
     "In each repeat each of the five folds is the training data once, and deviations are over "
     "these runs; the paper repeats 50 times, and does not say what one repeat is.",
@@ -60,8 +60,8 @@ COMMON = (
     "predictions for the fifth are combined over all parts before they are evaluated; the paper "
     "only says five-fold cross-validation on unseen data of the same size.",
     "Every map is scaled by one number so that training rows have mean square length one, like "
-    "the TF-IDF rows, and C = 100 means the same for all; the paper does not give the length of "
-    "its rows.",
+    "the TF-IDF rows, so that C = 100 means the same for all; the paper does not give the length "
+    "of its rows.",
     "A category without a positive training document is never predicted.",
 )
 
@@ -152,7 +152,7 @@ def evaluate_map(corpus: PaperCorpus, split: Split, Z: Any) -> Iterator[dict[str
 
 def _decide(train: Any, Y: Array, test: Any) -> Array:
     """Return the decision values of a linear SVM for each category."""
-    # There are few rows: one Gram matrix serves all categories.
+    # There are few rows: one Gram matrix is used for all categories.
     gram = safe_sparse_dot(train, train.T, dense_output=True)
     cross = safe_sparse_dot(test, train.T, dense_output=True)
     # A category that all or no rows have needs no SVM, and is predicted for all or no rows.

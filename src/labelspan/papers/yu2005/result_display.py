@@ -73,7 +73,7 @@ def draw_curves(results: Results, methods: Sequence[str]) -> Any:
                 colour, marker = STYLE[method]
                 style = {"color": colour, "marker": marker, "label": method}
                 if found.distinct("K"):
-                    # Shifted a little, so that error bars do not overlap.
+                    # Shifted slightly, so that error bars do not overlap.
                     line(axis, found, "K", measure, at=partial(add, 0.8 * place - 1.6), **style)
                 elif len(found):
                     _level(axis, found, measure, color=colour, label=method)

@@ -1,4 +1,4 @@
-"""yu2005's supervised LSI: the space of Theorem 1, without a map for new rows."""
+"""yu2005's supervised LSI: the embedding of Theorem 1, without a map for new rows."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class SupervisedLSI(NamedTuple):
     Attributes
     ----------
     V : array of shape (n, m)
-        The space, with orthonormal columns.
+        The embedding, with orthonormal columns.
     A, B : arrays of shape (m, d) and (m, k)
-        Maps from the space back to features and labels.
+        Maps from the embedding to features and labels.
     objective : float
         The weighted squared error of both.
 
@@ -57,8 +57,8 @@ def supervised_lsi(
 
     Theorem 1 of yu2005: V holds the leading eigenvectors of
     ``C = (1 - beta) X X' + beta Y Y'``, ``A = V'X``, ``B = V'Y``, and the optimum is
-    ``Tr C`` minus the leading eigenvalues. Nothing maps a new row to the space: that is
-    what :class:`labelspan.MLSI` adds.
+    ``Tr C`` minus the leading eigenvalues. It does not embed new rows, which
+    :class:`labelspan.MLSI` does.
 
     Parameters
     ----------
@@ -71,8 +71,8 @@ def supervised_lsi(
     beta : float, default=0.5
         Weight of the labels, from 0 to 1.
     balance : bool, default=True
-        Whether X and Y are divided by their Frobenius norms; A and B then belong to the
-        divided matrices.
+        Whether X and Y are divided by their Frobenius norms; A and B then refer to the
+        scaled matrices.
 
     Returns
     -------

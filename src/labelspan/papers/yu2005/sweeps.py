@@ -27,7 +27,7 @@ from .result_display import STYLE, cell, line
 
 __all__ = ["FIGURE_3"]
 
-# The paper has K = 50 for beta, and says that it makes little difference.
+# The paper uses K = 50 for beta, and says that it makes little difference.
 COUNT = 50
 BETAS = {
     "full": (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0),
@@ -51,7 +51,7 @@ def _run(key: Key, data_home: Path | None) -> Iterator[Record]:
     grid = str(key["grid"])
     areas: dict[str, list[float]] = {setting: [] for setting in SETTINGS}
     for beta in BETAS[grid]:
-        # With beta = 1 there are at most as many directions as categories, and all are kept.
+        # With beta = 1 there are at most as many directions as categories, and all are used.
         model = paper_mlsi(COUNT, beta=beta).set_params(n_components=COUNT if beta < 1 else None)
         Z = model.fit(X, Y).transform(corpus.X)
         for scores in evaluate_map(corpus, split, sized(Z, split)):
@@ -121,13 +121,13 @@ def _draw(results: Results) -> Any:
 
 FIGURE_3 = PaperPart(
     name="figure 3",
-    title="Reuters: AUC of MLSI against beta and gamma, in both settings",
+    title="Reuters: AUC of MLSI by beta and gamma, in both settings",
     jobs=_jobs,
     run=_run,
     tables=_tables,
     draw=_draw,
     deviations=(
-        "In full, 10 repeats of five folds, 50 runs in all, where the paper has 50 repeats.",
+        "In full, 10 repeats of five folds, 50 runs in all, while the paper has 50 repeats.",
         *COMMON,
         "gamma is that of Eq. 8 with both kernels scaled to equal trace, so it has no unit; the "
         "paper gives neither its values nor, for this curve, its K.",

@@ -59,10 +59,10 @@ class LocalGlobalConsistency(GraphClassifier):
     scores_ : array of shape (n, k)
         F.
     transduction_ : array of shape (n,) or (n, k)
-        Classes, or labels, of all rows of ``fit``; known ones are kept.
+        Classes, or labels, of all rows of ``fit``; known ones are unchanged.
     thresholds_ : array of shape (k,) or None
         For an indicator: score above which a row gets the label, chosen so that the label has
-        the same share among the unlabelled rows as among the labelled ones.
+        the same frequency among the unlabelled rows as among the labelled ones.
     graph_ : operator of shape (n, n)
         The graph.
     n_iter_ : int

@@ -32,8 +32,8 @@ class MCGF(GraphClassifier):
 
     Y_c holds the centred labels of labelled rows, and zeros for unlabelled rows: its columns
     sum to zero and lie in the range of L. C is the cosine correlation of the labels over the
-    labelled rows, with ones on its diagonal. Thresholds keep the share of each label, instead
-    of the adaptive decision boundary of the paper. L^+ is applied by conjugate gradients.
+    labelled rows, with ones on its diagonal. Thresholds preserve the frequency of each label,
+    instead of the adaptive decision boundary of the paper. L^+ is applied by conjugate gradients.
 
     If the graph is not connected, weak links between all rows are added, with a warning: the
     pseudo-inverse would ignore how the components differ.
@@ -65,10 +65,10 @@ class MCGF(GraphClassifier):
     scores_ : array of shape (n, k)
         F.
     transduction_ : array of shape (n,) or (n, k)
-        Labels, or classes, of all rows of ``fit``; known ones are kept.
+        Labels, or classes, of all rows of ``fit``; known ones are unchanged.
     thresholds_ : array of shape (k,) or None
         For an indicator: score above which a row gets the label, chosen so that the label has
-        the same share among the unlabelled rows as among the labelled ones.
+        the same frequency among the unlabelled rows as among the labelled ones.
     graph_ : operator of shape (n, n)
         The graph.
     n_iter_ : int
@@ -141,7 +141,7 @@ class MLGF(GraphClassifier):
 
     L_C is the Laplacian of the cosine correlation of the labels over the labelled rows, and
     ``m = mu * mean degree of W / mean degree of C``: mu has no unit, and a multiple of W
-    gives the same scores. In the eigenvectors of L_C there is one shifted system each.
+    gives the same scores. In the basis of eigenvectors of L_C there is one shifted system for each.
     Rows that no label reaches get the means of the labels over the labelled rows as scores.
 
     Special cases: ``mu=0`` is :class:`HarmonicFunction`, and so is every mu for classes,
@@ -171,10 +171,10 @@ class MLGF(GraphClassifier):
     scores_ : array of shape (n, k)
         F.
     transduction_ : array of shape (n,) or (n, k)
-        Labels, or classes, of all rows of ``fit``; known ones are kept.
+        Labels, or classes, of all rows of ``fit``; known ones are unchanged.
     thresholds_ : array of shape (k,) or None
         For an indicator: score above which a row gets the label, chosen so that the label has
-        the same share among the unlabelled rows as among the labelled ones.
+        the same frequency among the unlabelled rows as among the labelled ones.
     graph_ : operator of shape (n, n)
         The graph.
     n_iter_ : int

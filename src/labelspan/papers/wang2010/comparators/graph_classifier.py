@@ -67,7 +67,7 @@ class ScoreClassifier(ClassifierMixin, BaseEstimator):
         labels = read_labels(y, n_rows, owner)
         if labels.kind == "targets":
             raise InvalidLabels(
-                f"{owner}: y must hold classes or a 0/1 indicator, but it holds other numbers; bin "
+                f"{owner}: y must contain classes or a 0/1 indicator, but has other numbers; bin "
                 "them into classes. Unknown label type: continuous."
             )
         if labels.unknown is not None and labels.unknown[labels.labelled].any():
@@ -78,14 +78,14 @@ class ScoreClassifier(ClassifierMixin, BaseEstimator):
         return labels
 
     def _keep_labels(self, scores: Array, labels: Labels) -> None:
-        """Keep the names of the labels, and choose thresholds on the scores of the fitted rows."""
+        """Store the names of the labels, and choose thresholds on the scores of the fitted rows."""
         self.classes_ = labels.names
         self._kind: Kind = labels.kind
         self._majority = int(labels.values.sum(axis=0).argmax())
         self.thresholds_ = None if labels.kind == "classes" else self._thresholds(scores, labels)
 
     def _thresholds(self, scores: Array, labels: Labels) -> Array:
-        """Choose thresholds that give each label its share among the labelled rows."""
+        """Choose thresholds that preserve the frequency of each label among the labelled rows."""
         open_rows = ~labels.labelled
         judged = scores[open_rows] if open_rows.any() else scores
         return threshold_by_share(judged, labels.means())
@@ -143,15 +143,15 @@ class ScoreClassifier(ClassifierMixin, BaseEstimator):
 class GraphClassifier(ScoreClassifier):
     """A classifier that propagates labels over a graph of all rows, labelled or not.
 
-    ``fit`` scores the rows it is given. New rows get the mean of the scores of fitted rows,
-    weighted by the affinity that made the graph. A subclass implements ``_propagate``.
+    ``fit`` scores the given rows. New rows get the mean of the scores of fitted rows, weighted
+    by the affinity that defines the graph. A subclass implements ``_propagate``.
 
     Attributes
     ----------
     scores_ : array of shape (n, k)
         Scores of the rows of ``fit``.
     transduction_ : array of shape (n,) or (n, k)
-        Their labels; known ones are kept.
+        Their labels; known ones are unchanged.
     graph_ : operator of shape (n, n)
         The graph.
     """
@@ -202,7 +202,7 @@ class GraphClassifier(ScoreClassifier):
         return self
 
     def fit_predict(self, X: Any, y: Any, graph: Any = None) -> Array:
-        """Fit on all rows and return the labels of all; known ones are kept.
+        """Fit on all rows and return labels for all of them; known labels are unchanged.
 
         Parameters
         ----------
@@ -225,13 +225,13 @@ class GraphClassifier(ScoreClassifier):
         return graph
 
     def _affinity_to(self, data: Any, gamma: float | None) -> NewRowAffinity | None:
-        """Return the affinity to new rows; None if the graph was given, which has none."""
+        """Return the affinity to new rows; None if a graph was given."""
         if gamma is None:
             return None
         return NewRowAffinity(data, None if self.affinity == "rbf" else self.n_neighbors, gamma)
 
     def _complete(self, found: Array, labels: Labels) -> Array:
-        """Put the known labels in place of predicted ones."""
+        """Replace predicted labels by known ones."""
         labelled = labels.labelled
         if labels.kind == "classes":
             known = labels.names[labels.values.argmax(axis=1)]

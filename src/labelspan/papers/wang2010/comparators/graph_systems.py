@@ -21,7 +21,7 @@ SOLVER_CONSTRAINTS: Mapping[str, Constraint] = {"tol": Real(0.0), "max_iter": In
 
 
 class SystemSolver:
-    """Conjugate gradients for one fit: counts iterations, and warns once without convergence."""
+    """Conjugate gradients for one fit; counts iterations and warns once on failure."""
 
     def __init__(self, owner: str, tol: float, max_iter: int) -> None:
         self._owner, self._tol, self._max_iter = owner, tol, max_iter
@@ -71,8 +71,8 @@ class SystemSolver:
 def reach(graph: Operator, start: Array) -> Array:
     """Find the rows that a path connects with some rows, given as True.
 
-    Links below a hundred-millionth of the degree of a row are ignored: iterations in float64
-    could not resolve what comes through them.
+    Links below a hundred-millionth of the degree of a row are ignored: iterations in
+    float64 could not resolve their effect.
     """
     sums = degrees(graph)
     inside = start
@@ -105,10 +105,11 @@ def solve_definite(
 ) -> tuple[Array, int, float]:
     """Solve ``A x = b`` column by column of b, for a positive (semi-)definite A, in float64.
 
-    A is scaled to a unit diagonal first, so that vertices of very different degrees are no
-    bad condition. Where A is singular, b must lie in its range. Also returned are the iterations
-    and the relative residual of the scaled system, computed again from the answer; where directions
-    that the block let go have left it above ``tol``, the iteration goes on with what is left.
+    A is scaled to a unit diagonal first, so that very different degrees do not make
+    it ill-conditioned. If A is singular, b must lie in its range. Also returned are the
+    number of iterations and the relative residual of the scaled system, computed again from the
+    answer; if that is above ``tol``, because the block dropped directions, the iteration continues
+    with the residual.
     """
     scale = 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))[:, None]
 
@@ -121,7 +122,7 @@ def solve_definite(
     solution = np.zeros_like(target)
     rest, gaps, n_iter = target, np.linalg.norm(target, axis=0) / lengths, 0
     while gaps.max(initial=0.0) > tol and n_iter < max_iter:
-        # Columns that are done would only widen the block.
+        # Columns that have converged would only widen the block.
         open_ = gaps > tol
         run = block_cg(scaled, rest[:, open_], 0.0, tol / gaps.max(), max_iter - n_iter)
         n_iter += run.n_iter
@@ -132,6 +133,6 @@ def solve_definite(
         if after.max() < before.max():
             solution, gaps = trial, after
         if after.max() > 0.5 * before.max():
-            # Rounding, or a right-hand side outside the range: more turns will not help.
+            # Rounding, or a right-hand side outside the range: more iterations do not help.
             break
     return scale * solution, n_iter, float(gaps.max(initial=0.0))

@@ -42,7 +42,7 @@ def connected_graph(owner: str, graph: Operator) -> Operator:
 
     The Laplacian of a graph with several components has a null vector for each, and its
     pseudo-inverse ignores how the components differ. With links that sum to a thousandth of the
-    mean degree, only the constant vector is left in the null space.
+    mean degree, only the constant vector is in the null space.
     """
     rows = graph.shape[0]
     if reach(graph, np.arange(rows) == 0).all():

@@ -18,7 +18,7 @@ from .graph_systems import SOLVER_CONSTRAINTS, SystemSolver, reached
 
 __all__ = ["HarmonicFunction", "clamped"]
 
-# Share of the scores of unlabelled rows below which a class counts as absent.
+# Fraction of the scores of unlabelled rows below which a class counts as absent.
 _NO_MASS = 1e-6
 
 
@@ -62,7 +62,7 @@ class HarmonicFunction(GraphClassifier):
     ----------
     class_mass : bool, default=False
         For classes: compare ``q_k f_ik / sum_i f_ik`` instead of ``f_ik``, where q_k is the
-        share of class k among the labelled rows, without smoothing, and the sum is over the
+        frequency of class k among the labelled rows, without smoothing, and the sum is over the
         unlabelled rows; skipped if a class has no mass there. ``scores_`` stay F.
     affinity : {"nearest_neighbors", "rbf", "precomputed"}, default="nearest_neighbors"
         How to build the graph if ``fit`` gets none: nearest neighbours with Gaussian weights,
@@ -84,12 +84,12 @@ class HarmonicFunction(GraphClassifier):
     scores_ : array of shape (n, k)
         F.
     transduction_ : array of shape (n,) or (n, k)
-        Classes, or labels, of all rows of ``fit``; known ones are kept.
+        Classes, or labels, of all rows of ``fit``; known ones are unchanged.
     class_weight_ : array of shape (k,)
         Factors of the scores when classes are compared; ones without class mass.
     thresholds_ : array of shape (k,) or None
         For an indicator: score above which a row gets the label, chosen so that the label has
-        the same share among the unlabelled rows as among the labelled ones.
+        the same frequency among the unlabelled rows as among the labelled ones.
     graph_ : operator of shape (n, n)
         The graph.
     n_iter_ : int
@@ -185,15 +185,15 @@ def clamped(
         full[free] = block
         return laplacian.matmat(full)[free]
 
-    # Solved for the difference from the means: an unfinished iteration then stays close to the
-    # means and not to zero, and scores of classes sum to 1 at any tolerance. The centred labels
+    # Solved for the difference from the means: an unfinished iteration then stays close to
+    # the means instead of zero, and scores of classes sum to 1 at any tolerance. The centred labels
     # are zero in unlabelled rows, so that all of W can be multiplied.
     pull = graph.matmat(np.where(labels.labelled[:, None], labels.values - means, 0.0))[free]
     diagonal = laplacian.degrees[free]
     if label_graph is None:
         scores[free] += solve(apply, pull, diagonal)
     else:
-        # In the eigenvectors of M the systems separate, each with its own shift.
+        # In the basis of eigenvectors of M the systems are separate, each with its own shift.
         shifts, turn = np.linalg.eigh(label_graph)
         right = (pull - means @ label_graph) @ turn
         found = solve.shifted(apply, right, diagonal, np.maximum(shifts, 0.0))

@@ -51,7 +51,7 @@ class KMeansLaplacian(GraphClassifier):
     Parameters
     ----------
     n_components : int or None, default=None
-        Number of dimensions of the embedding. None is the number of classes or labels less
+        Number of dimensions of the embedding. None is the number of classes or labels minus
         one, or the rank of X if that is smaller.
     affinity : {"nearest_neighbors", "rbf", "precomputed"}, default="nearest_neighbors"
         How to build the graph if ``fit`` gets none: nearest neighbours with Gaussian weights,
@@ -76,7 +76,7 @@ class KMeansLaplacian(GraphClassifier):
         Names of the classes or labels.
     scores_ : array of shape (n, k)
     transduction_ : array of shape (n,) or (n, k)
-        Classes, or labels, of all rows of ``fit``; known ones are kept.
+        Classes, or labels, of all rows of ``fit``; known ones are unchanged.
     thresholds_ : array of shape (k,) or None
         For an indicator: 0.5.
     graph_ : operator of shape (n, n)
@@ -156,20 +156,20 @@ class KMeansLaplacian(GraphClassifier):
         owner = type(self).__name__
         if most == 0:
             raise InvalidInput(
-                f"{owner}: all rows of X are equal, so nothing can be embedded; give rows that "
+                f"{owner}: all rows of X are equal, so nothing can be embedded; pass rows that "
                 "differ."
             )
         if self.n_components is None:
             if labels.names.size < 2:
                 raise InvalidLabels(
                     f"{owner}: y has only the class {labels.names[0]}, but n_components=None needs "
-                    "two; label rows of another class, or give n_components."
+                    "two; label rows of another class, or pass n_components."
                 )
             return min(most, labels.names.size - 1)
         if self.n_components > most:
             raise InvalidParameter(
                 f"{owner}: n_components={self.n_components} is too large; X has rank {most}, so "
-                f"give at most {most}."
+                f"use at most {most}."
             )
         return self.n_components
 

@@ -41,8 +41,8 @@ class MLLS(ScoreClassifier):
     of X.
 
     Special cases: ``alpha=0`` is ridge regression with the penalty ``beta n``. So is every
-    alpha once r reaches the rank of X'Y, at most k: Theta then holds all of the ridge
-    solution, and its penalty costs nothing. As alpha grows, U is confined to Theta.
+    alpha once r reaches the rank of X'Y, at most k: Theta then contains the whole ridge solution,
+    and its penalty has no effect. As alpha grows, U is confined to Theta.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class MLLS(ScoreClassifier):
 
     See Also
     --------
-    labelspan.OPLS : A subspace shared by all labels, without labels' own parts.
+    labelspan.OPLS : A subspace shared by all labels, without label-specific parts.
 
     References
     ----------
@@ -149,7 +149,7 @@ class MLLS(ScoreClassifier):
         if self.n_components > rank:
             raise InvalidParameter(
                 f"MLLS: n_components={self.n_components} is too large; X'Y has rank {rank}, so "
-                f"give at most {rank}, which is ridge regression, or fewer."
+                f"use at most {rank}, which is ridge regression, or fewer."
             )
         return self.n_components
 

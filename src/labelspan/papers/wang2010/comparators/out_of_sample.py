@@ -41,7 +41,7 @@ class NewRowAffinity:
         return np.asarray(np.einsum("ij,ijk->ik", self._weights(far**2), scores[near]))
 
     def _weights(self, squares: Array) -> Array:
-        # Counted from the nearest, weights that would all round to zero keep their ratios.
+        # Relative to the nearest, weights that would all round to zero keep their ratios.
         squares = squares.astype(np.float64)
         weights = np.exp(-self.gamma * (squares - squares.min(axis=1, keepdims=True)))
         return np.asarray(weights / weights.sum(axis=1, keepdims=True))

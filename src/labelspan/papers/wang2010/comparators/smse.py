@@ -22,14 +22,14 @@ __all__ = ["SMSE"]
 class SMSE(GraphClassifier):
     """Semi-supervised multi-label learning by a Sylvester equation, called SMSE in wang2010.
 
-    By Chen, Song, Wang and Zhang (SDM 2008). One graph joins the rows, another the labels::
+    By Chen, Song, Wang and Zhang (SDM 2008). One graph connects the rows, another the labels::
 
         min sum_labelled |f_i - y_i|^2 + mu tr F'LF + nu tr F H F'
 
         (J + mu L) F + nu F H = J Y,      J = diag(labelled)
 
     L is the Laplacian of the rows' graph and H that of the labels' cosine correlation over
-    the labelled rows. In the eigenvectors of H there is one system each,
+    the labelled rows. In the basis of eigenvectors of H there is one system for each,
     ``(J + mu L + nu h_j I) f = J Y q_j``, solved by conjugate gradients. The original text
     was not available: its label similarity and its mu and nu may differ. Rows that no label
     reaches have scores of zero.
@@ -66,10 +66,10 @@ class SMSE(GraphClassifier):
     scores_ : array of shape (n, k)
         F.
     transduction_ : array of shape (n,) or (n, k)
-        Labels, or classes, of all rows of ``fit``; known ones are kept.
+        Labels, or classes, of all rows of ``fit``; known ones are unchanged.
     thresholds_ : array of shape (k,) or None
         For an indicator: score above which a row gets the label, chosen so that the label has
-        the same share among the unlabelled rows as among the labelled ones.
+        the same frequency among the unlabelled rows as among the labelled ones.
     graph_ : operator of shape (n, n)
         The graph.
     n_iter_ : int

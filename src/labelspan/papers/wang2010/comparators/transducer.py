@@ -49,7 +49,7 @@ class SpectralGraphTransducer(GraphClassifier):
     carry, or none.
 
     With ``normalized=True`` L is ``I - D^-1/2 W D^-1/2``, and its null vector, the square
-    roots of the degrees, takes the place of 1.
+    roots of the degrees, replaces 1.
 
     Special cases: for c to 0, z is the first eigenvector and the labels choose only its sign;
     for two classes the scores are the negatives of each other.
@@ -79,10 +79,10 @@ class SpectralGraphTransducer(GraphClassifier):
     scores_ : array of shape (n, k)
         z, shifted as above.
     transduction_ : array of shape (n,) or (n, k)
-        Classes, or labels, of all rows of ``fit``; known ones are kept.
+        Classes, or labels, of all rows of ``fit``; known ones are unchanged.
     thresholds_ : array of shape (k,) or None
         For an indicator: score above which a row gets the label, chosen so that the label has
-        the same share among the unlabelled rows as among the labelled ones.
+        the same frequency among the unlabelled rows as among the labelled ones.
     graph_ : operator of shape (n, n)
         The graph.
     n_features_in_ : int
