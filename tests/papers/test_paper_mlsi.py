@@ -190,7 +190,7 @@ def test_refusals():
     X, Y = features("tall", 0), indicator(60, 0)
     with pytest.raises(InvalidParameter, match="form='inverse' needs beta below 1"):
         PaperMLSI(beta=1.0).fit(X, Y)
-    with pytest.raises(InvalidParameter, match="may contain gamma, degree and coef0, but has width"):
+    with pytest.raises(InvalidParameter, match="may contain gamma, degree and coef0"):
         PaperMLSI(label_kernel="rbf", label_kernel_params={"width": 1}).fit(X, Y)
     with pytest.raises(InvalidParameter, match="n_components=200 is too large"):
         PaperMLSI(200).fit(X, Y)
