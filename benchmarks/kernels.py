@@ -38,7 +38,7 @@ from .harness import Report, Row, make_parser
 
 CS = (0.001, 0.01, 0.1, 1.0)
 BETAS = (0.5, 0.8, 0.95)
-# What is penalised is of the size of the kernel's values: |x|^2 = d for the linear one, 1 for
+# The penalty is relative to the size of the kernel values: |x|^2 = d for the linear one, 1 for
 # rbf, and 2^degree for the polynomials.
 ALPHAS = {
     "linear": (10.0, 100.0, 1000.0),

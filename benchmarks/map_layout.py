@@ -3,7 +3,7 @@
 The items are Debian packages (``debtags.jsonl.gz`` of LABELSPAN_DATA): TF-IDF of their
 descriptions, LSI with 100 dimensions, rows of length 1. ``kept`` is the share of the 30 nearest
 neighbours by cosine that are among the 30 nearest in the plane, over 2,000 items. Each method runs
-in a process of its own, on one thread; seconds are of the processor, imports and compilation
+in its own process, on one thread; seconds are CPU time, imports and compilation
 included. A method whose package is not installed is left out.
 """
 

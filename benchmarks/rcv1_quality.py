@@ -163,7 +163,7 @@ def main(args: argparse.Namespace) -> None:
     """One table for each split, and one over all of them."""
     report = Report("rcv1_quality", args)
     data = load("rcv1", args.data)
-    title = "linear SVM; times are of learning the embedding only"
+    title = "linear SVM; times are only for learning the embedding"
     splits = []
     for seed in range(args.seed, args.seed + args.splits):
         splits.append(run_split(data, seed, args))

@@ -138,7 +138,7 @@ def main(args: argparse.Namespace) -> None:
         args.path, args.show, args.components = (0.3, 0.03), (0.1,), min(args.components, 8)
     report = Report("sparse_loadings", args)
     with warnings.catch_warnings():
-        # How many iterations were made stands in the table.
+        # The table shows the number of iterations.
         warnings.simplefilter("ignore", NotConverged)
         show_axes(report, data, args)
         walk(report, data, args)

@@ -111,7 +111,7 @@ def main(args: argparse.Namespace) -> None:
     report = Report("yahoo_growth", args)
     data = load("yahoo_arts", args.data)
     with warnings.catch_warnings():
-        # That an iteration stopped early stands in the table's last column.
+        # The last column of the table says whether an iteration stopped early.
         warnings.simplefilter("ignore", NotConverged)
         for title, shapes in sizes(data, quick=args.quick).items():
             if title not in args.tables:

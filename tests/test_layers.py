@@ -57,7 +57,7 @@ def violations(files: list[Path]) -> list[str]:
                 if other in RANK and RANK[other] > RANK[own]:
                     found.append(f"{'/'.join(parts)} imports {name}")
             storage = any(name == s or name.startswith(f"{s}.") for s in STORAGE)
-            # LSQR stands in scipy.sparse.linalg, but takes a LinearOperator.
+            # LSQR is in scipy.sparse.linalg, but takes a LinearOperator.
             # The checks make sparse data to feed estimators with, the data sets hold it, and so
             # do texts, taggers, an index, and the labels of a map.
             if (

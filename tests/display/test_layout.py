@@ -29,7 +29,7 @@ def clusters(count=240, groups=4, m=10, seed=0):
 
 
 def near_share(places, member):
-    """How often the nearest other point is of the same group."""
+    """Return how often the nearest other point belongs to the same group."""
     away = np.square(places[:, None] - places[None]).sum(axis=2)
     np.fill_diagonal(away, np.inf)
     return (member[away.argmin(axis=1)] == member).mean()

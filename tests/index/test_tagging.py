@@ -52,7 +52,7 @@ def test_probabilities_come_from_scores_of_unseen_items():
         next(tag.probability for tag in tags if [tag.label] == label)
         for tags, label in zip(index.tag(texts), labels, strict=True)
     ]
-    # The space knows the tosses of its own items by heart, and nothing of any other's.
+    # The embedding has memorised the random labels of its items and knows nothing about others.
     assert np.mean(own) < 0.75
 
 

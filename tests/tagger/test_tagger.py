@@ -37,7 +37,7 @@ def learned(count=90, dense=False, rows=None):
 
 
 def solved(tagger):
-    """Weights of a regression that is learned anew from the items of a tagger."""
+    """Weights of a regression that is learned again from the items of a tagger."""
     regression = LabelRegression(tagger.features, tagger.alpha)
     return next(iter(regression.blocks(emphasised(tagger.targets))))[1]
 
