@@ -125,7 +125,7 @@ def fit(corpus: Path, out: Path, dimensions: int, tags: int) -> dict[str, Any]:
     }
     return {
         "items": len(made.labels),
-        "features": made.model.space.n_features,
+        "features": len(made.model.space.weights),
         "dimensions": made.model.space.n_dimensions,
         "tag sample": made.tag_sample,
         "undercount": made.undercount,

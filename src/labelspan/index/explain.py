@@ -108,7 +108,7 @@ def _words(model: IndexModel, own: Array, text: str, item: Item, n: int) -> tupl
         return ()
     features = model.features_of([text, item.text])
     row, there = features[0], set(features[1].indices.tolist())
-    length = model.space.length(row)
+    length = float(np.linalg.norm(row @ model.space.weights - model.space.offset))
     if not length or not row.nnz:
         return ()
     # Static vectors, the last features, are not words.

@@ -270,18 +270,11 @@ class ArrayBlocks:
 
 
 def parse_json(data: bytes, path: Path | str) -> Any:
-    """Parse JSON in UTF-8; names must not occur twice in an object."""
+    """Parse JSON in UTF-8."""
     try:
-        return json.loads(data.decode(), object_pairs_hook=_unique_names)
+        return json.loads(data.decode())
     except (ValueError, RecursionError):
         raise InvalidFile(f"{path} is damaged: it cannot be read as JSON.") from None
-
-
-def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a name occurs twice")
-    return found
 
 
 # --- folder of an index --------------------------------------------------------------------
@@ -541,14 +534,12 @@ def read_manifest(folder: Path, *, older: bool = False) -> dict[str, Any]:
 
 def field(content: Mapping[str, Any], name: str, kind: type) -> Any:
     """Return a field of the manifest, checked for its type."""
-    if name not in content:
-        raise InvalidFile(
-            f"{_MANIFEST}: the field {name!r} is missing: the index is damaged, or was written "
-            "by an unreleased version; fit it again."
-        )
-    value = content[name]
+    value = content.get(name)
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise InvalidFile(f"{_MANIFEST}: the field {name!r} is not of its type.")
+        raise InvalidFile(
+            f"{_MANIFEST}: the field {name!r} is missing or of another type: the index is damaged, "
+            "or was written by an unreleased version; fit it again."
+        )
     return value
 
 

@@ -37,21 +37,21 @@ __all__ = [
 
 # Weights are stored with one row per feature, so that those of a text lie together.
 _FILE, _WEIGHTS, _OFFSET, _PREFIX = "space", "weights", "offset", "estimator_"
-_DIRECTIONS, _MEANS, _EIGENVALUES = "label_directions_", "label_means_", "eigenvalues_"
+_COMPONENTS, _EIGENVALUES = "components_", "eigenvalues_"
+_DIRECTIONS, _MEANS = "label_directions_", "label_means_"
+# Classes of estimators of which an index can have one.
+_CLASSES = {"Adapter", "CCA", "DLE", "HSL", "LDA", "LPP", "LSI", "MLSI", "OPLS", "PLSDA", "PLSSVD"}
 # Fitted attributes end with an underscore.
 _LEARNED = re.compile(r"[A-Za-z][A-Za-z0-9_]*_")
 # Word numbers of one segment of the word index, about.
 _SEGMENT_TOKENS = 1 << 24
-
-# Description of an estimator by plain data, and its arrays by attribute.
-Packed = tuple[dict[str, Any], dict[str, Array]]
 
 
 class Space:
     """Map of features x to ``weights.T @ x - offset``, scaled to length 1.
 
     ``directions`` are what labels add to the places of items. The estimator that the map comes
-    from is given, or made of ``packed``, its plain data and arrays, when it is asked for.
+    from is ``made`` when it is asked for.
     """
 
     def __init__(
@@ -59,14 +59,11 @@ class Space:
         weights: Array,
         offset: Array,
         eigenvalues: Array,
-        directions: LabelDirections | None = None,
-        *,
-        estimator: Any = None,
-        packed: Packed | None = None,
+        directions: LabelDirections | None,
+        made: Callable[[], Any],
     ) -> None:
         self.weights, self.offset, self.eigenvalues = weights, offset, eigenvalues
-        self.directions = directions
-        self._estimator, self._packed = estimator, packed
+        self.directions, self._made = directions, made
 
     @classmethod
     def of(cls, estimator: Any) -> Space:
@@ -85,31 +82,17 @@ class Space:
         if directions is not None:
             directions = LabelDirections(np.asarray(directions), np.asarray(estimator.label_means_))
         eigenvalues = np.asarray(estimator.eigenvalues_)
-        return cls(weights, offset, eigenvalues, directions, estimator=estimator)
-
-    @property
-    def n_features(self) -> int:
-        """Number of features."""
-        return int(self.weights.shape[0])
+        return cls(weights, offset, eigenvalues, directions, lambda: estimator)
 
     @property
     def n_dimensions(self) -> int:
         """Number of dimensions."""
         return int(self.weights.shape[1])
 
-    @property
+    @cached_property
     def estimator(self) -> Any:
         """The fitted estimator."""
-        if self._estimator is None:
-            assert self._packed is not None
-            described, arrays = self._packed
-            made = _unpack(described, {**arrays, "components_": self.weights.T})
-            numbers = [vars(made).get(name) for name in ("n_components_", "n_features_in_")]
-            whole = all(type(number) is int for number in numbers)
-            if not whole or numbers != [self.n_dimensions, self.n_features]:
-                raise InvalidFile("The estimator does not fit its space; the index is damaged.")
-            self._estimator = made
-        return self._estimator
+        return self._made()
 
     def vectors(self, features: Any) -> Array:
         """Map features to unit vectors; rows without any feature to zeros."""
@@ -118,18 +101,12 @@ class Space:
         out[known == 0] = 0.0
         return out
 
-    def length(self, features: Any) -> float:
-        """Return the length of the vector of one row, before it is scaled to 1."""
-        return float(np.linalg.norm(np.asarray(features @ self.weights) - self.offset))
-
     # --- files ------------------------------------------------------------------------
 
     def write(self, files: Files) -> dict[str, Any]:
         """Write the map and the arrays of the estimator; return its description."""
-        if self._packed is None:
-            self._packed = _pack(self._estimator)
-        described, arrays = self._packed
-        named = {_PREFIX + name: one for name, one in arrays.items() if name != "components_"}
+        described, arrays = _pack(self.estimator)
+        named = {_PREFIX + name: one for name, one in arrays.items() if name != _COMPONENTS}
         files.write(_FILE, {_WEIGHTS: self.weights, _OFFSET: self.offset, **named})
         return described
 
@@ -151,31 +128,18 @@ class Space:
             fits = fits and all(np.isfinite(one).all() for one in directions)
         if not fits:
             raise InvalidFile("The parts of the space do not fit together; the index is damaged.")
-        return cls(weights, offset, eigenvalues, directions, packed=(dict(described), arrays))
+        made = partial(_unpack, described, {**arrays, _COMPONENTS: weights.T})
+        return cls(weights, offset, eigenvalues, directions, made)
 
 
-def _estimators() -> dict[str, type]:
-    """Return the classes of which an index may have one, by name."""
-    # Searches do without scikit-learn.
-    from ..adapt import Adapter  # noqa: PLC0415
-    from ..estimators import (  # noqa: PLC0415
-        CCA,
-        DLE,
-        HSL,
-        LDA,
-        LPP,
-        LSI,
-        MLSI,
-        OPLS,
-        PLSDA,
-        PLSSVD,
-    )
+def _estimator_class(name: Any) -> Any:
+    """Return the class of which an index may have a fitted estimator; None for another name."""
+    from .. import adapt, estimators  # noqa: PLC0415 - searches do without scikit-learn
 
-    kinds = (Adapter, CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS, PLSDA, PLSSVD)
-    return {kind.__name__: kind for kind in kinds}
+    return getattr(adapt if name == "Adapter" else estimators, name) if name in _CLASSES else None
 
 
-def _pack(estimator: Any) -> Packed:
+def _pack(estimator: Any) -> tuple[dict[str, Any], dict[str, Array]]:
     """Describe an estimator by class, parameters and plain attributes, and its arrays by name.
 
     :func:`_unpack` makes an estimator of it that transforms rows in the same way. A graph over the
@@ -184,7 +148,7 @@ def _pack(estimator: Any) -> Packed:
     kind = type(estimator).__name__
     params = estimator.get_params(deep=False)
     unusual = [name for name, value in params.items() if not _is_plain(value)]
-    if type(estimator) is not _estimators().get(kind) or unusual:
+    if type(estimator) is not _estimator_class(kind) or unusual:
         what = ", ".join(unusual) or kind
         raise Mismatch(
             f"save: the estimator {kind} with {what} cannot be written without code that would "
@@ -202,10 +166,13 @@ def _pack(estimator: Any) -> Packed:
 
 def _unpack(described: Mapping[str, Any], arrays: Mapping[str, Array]) -> Any:
     """Make the estimator that :func:`_pack` described."""
-    kind: Any = _estimators().get(str(described.get("class")))
+    kind = _estimator_class(str(described.get("class")))
     params, values = described.get("params"), described.get("values")
     if kind is None or not isinstance(params, dict) or not isinstance(values, dict):
         raise InvalidFile("manifest.json: the class of the estimator is unknown.")
+    numbers = [values.get(name) for name in ("n_components_", "n_features_in_")]
+    if numbers != [*arrays[_COMPONENTS].shape] or any(type(one) is not int for one in numbers):
+        raise InvalidFile("The estimator does not fit its space; the index is damaged.")
     learned = {**values, **arrays}
     # Attributes that the class defines itself, for example properties, are not results of a fit.
     if any(not _LEARNED.fullmatch(name) or hasattr(kind, name) for name in learned):
@@ -300,9 +267,9 @@ class IndexModel:
     def given(self, vectors: Any, count: int, owner: str) -> Any:
         """Check vectors that are given to the index."""
         found = read_vectors(vectors, count, owner)
-        if found.shape[1] != self.space.n_features:
+        if found.shape[1] != self.space.weights.shape[0]:
             raise InvalidInput(
-                f"{owner}: vectors must have {self.space.n_features} columns as in fit, "
+                f"{owner}: vectors must have {self.space.weights.shape[0]} columns as in fit, "
                 f"but have {found.shape[1]}."
             )
         return found
@@ -443,7 +410,7 @@ def _read_features(
         return None
     described = field(content, "features", dict)
     if described.get("kind") == "encoder":
-        return ModelEncoder(None, space.n_features)
+        return ModelEncoder(None, len(space.weights))
     if described.get("kind") != "words" or words is None:
         raise InvalidFile("manifest.json: the kind of the features is unknown.")
     static = None
@@ -451,7 +418,7 @@ def _read_features(
         static = PooledVectors.from_arrays(files.open("static").arrays())
     stems, arrays = described.get("stems") is True, files.open("features").arrays()
     found = TextFeatures.from_arrays(words.vocabulary.language, arrays, stems=stems, static=static)
-    if found.size != space.n_features:
+    if found.size != len(space.weights):
         raise InvalidFile("The features do not fit the space; the index is damaged.")
     return found
 
