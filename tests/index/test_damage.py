@@ -206,7 +206,7 @@ SAID = [
         (("estimator", "values"), {name: value}, LISTED)
         for name, value in (("n_components_", 2.0), ("transform", 1), ("__class__", 1), ("_a", 3))
     ],
-    (("features", "kind"), "pickle", LISTED),
+    (("features",), "pickle", LISTED),
     (("text", "segments"), -1, LISTED),
     (("text", "language"), "klingon", LISTED),
 ]

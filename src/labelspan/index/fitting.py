@@ -62,7 +62,7 @@ from ..text.static_vectors import PooledVectors, check_static
 from ..text.vocabulary import pack_strings
 from .folder import ITEMS, UNFINISHED, ArrayBlocks, Files, IndexFolder, Rows
 from .inputs import LabelLists, read_ids, read_label_lists, read_metadata
-from .model import IndexModel, ModelEncoder, Space, merged_segments, read_vectors, write_model
+from .model import IndexModel, ModelEncoder, Space, read_vectors, write_model
 from .results import Item
 from .store import VOCABULARY, ItemDatabase, LabelTable, read_decisions
 
@@ -451,8 +451,7 @@ class _Fit:
             tagger = self._tagger(features, labels, chosen, rows, vectors, estimator)
         words = None
         if features is not None:
-            segments = merged_segments(self._segments())
-            words = WordSearch(self._vocabulary, segments)
+            words = WordSearch(self._vocabulary, list(self._segments()))
         self._report(_STEPS, _STEPS, "done")
         return Fitted(
             IndexModel(features, space, tagger),

@@ -300,6 +300,9 @@ class Files:
         self.entries: dict[str, Any] = dict(entries or {})
         self.verify, self._mapped = verify, mapped
 
+    def __contains__(self, name: str) -> bool:
+        return f"{name}.arrays" in self.entries
+
     def write(self, name: str, arrays: Mapping[str, Array | Rows], **about: Any) -> None:
         """Write a file."""
         path = self.folder / f"{name}.arrays"

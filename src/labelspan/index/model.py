@@ -29,7 +29,6 @@ __all__ = [
     "IndexModel",
     "ModelEncoder",
     "Space",
-    "merged_segments",
     "read_model",
     "read_vectors",
     "write_model",
@@ -43,6 +42,8 @@ _DIRECTIONS, _MEANS = "label_directions_", "label_means_"
 _CLASSES = {"Adapter", "CCA", "DLE", "HSL", "LDA", "LPP", "LSI", "MLSI", "OPLS", "PLSDA", "PLSSVD"}
 # Fitted attributes end with an underscore.
 _LEARNED = re.compile(r"[A-Za-z][A-Za-z0-9_]*_")
+# Kinds of features: vectors of a model, or words.
+_ENCODER, _WORDS = "encoder", "words"
 # Word numbers of one segment of the word index, about.
 _SEGMENT_TOKENS = 1 << 24
 
@@ -327,18 +328,16 @@ def write_model(
     files: Files, model: IndexModel, words: WordSearch | None, settings: dict[str, Any]
 ) -> dict[str, Any]:
     """Write what was learned next to the vectors; return the content of the manifest."""
-    features: dict[str, Any] | None = None
-    if isinstance(model.features, ModelEncoder):
-        features = {"kind": "encoder"}
-    elif model.features is not None:
-        static = model.features.static
-        features = {"kind": "words", "stems": model.features.stems, "static": static is not None}
-        files.write("features", model.features.arrays())
-        if static is not None:
-            files.write("static", static.arrays())
-    text = None
+    kind, text, features = None, None, model.features
+    if isinstance(features, ModelEncoder):
+        kind = _ENCODER
+    elif features is not None:
+        kind = _WORDS
+        files.write("features", features.arrays())
+        if features.static is not None:
+            files.write("static", features.static.arrays())
     if words is not None:
-        segments = merged_segments(words.segments)
+        segments = _merged(words.segments)
         text = {"language": words.vocabulary.language, "segments": len(segments)}
         parts = {"vocabulary": words.vocabulary.arrays()}
         parts |= {f"segment{n}": segment.arrays() for n, segment in enumerate(segments)}
@@ -353,10 +352,9 @@ def write_model(
     write_ann(files)
     return {
         "settings": settings,
-        "features": features,
+        "features": kind,
         "text": text,
         "estimator": model.space.write(files),
-        "tagger": model.tagger is not None,
         "files": files.entries,
     }
 
@@ -369,19 +367,25 @@ def read_model(
     for name, kind in (("language", str), ("fields", dict)):
         field(settings, name, kind)
     space = Space.read(files, field(content, "estimator", dict))
-    words = None
-    if content.get("text") is not None:
-        words = _read_words(files, field(content, "text", dict))
-    features = _read_features(files, content, space, words)
-    tagger = None
-    if field(content, "tagger", bool):
-        # Opened now, because a later save deletes the file; read only if it is asked for.
-        static = features.static if isinstance(features, TextFeatures) else None
-        tagger = partial(_read_tagger, files.open("tagger"), static)
+    words = _read_words(files, field(content, "text", dict)) if "words" in files else None
+    features: TextFeatures | ModelEncoder | None = None
+    static = PooledVectors.from_arrays(files.open("static").arrays()) if "static" in files else None
+    described = content.get("features")
+    if described == _ENCODER:
+        features = ModelEncoder(None, len(space.weights))
+    elif described == _WORDS and words is not None:
+        arrays, language = files.open("features").arrays(), words.vocabulary.language
+        features = TextFeatures.from_arrays(language, arrays, stems=False, static=static)
+        if features.size != len(space.weights):
+            raise InvalidFile("The features do not fit the space; the index is damaged.")
+    elif described is not None:
+        raise InvalidFile("manifest.json: the kind of the features is unknown.")
+    # Opened now, because a later save deletes the file; read only if it is asked for.
+    tagger = partial(_read_tagger, files.open("tagger"), static) if "tagger" in files else None
     return IndexModel(features, space, tagger), words, settings
 
 
-def merged_segments(segments: Iterable[WordSegment]) -> list[WordSegment]:
+def _merged(segments: Iterable[WordSegment]) -> list[WordSegment]:
     """Join neighbouring segments of words that are small."""
     groups: list[list[WordSegment]] = []
     tokens = 0
@@ -401,26 +405,6 @@ def _read_tagger(file: ArrayFile, static: PooledVectors | None) -> Tagger:
     if not isinstance(labels, list) or not all(isinstance(one, str) for one in labels):
         raise InvalidFile(f"{file.path} is damaged: it has no list of labels.")
     return Tagger.from_arrays(labels, file.arrays(), static)
-
-
-def _read_features(
-    files: Files, content: Mapping[str, Any], space: Space, words: WordSearch | None
-) -> TextFeatures | ModelEncoder | None:
-    if content.get("features") is None:
-        return None
-    described = field(content, "features", dict)
-    if described.get("kind") == "encoder":
-        return ModelEncoder(None, len(space.weights))
-    if described.get("kind") != "words" or words is None:
-        raise InvalidFile("manifest.json: the kind of the features is unknown.")
-    static = None
-    if described.get("static") is True:
-        static = PooledVectors.from_arrays(files.open("static").arrays())
-    stems, arrays = described.get("stems") is True, files.open("features").arrays()
-    found = TextFeatures.from_arrays(words.vocabulary.language, arrays, stems=stems, static=static)
-    if found.size != len(space.weights):
-        raise InvalidFile("The features do not fit the space; the index is damaged.")
-    return found
 
 
 def _read_words(files: Files, described: Mapping[str, Any]) -> WordSearch:

@@ -257,7 +257,7 @@ def write_ann(files: Files) -> None:
 
 def open_ann(files: Files) -> ArrayFile | None:
     """Open the file of links that the manifest names, if usearch is as it was written with."""
-    if f"{_LINKS_FILE}.arrays" not in files.entries:
+    if _LINKS_FILE not in files:
         return None
     file = files.open(_LINKS_FILE)
     usable = find_spec("usearch") is not None and file.about.get("usearch") == _version()
