@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -66,7 +66,7 @@ from .model import IndexModel, ModelEncoder, Space, read_vectors, write_model
 from .results import Item
 from .store import VOCABULARY, ItemDatabase, LabelTable, read_decisions
 
-__all__ = ["ONE_BLOCK", "FitOptions", "Fitted", "ItemStream", "fit_items", "fit_stream"]
+__all__ = ["ONE_BLOCK", "FitOptions", "Fitted", "fit_items", "fit_stream"]
 
 _PLAN_VERSION = 6
 # Block of a corpus that fits in memory: items, and characters of their texts, at most.
@@ -80,18 +80,6 @@ _STEPS, _LEARNING = 5, 3
 
 # Takes the number of steps done, their total, and what is being done.
 Report = Callable[[int, int, str], Any]
-
-
-class ItemStream(Protocol):
-    """Items that can be read more than once, for example of a corpus in files."""
-
-    @property
-    def fingerprint(self) -> Mapping[str, Any]: ...
-
-    @property
-    def name(self) -> str: ...
-
-    def items(self, skip: int = 0) -> Iterator[Any]: ...
 
 
 @dataclass(frozen=True)
@@ -150,9 +138,8 @@ class FitOptions:
 class Fitted:
     """What was fitted.
 
-    ``vectors`` of all rows is None if they are in a file, ``tag_sample`` the number of items from
-    which the tagger learned, ``undercount`` the number of texts that may be missing in the count of
-    a feature, and ``resumed`` how many items were there from an earlier run.
+    ``vectors`` is None if they are in a file, ``tag_sample`` counts the items that the tagger saw,
+    ``undercount`` the texts that a feature's count may lack, ``resumed`` items of an earlier run.
     """
 
     model: IndexModel
@@ -195,7 +182,7 @@ def fit_items(
 
 
 def fit_stream(
-    corpus: ItemStream,
+    corpus: Any,
     out: Path,
     options: FitOptions,
     *,
@@ -204,9 +191,11 @@ def fit_stream(
 ) -> Fitted:
     """Fit an index on a stream of items, and write it to a folder.
 
-    Memory is bounded by a block (items, and characters of their texts, at most), by the number of
-    different words and labels, and by a few numbers per item. A fit of several blocks that is
-    interrupted continues where it stopped; one of a single block leaves nothing.
+    ``corpus`` has a ``name``, a ``fingerprint`` by which it is known again, and a method ``items``
+    that yields its items, after a number to skip. Memory is bounded by a block (items, and
+    characters of their texts, at most), by the number of different words and labels, and by a few
+    numbers per item. A fit of several blocks that is interrupted continues where it stopped; one
+    of a single block leaves nothing.
     """
     estimator = options.estimator
     if not _takes_operators(estimator):
@@ -293,11 +282,7 @@ def _continue(folder: Path, plan: Mapping[str, Any]) -> str:
     (folder / "index").mkdir(parents=True)
     key = secrets.token_hex(4)
     data = json.dumps({"plan": wanted, "key": key}).encode()
-
-    def write(file: BinaryIO) -> None:
-        file.write(data)
-
-    write_whole(path, write)
+    write_whole(path, lambda file: file.write(data))
     return key
 
 

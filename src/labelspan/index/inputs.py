@@ -76,11 +76,7 @@ def read_label_lists(labels: Any, count: int, owner: str) -> LabelLists:
             f"{owner}: labels must be a list with a list of strings for each item, or None if its "
             f"labels are unknown, but is of type {type(labels).__name__}."
         )
-    if len(labels) != count:
-        raise InvalidLabels(
-            f"{owner}: labels must have one entry for each item; there are {count} items and "
-            f"{len(labels)} entries."
-        )
+    _check_size(owner, "labels", labels, count)
     found: LabelLists = []
     for number, entry in enumerate(labels):
         if entry is None:
@@ -100,6 +96,15 @@ def read_label_lists(labels: Any, count: int, owner: str) -> LabelLists:
         _check_lengths(names, f"{owner}: labels[{number}]")
         found.append(tuple(sorted(names)))
     return found
+
+
+def _check_size(owner: str, name: str, given: Sequence[Any], count: int) -> None:
+    if len(given) != count:
+        kind = InvalidLabels if name == "labels" else InvalidInput
+        raise kind(
+            f"{owner}: {name} must have one entry for each item; there are {count} items and "
+            f"{len(given)} entries."
+        )
 
 
 def check_count(owner: str, name: str, value: Any) -> None:
@@ -136,11 +141,7 @@ def did_you_mean(name: Any, names: Iterable[str]) -> str:
 def read_ids(ids: Any, count: int, owner: str) -> list[str]:
     """Check ids: non-empty strings, all different, not too long."""
     found = list(ids)
-    if len(found) != count:
-        raise InvalidInput(
-            f"{owner}: ids must have one entry for each item; there are {count} items and "
-            f"{len(found)} ids."
-        )
+    _check_size(owner, "ids", found, count)
     seen: set[str] = set()
     for number, name in enumerate(found):
         if not isinstance(name, str) or not name or not _writable(name):
@@ -159,11 +160,7 @@ def read_metadata(metadata: Any, count: int, owner: str) -> list[dict[str, Any]]
     if metadata is None:
         return [{} for _ in range(count)]
     found = list(metadata)
-    if len(found) != count:
-        raise InvalidInput(
-            f"{owner}: metadata must have one entry for each item; there are {count} items and "
-            f"{len(found)} entries."
-        )
+    _check_size(owner, "metadata", found, count)
     return [_flat(entry, number, owner) for number, entry in enumerate(found)]
 
 
@@ -217,26 +214,22 @@ def read_frame(
     separator: str | None,
 ) -> dict[str, Any]:
     """Read what a fit takes from the columns of a data frame; missing labels are unknown."""
-    names = [str(name) for name in frame.columns]
+    columns = {str(name): frame[name].to_list() for name in frame.columns}
     fields = [text] if isinstance(text, str) else list(text)
     for name in (*fields, *filter(None, (labels, id))):
-        if name not in names:
+        if name not in columns:
             raise InvalidParameter(
-                f"from_frame: there is no column {name!r}; the columns are {', '.join(names)}."
+                f"from_frame: there is no column {name!r}; the columns are {', '.join(columns)}."
             )
-    columns = {name: frame[name].to_list() for name in names}
-    count = len(columns[fields[0]])
     parts = [["" if _missing(one) else str(one) for one in columns[name]] for name in fields]
-    others = [name for name in names if name not in {*fields, labels, id}]
+    others = [name for name in columns if name not in {*fields, labels, id}]
     return {
         "texts": ["\n".join(filter(None, row)) for row in zip(*parts, strict=True)],
-        "labels": None
-        if labels is None
-        else [_frame_labels(one, separator) for one in columns[labels]],
-        "ids": None if id is None else [str(one) for one in columns[id]],
+        "labels": labels and [_frame_labels(one, separator) for one in columns[labels]],
+        "ids": id and [str(one) for one in columns[id]],
         "metadata": [
             {name: _plain(columns[name][n]) for name in others if not _missing(columns[name][n])}
-            for n in range(count)
+            for n in range(len(parts[0]))
         ],
     }
 
@@ -275,17 +268,11 @@ def frame_of(items: Iterable[Item], library: str) -> Any:
         raise MissingData(
             f"to_frame needs {library}, which is not installed; pip install {library}."
         ) from error
-    rows = [
-        {
-            "id": item.id,
-            "text": item.text,
-            "labels": None if item.labels is None else list(item.labels),
-            **{
-                (f"metadata_{name}" if name in ("id", "text", "labels") else name): value
-                for name, value in item.metadata.items()
-            },
-        }
-        for item in items
-    ]
+    rows = []
+    for item in items:
+        labels = None if item.labels is None else list(item.labels)
+        own = {"id": item.id, "text": item.text, "labels": labels}
+        taken = ((f"metadata_{name}" if name in own else name) for name in item.metadata)
+        rows.append({**own, **dict(zip(taken, item.metadata.values(), strict=True))})
     names = list(dict.fromkeys(name for row in rows for name in row))
     return module.DataFrame({name: [row.get(name) for row in rows] for name in names})
