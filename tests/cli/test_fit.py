@@ -79,7 +79,7 @@ def test_fit_does_not_overwrite_an_index(here):
         (["a.jsonl", "--text", "prose"], "there is no field 'prose'; there are 'id', 'title'"),
         (["a.jsonl", "--labels", ""], "needs labels, but no item has any; give their field"),
         (["same.csv"], "all labelled items have the same labels, so there is nothing to learn"),
-        (["a.jsonl", "--ids", "year"], "the id '2000' is also in line 1"),
+        (["a.jsonl", "--ids", "year"], "has the id '2000'"),
         (["empty.jsonl"], "empty.jsonl holds no items."),
         (["one.jsonl"], "an index needs two items or more, but 1 were given"),
         (

@@ -89,11 +89,8 @@ def adapt(  # noqa: PLR0917 - typer reads options from parameters
     Files are read in batches and may be larger than memory.
 
     For example:
-
       labelspan adapt embeddings.npy --labels tags.jsonl --dimensions 64
-
       labelspan adapt items.parquet --labels items.parquet --field tags --out adapter.onnx
-
       labelspan adapt embeddings.npy --labels tags.txt --save-vectors small.npy --by-labels
     """
     with plain_errors():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Callable
 from typing import Annotated
 
@@ -9,20 +11,17 @@ import typer
 
 from .. import __version__
 from .adapt import adapt
-from .audit import audit
+from .changes import add, relabel, remove
 from .data import data
 from .demo import demo
 from .evaluate import evaluate
-from .export import export
-from .fit import add, fit
-from .inspect import info
-from .labels import labels, relabel, remove
-from .map import corpus_map
-from .mcp import mcp
+from .export import corpus_map, export
+from .fit import fit
+from .inspect import audit, info, labels
 from .reproduce import reproduce
 from .review import review
 from .search import search
-from .serve import serve
+from .serve import mcp, serve
 from .shared import CommandGroup
 from .tag import tag
 
@@ -40,8 +39,16 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     *(demo, fit, search, tag, add, relabel, remove, labels, audit, review, evaluate, adapt),
     *(corpus_map, serve, mcp, export, info),
 )
+
+
+def _help(command: Callable[..., None]) -> str:
+    """Return the text of a command, with each example, which is indented, as a paragraph."""
+    return re.sub(r"\n+(  \S)", r"\n\n\1", inspect.getdoc(command) or "")
+
+
 for _command in _COMMANDS:
-    app.command("map" if _command is corpus_map else None)(_command)
+    name = "map" if _command is corpus_map else None
+    app.command(name, help=_help(_command))(_command)
 app.add_typer(data, name="data")
 app.command()(reproduce)
 

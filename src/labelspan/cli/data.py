@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from .inspect import print_facts
-from .shared import plain_errors, print_json
+from .shared import AsJson, plain_errors, print_json
 
 if TYPE_CHECKING:
     from ..datasets import Card
@@ -28,7 +28,6 @@ Home = Annotated[
         help="Folder of the data sets (default: $LABELSPAN_DATA, or the user's cache).",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 # The functions below import late, so that --help does not wait for scikit-learn.
 

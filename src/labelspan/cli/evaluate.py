@@ -48,11 +48,8 @@ def evaluate(
     corpus, a random sample of 6,000 items is compared and tagged.
 
     For example:
-
       labelspan evaluate papers.jsonl
-
       labelspan evaluate debtags --json > results.json
-
       labelspan evaluate cacm.jsonl --queries cacm_queries.jsonl
     """
     with plain_errors():

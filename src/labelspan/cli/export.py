@@ -1,14 +1,97 @@
-"""``labelspan export``: an index for other programs."""
+"""``labelspan map`` and ``export``: an index as a picture, and for other programs."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO
 
 import typer
 
-from .shared import DEFAULT, IndexOption, open_index, plain_errors, progress_bar
+from .._install import install_command
+from .shared import (
+    DEFAULT,
+    IndexArgument,
+    IndexOption,
+    check_index,
+    open_index,
+    plain_errors,
+    progress_bar,
+)
 
-__all__ = ["export"]
+__all__ = ["corpus_map", "export"]
+
+_ENDINGS = (".png", ".html")
+
+
+def corpus_map(
+    index: IndexArgument = DEFAULT,
+    out: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="A .png image or a .html page; repeat for both (default: map.png and map.html).",
+        ),
+    ] = None,
+    title: Annotated[
+        str | None, typer.Option(help="Title of the map (default: the name of the index).")
+    ] = None,
+) -> None:
+    """Draw a map of all items: similar items are close, labels give colours and region names.
+
+    The layout is kept in the index; items added later are placed into it.
+
+    The page works offline: zoom, hover over items, colour by any label or metadata, filter, search.
+
+    For example:
+      labelspan map
+      labelspan map notes.labelspan --out notes.html --title "My notes"
+    """
+    files = out or [Path("map.png"), Path("map.html")]
+    with plain_errors():
+        _check(files)
+        check_index(index)
+        from .._files import write_whole  # noqa: PLC0415
+        from ..display.corpus_map import CorpusMap  # noqa: PLC0415
+
+        name = index.stem if title is None else title
+        with progress_bar("placing items") as report, open_index(index) as opened:
+            found = CorpusMap.from_index(opened, progress=report)
+            for path in files:
+                write_whole(path, _writer(found, path, name))
+    for path in files:
+        typer.echo(f"{len(found.ids):,} items and {len(found.regions)} regions: {path}")
+
+
+def _check(files: list[Path]) -> None:
+    """Check that every file can be written, before any work is done."""
+    from ..errors import InvalidParameter, MissingData  # noqa: PLC0415
+
+    for path in files:
+        ending = path.suffix.lower()
+        if ending not in _ENDINGS:
+            raise InvalidParameter(f"--out must end in .png or .html, but {str(path)!r} was given.")
+        if ending == ".png" and find_spec("matplotlib") is None:
+            raise MissingData(
+                f"{path} needs matplotlib, which is not installed; {install_command('plot')}."
+            )
+
+
+def _writer(found: Any, path: Path, title: str) -> Callable[[BinaryIO], object]:
+    if path.suffix.lower() == ".html":
+        from ..display.corpus_html import corpus_html  # noqa: PLC0415
+
+        page = corpus_html(found, title).encode()
+        return lambda file: file.write(page)
+    import matplotlib  # noqa: PLC0415 - an optional dependency
+
+    from ..display.corpus_map import CorpusMapDisplay  # noqa: PLC0415
+
+    matplotlib.use("Agg")
+    figure = CorpusMapDisplay(found).plot(title=title).figure_
+    return lambda file: figure.savefig(file, format="png", dpi=150)
 
 
 def export(
@@ -35,9 +118,7 @@ def export(
     words and meaning, as with `labelspan search`; the statements are printed.
 
     For example:
-
       labelspan export items.parquet
-
       labelspan export postgresql://localhost/notes -i notes.labelspan
     """
     with plain_errors():

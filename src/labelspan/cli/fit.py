@@ -1,4 +1,4 @@
-"""``labelspan fit`` and ``labelspan add``: make an index of a corpus, and add items to it."""
+"""``labelspan fit``: make an index of a corpus."""
 
 from __future__ import annotations
 
@@ -21,21 +21,17 @@ from .shared import (
     AsJson,
     CorpusName,
     Force,
-    IndexOption,
     bundled,
     check_corpus,
-    check_index,
     continued,
     corpus_reader,
     counted,
     is_bundled,
     label_language,
     note,
-    open_index,
     plain_errors,
     print_json,
     progress_bar,
-    read,
     reads_corpus,
     tell,
 )
@@ -43,7 +39,7 @@ from .shared import (
 if TYPE_CHECKING:
     from ..corpus import LabelVocabulary, TaggedTexts
 
-__all__ = ["Method", "add", "fit"]
+__all__ = ["Method", "fit"]
 
 
 # Items that are looked at before an index is fitted again.
@@ -139,25 +135,16 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
     Each item needs a text; all methods but lsi also need labels for some items.
 
     For example:
-
       labelspan fit papers.jsonl
-
       labelspan fit articles.csv --text title --text body --labels topics --separator ';'
-
       cat notes.jsonl | labelspan fit - --out notes.labelspan
-
       labelspan fit letters/ --method lsi --labels ''
-
       labelspan fit papers.jsonl --scheduler tcp://host:8786
-
       labelspan fit papers.jsonl --device cuda
-
       labelspan fit everything.jsonl.gz --stream
-
       labelspan fit papers.jsonl --static glove.6B.100d.txt
 
     Give the folder of an index to fit it again from its own items, even if its format is older:
-
       labelspan fit notes.labelspan
     """
     with plain_errors(), ExitStack() as stack:
@@ -363,83 +350,6 @@ def _say(answer: dict[str, Any], out: Path, *, detected: bool, as_json: bool) ->
     )
     named = "" if out == DEFAULT else f" -i {shlex.quote(str(out))}"
     typer.echo(f"Try: labelspan search{named} 'some words'", err=True)
-
-
-@reads_corpus("min_count")
-def add(
-    corpus: CorpusName,
-    index: IndexOption = DEFAULT,
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Replace items that have the same ids.")
-    ] = False,
-    as_json: AsJson = False,
-    **reading: Any,
-) -> None:
-    """Add items to an index: all of them or, if anything fails, none.
-
-    The fields are those of the fit if the corpus has them. The embedding is not learned again; run
-    fit again when much has changed.
-
-    For example:
-
-      labelspan add more.jsonl
-
-      labelspan add corrected.csv -i notes.labelspan --replace
-    """
-    with plain_errors():
-        check_index(index)
-        check_corpus(corpus, reading["vocabulary"])
-        from ..errors import InvalidInput  # noqa: PLC0415
-
-        with open_index(index, write=True) as opened:
-            known: dict[str, Any] = {"language": opened.language, "like": opened.corpus_fields}
-            found = read(corpus, sample=True, **reading, **known)
-            before, learned = len(opened), set(opened.labels)
-            taken = (
-                [] if replace or found.numbered else [name for name in found.ids if name in opened]
-            )
-            if taken:
-                raise InvalidInput(
-                    f"{len(taken):,} items of {found.name} are in {index} already, for example "
-                    f"{taken[0]!r}; give --replace to replace them."
-                )
-            opened.add(
-                found.texts,
-                found.labels,
-                # Numbers of another file mean other items.
-                None if found.numbered else found.ids,
-                metadata=found.metadata,
-                replace=replace,
-            )
-            if opened.store.many_added:
-                _join(opened)
-            after = len(opened)
-            new = [name for name in opened.labels if name not in learned]
-    added, replaced = after - before, len(found) - (after - before)
-    if as_json:
-        answer = {"index": str(index), "added": added, "replaced": replaced, "items": after}
-        print_json({**answer, "new_labels": new})
-        return
-    line = f"{counted(added, 'item')} added" + (f", {replaced:,} replaced" if replaced else "")
-    typer.echo(f"{line}; {index} now has {after:,}.")
-    if new:
-        typer.echo(
-            f"New in the index: {counted(len(new), 'label')}, for example {new[0]!r}; search and "
-            "tag can use them.",
-            err=True,
-        )
-
-
-def _join(opened: Any) -> None:
-    """Join many added items with the others; without room they stay as they are, added."""
-    try:
-        opened.save()
-    except (MemoryError, OSError) as error:
-        typer.echo(
-            "The items were added. They are not joined with the others, which would make searches "
-            f"faster: {error or 'not enough memory'}.",
-            err=True,
-        )
 
 
 @contextmanager

@@ -1,18 +1,32 @@
-"""``labelspan info``: what an index is."""
+"""``labelspan info``, ``labels`` and ``audit``: what an index is, and how good its labels are."""
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Mapping
-from typing import Annotated, Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from .shared import DEFAULT, AsJson, IndexArgument, open_index, plain_errors, print_json
+from .shared import (
+    DEFAULT,
+    AsJson,
+    IndexArgument,
+    open_index,
+    plain_errors,
+    plain_table,
+    print_json,
+)
 
-__all__ = ["info", "print_facts"]
+if TYPE_CHECKING:
+    from ..curation import Finding
+
+__all__ = ["audit", "info", "labels", "print_facts"]
 
 _MOST_LABELS = 10
 
@@ -28,11 +42,8 @@ def info(
     """Describe an index: its items, labels, dimensions, method and size.
 
     For example:
-
       labelspan info
-
       labelspan info notes.labelspan --json
-
       labelspan info --verify
     """
     with plain_errors(), open_index(index, verify=verify) as opened:
@@ -81,10 +92,121 @@ def info(
 
 def print_facts(found: Mapping[str, Any]) -> None:
     """Print names and values as a table."""
-    table = Table(show_header=False, box=None, pad_edge=False)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
+    table = plain_table({"style": "bold", "no_wrap": True}, {"overflow": "fold"})
     for key, value in found.items():
         shown = ", ".join(value) if isinstance(value, list | tuple) else value
         table.add_row(key, Text(f"{shown:,}" if isinstance(shown, int) else str(shown or "-")))
     Console().print(table)
+
+
+def labels(
+    index: IndexArgument = DEFAULT,
+    number: Annotated[
+        int | None, typer.Option("--number", "-n", help="Maximum number of labels.", min=1)
+    ] = None,
+    tree: Annotated[
+        bool, typer.Option("--tree", help="Show the tree of the vocabulary instead.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show how well each label is predicted on held-out items.
+
+    With --tree, labels are shown as the tree of the index's vocabulary, with the
+    number of items that have a label or a narrower one.
+
+    For example:
+      labelspan labels
+      labelspan labels --tree
+      labelspan labels notes.labelspan --json
+    """
+    with plain_errors(), open_index(index) as opened:
+        if tree:
+            nodes = [row for node in opened.label_tree() for row in node.walk()][:number]
+            if as_json:
+                shown = "label", "count", "total"
+                rows = [(depth, *(getattr(one, name) for name in shown)) for depth, one in nodes]
+                print_json([dict(zip(("depth", *shown), row, strict=True)) for row in rows])
+                return
+            for depth, one in nodes:
+                own = "" if one.count == one.total else f" ({one.count:,} by itself)"
+                typer.echo(f"{'  ' * depth}{one.label}  {one.total:,}{own}")
+            return
+        found = sorted(opened.label_report(), key=lambda row: (-row.support, row.label))[:number]
+    if as_json:
+        print_json([{**asdict(row), "never": row.never} for row in found])
+        return
+    table = Table(box=None, pad_edge=False)
+    table.add_column("label", overflow="fold")
+    for name in ("items", "chosen", "precision", "recall", "threshold"):
+        table.add_column(name, justify="right")
+    for row in found:
+        table.add_row(
+            Text(row.label),
+            f"{row.support:,}",
+            f"{row.chosen:,}",
+            f"{row.precision:.2f}" if row.chosen else "-",
+            f"{row.recall:.2f}",
+            "never" if row.never else f"{row.threshold:.2f}",
+        )
+    Console().print(table)
+
+
+_COLUMNS = ("kind", "score", "items", "titles", "labels", "reason")
+
+
+def audit(
+    index: IndexArgument = DEFAULT,
+    number: Annotated[
+        int, typer.Option("--number", "-n", help="Maximum number of findings of a kind.", min=1)
+    ] = 10,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print a table as csv.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Find labels that look wrong or missing, and labels to merge or drop.
+
+    For example:
+      labelspan audit
+      labelspan audit notes.labelspan -n 100 --csv > findings.csv
+    """
+    with plain_errors():
+        from ..curation.audit_results import KINDS  # noqa: PLC0415
+        from ..errors import Mismatch  # noqa: PLC0415
+
+        if as_csv and as_json:
+            raise Mismatch("Give either --csv or --json, not both.")
+        with open_index(index) as opened:
+            found = opened.audit(number)
+    if as_json:
+        print_json([asdict(one) for one in found.findings])
+    elif as_csv:
+        out = io.StringIO()
+        csv.writer(out, lineterminator="\n").writerows([_COLUMNS, *map(_cells, found.findings)])
+        typer.echo(out.getvalue(), nl=False)
+    else:
+        for kind, name in KINDS.items():
+            own = found.of(kind)
+            if own:
+                table = plain_table(*({"overflow": "fold", "ratio": ratio} for ratio in (1, 1, 2)))
+                for one in own:
+                    table.add_row(
+                        Text("\n".join(_named_items(one))),
+                        Text(", ".join(one.labels)),
+                        Text(one.reason),
+                    )
+                Console().print(Text(name, style="bold"))
+                Console().print(table)
+
+
+def _cells(one: Finding) -> tuple[str, ...]:
+    """Return a finding as a row of text; several ids, titles or labels are separated by bars."""
+    several = ("|".join(names) for names in (one.items, one.titles, one.labels))
+    return one.kind, f"{one.score:.4f}", *several, one.reason
+
+
+def _named_items(one: Finding) -> list[str]:
+    """Return the items of a finding by id and title."""
+    titles = one.titles or one.items
+    return [
+        name if title == name else f"{name}: {title}"
+        for name, title in zip(one.items, titles, strict=True)
+    ]

@@ -11,7 +11,15 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from .shared import DEFAULT, IndexArgument, check_index, open_index, plain_errors, standard_input
+from .shared import (
+    DEFAULT,
+    IndexArgument,
+    check_index,
+    open_index,
+    plain_errors,
+    reason_lines,
+    standard_input,
+)
 
 if TYPE_CHECKING:
     from ..corpus import CorpusEdit
@@ -63,13 +71,9 @@ def review(  # noqa: PLR0917 - typer reads options from parameters
     from it. Keys can also be piped, one per line.
 
     For example:
-
       labelspan review
-
       labelspan review notes.labelspan --label game --kind wrong
-
       labelspan review --export decisions.csv
-
       labelspan review --apply notes.jsonl --out corrected.jsonl
     """
     with plain_errors():
@@ -193,12 +197,7 @@ def _show(review: Review, finding: Finding, done: int, total: int) -> None:
     console.print(Text(f"  {finding.reason}"))
     why = review.explain(finding)
     if why is not None:
-        words = ", ".join(f"{word.word} {word.share:+.2f}" for word in why.words) or "-"
-        votes = ", ".join(
-            f"{vote.id} ({'has it' if vote.has_label else 'not'})" for vote in why.votes
-        )
-        console.print(Text(f"  words: {words}"))
-        console.print(Text(f"  nearest items: {votes or '-'}"))
+        console.print(Text("\n".join(reason_lines(why))))
     accept = "remove" if wrong else "add"
     reject = "keep" if wrong else "do not add"
     console.print(Text(f"  y {accept}   n {reject}   s skip   u undo   q quit", style="dim"))

@@ -13,7 +13,15 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from .shared import DEFAULT, AsJson, IndexOption, open_index, plain_errors, standard_lines
+from .shared import (
+    DEFAULT,
+    AsJson,
+    IndexOption,
+    open_index,
+    plain_errors,
+    plain_table,
+    standard_lines,
+)
 
 if TYPE_CHECKING:
     from ..index import Hit
@@ -91,15 +99,10 @@ def search(  # noqa: PLR0917 - typer reads options from parameters
     With several queries on standard input, --json prints one object per line.
 
     For example:
-
       labelspan search edit photos
-
       labelspan search '"web browser" -java comput*'
-
       labelspan search --like gimp --without interface::commandline
-
       labelspan search music --having use::playing --where section=sound --explain
-
       cat queries.txt | labelspan search - --json
     """
     with plain_errors():
@@ -215,11 +218,13 @@ def hit_table(
 
     ``counts`` is the number of items with each label; rarer labels, which say more, come first.
     """
-    table = Table(box=None, show_header=False, pad_edge=False, expand=True)
-    table.add_column(justify="right", no_wrap=True, min_width=4)
-    longest = max(len(hit.id) for hit in found)
-    table.add_column(no_wrap=True, width=min(longest, 24), overflow="ellipsis", style="bold")
-    table.add_column(ratio=1)
+    width = min(max(len(hit.id) for hit in found), 24)
+    table = plain_table(
+        {"justify": "right", "no_wrap": True, "min_width": 4},
+        {"no_wrap": True, "width": width, "overflow": "ellipsis", "style": "bold"},
+        {"ratio": 1},
+        expand=True,
+    )
     for hit, reason in zip_longest(found, reasons):
         about = [Text(_beginning(hit), no_wrap=True, overflow="ellipsis")]
         if hit.labels:

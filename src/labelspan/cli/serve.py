@@ -1,4 +1,4 @@
-"""``labelspan serve``: explore an index in a browser."""
+"""``labelspan serve`` and ``mcp``: an index in a browser, and for assistants."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .._install import install_command
-from .shared import DEFAULT, IndexArgument, check_index, plain_errors
+from .shared import DEFAULT, IndexArgument, check_index, open_index, plain_errors
 
 if TYPE_CHECKING:
     from ..web import Served
 
-__all__ = ["serve"]
+__all__ = ["mcp", "serve"]
 
 _NEEDED = ("starlette", "uvicorn", "jinja2")
 
@@ -69,15 +69,10 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
     it.
 
     For example:
-
       labelspan serve
-
       labelspan serve notes.labelspan --open
-
       labelspan serve notes.labelspan --edit --as anna --corpus notes.jsonl
-
       labelspan serve notes.labelspan --workers 4
-
       labelspan serve mlsi.labelspan --compare-with lsi.labelspan
     """
 
@@ -122,3 +117,27 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
                 compare_with=compare_with,
                 started=started,
             )
+
+
+def mcp(index: IndexArgument = DEFAULT) -> None:
+    """Let an assistant search, read and tag with an index, using the Model Context Protocol.
+
+    The assistant starts this command and communicates with it over standard input and output. Only
+    answers to the assistant's requests leave this machine, and nothing is changed.
+
+    For example, in the configuration of an assistant:
+      {"mcpServers": {"notes": {"command": "labelspan", "args": ["mcp", "notes.labelspan"]}}}
+    """
+    with plain_errors():
+        check_index(index)
+        from ..errors import MissingData  # noqa: PLC0415
+
+        try:
+            from ..web.mcp_server import mcp_server  # noqa: PLC0415
+        except ImportError as error:
+            raise MissingData(
+                "labelspan mcp needs the package mcp, which is not installed; "
+                f"{install_command('mcp')}."
+            ) from error
+        with open_index(index) as opened:
+            mcp_server(opened, index.stem).run("stdio")

@@ -11,16 +11,18 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Protocol, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Protocol
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
 from typer.core import TyperGroup
 
 if TYPE_CHECKING:
     from ..corpus import CorpusReader, TaggedTexts
     from ..index import SemanticIndex
+    from ..index.results import TagExplanation
 
 __all__ = [
     "DEFAULT",
@@ -41,10 +43,12 @@ __all__ = [
     "note",
     "open_index",
     "plain_errors",
+    "plain_table",
     "print_json",
     "progress_bar",
     "read",
     "reads_corpus",
+    "reason_lines",
     "standard_input",
     "standard_lines",
     "tell",
@@ -57,6 +61,21 @@ Force = Annotated[bool, typer.Option("--force", help="Overwrite what exists.")]
 def print_json(answer: Any) -> None:
     """Print an answer as JSON."""
     typer.echo(json.dumps(answer, indent=2))
+
+
+def plain_table(*columns: dict[str, Any], **options: Any) -> Table:
+    """Make a table without lines and names of columns."""
+    table = Table(box=None, show_header=False, pad_edge=False, **options)
+    for column in columns:
+        table.add_column(**column)
+    return table
+
+
+def reason_lines(why: TagExplanation) -> list[str]:
+    """Say which words and which nearby items are behind a label."""
+    words = ", ".join(f"{word.word} {word.share:+.2f}" for word in why.words)
+    votes = ", ".join(f"{vote.id} ({'has it' if vote.has_label else 'not'})" for vote in why.votes)
+    return [f"  words: {words or '-'}", f"  nearest items: {votes or '-'}"]
 
 
 def note(line: str) -> None:
@@ -81,22 +100,15 @@ def plain_errors() -> Iterator[None]:
     # Imported here, so that --help does not wait for it.
     from ..errors import LabelspanError, LabelspanWarning  # noqa: PLC0415
 
-    def show(  # noqa: PLR0917 - as Python calls it
-        message: Warning | str,
-        category: type[Warning],
-        filename: str,
-        lineno: int,
-        file: TextIO | None = None,
-        line: str | None = None,
-    ) -> None:
+    def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
         if issubclass(category, LabelspanWarning):
             typer.echo(f"Note: {message}", err=True)
         else:
-            usual(message, category, filename, lineno, file, line)
+            usual(message, category, *where)
 
     with warnings.catch_warnings():
         usual = warnings.showwarning
-        warnings.showwarning = show
+        warnings.showwarning = show  # type: ignore[assignment]
         try:
             yield
         except LabelspanError as error:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from .shared import (
@@ -18,8 +17,10 @@ from .shared import (
     IndexOption,
     open_index,
     plain_errors,
+    plain_table,
     read,
     reads_corpus,
+    reason_lines,
     standard_lines,
 )
 
@@ -64,13 +65,9 @@ def tag(  # noqa: PLR0917 - typer reads options from parameters
     With several texts, --json prints one object per line.
 
     For example:
-
       labelspan tag "A drawing program for vector graphics"
-
       labelspan tag --corpus new.jsonl --json > tagged.jsonl
-
       cat lines.txt | labelspan tag -
-
       labelspan tag "A chess program" --explain
     """
     with plain_errors():
@@ -103,7 +100,9 @@ def tag(  # noqa: PLR0917 - typer reads options from parameters
     for name, own in zip(names, reasons, strict=True):
         for reason in own:
             if reason is not None:
-                _print_reason(name if len(names) > 1 else "", reason)
+                about = f"{name} {reason.label}" if len(names) > 1 else reason.label
+                Console().print(Text(about), style="bold")
+                Console().print(Text("\n".join(reason_lines(reason))))
 
 
 def _lines(words: list[str] | None) -> tuple[list[str], list[str]]:
@@ -127,27 +126,16 @@ def _as_json(one: Tag, reason: TagExplanation | None) -> dict[str, Any]:
     return answer
 
 
-def _print_reason(name: str, reason: TagExplanation) -> None:
-    words = ", ".join(f"{word.word} {word.share:+.2f}" for word in reason.words) or "-"
-    votes = ", ".join(f"{vote.id} ({'has' if vote.has_label else 'not'})" for vote in reason.votes)
-    Console().print(Text(f"{name} {reason.label}".strip()), style="bold")
-    Console().print(Text(f"  words: {words}"))
-    Console().print(Text(f"  nearest items: {votes or '-'}"))
-
-
 def _print(names: Sequence[str], found: Sequence[Sequence[Tag]]) -> None:
-    table = Table(box=None, show_header=False, pad_edge=False)
     if len(names) > 1:
-        table.add_column(style="bold", overflow="fold")
-        table.add_column(ratio=1)
+        table = plain_table({"style": "bold", "overflow": "fold"}, {"ratio": 1})
         for name, tags in zip(names, found, strict=True):
             table.add_row(Text(name), Text(", ".join(one.label for one in tags) or "-"))
     elif not found[0]:
         typer.echo("No label is above its threshold; --all shows the most probable ones.")
         return
     else:
-        table.add_column(justify="right")
-        table.add_column()
+        table = plain_table({"justify": "right"}, {})
         for one in found[0]:
             style = "" if one.chosen else "dim"
             table.add_row(f"{one.probability:.0%}", Text(one.label), style=style)

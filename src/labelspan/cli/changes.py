@@ -1,95 +1,109 @@
-"""``labelspan labels``, ``relabel`` and ``remove``: labels that are predicted; change items."""
+"""``labelspan add``, ``relabel`` and ``remove``: change the items of an index."""
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from .shared import (
     DEFAULT,
     AsJson,
-    IndexArgument,
+    CorpusName,
     IndexOption,
+    check_corpus,
+    check_index,
+    counted,
     open_index,
     plain_errors,
     print_json,
+    read,
+    reads_corpus,
     standard_lines,
 )
 
 if TYPE_CHECKING:
-    from ..index.label_tree import LabelNode
     from ..index.store import LabelTable
 
-__all__ = ["labels", "relabel", "remove"]
+__all__ = ["add", "relabel", "remove"]
 
 
-def labels(
-    index: IndexArgument = DEFAULT,
-    number: Annotated[
-        int | None, typer.Option("--number", "-n", help="Maximum number of labels.", min=1)
-    ] = None,
-    tree: Annotated[
-        bool, typer.Option("--tree", help="Show the tree of the vocabulary instead.")
+@reads_corpus("min_count")
+def add(
+    corpus: CorpusName,
+    index: IndexOption = DEFAULT,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace items that have the same ids.")
     ] = False,
     as_json: AsJson = False,
+    **reading: Any,
 ) -> None:
-    """Show how well each label is predicted on held-out items.
+    """Add items to an index: all of them or, if anything fails, none.
 
-    With --tree, labels are shown as the tree of the index's vocabulary, with the
-    number of items that have a label or a narrower one.
+    The fields are those of the fit if the corpus has them. The embedding is not learned again; run
+    fit again when much has changed.
 
     For example:
-
-      labelspan labels
-
-      labelspan labels --tree
-
-      labelspan labels notes.labelspan --json
+      labelspan add more.jsonl
+      labelspan add corrected.csv -i notes.labelspan --replace
     """
-    with plain_errors(), open_index(index) as opened:
-        if tree:
-            nodes = [row for node in opened.label_tree() for row in node.walk()]
-            _show_tree(nodes[:number], as_json=as_json)
-            return
-        found = sorted(opened.label_report(), key=lambda row: (-row.support, row.label))[:number]
+    with plain_errors():
+        check_index(index)
+        check_corpus(corpus, reading["vocabulary"])
+        from ..errors import InvalidInput  # noqa: PLC0415
+
+        with open_index(index, write=True) as opened:
+            known: dict[str, Any] = {"language": opened.language, "like": opened.corpus_fields}
+            found = read(corpus, sample=True, **reading, **known)
+            before, learned = len(opened), set(opened.labels)
+            taken = (
+                [] if replace or found.numbered else [name for name in found.ids if name in opened]
+            )
+            if taken:
+                raise InvalidInput(
+                    f"{len(taken):,} items of {found.name} are in {index} already, for example "
+                    f"{taken[0]!r}; give --replace to replace them."
+                )
+            opened.add(
+                found.texts,
+                found.labels,
+                # Numbers of another file mean other items.
+                None if found.numbered else found.ids,
+                metadata=found.metadata,
+                replace=replace,
+            )
+            if opened.store.many_added:
+                _join(opened)
+            after = len(opened)
+            new = [name for name in opened.labels if name not in learned]
+    added, replaced = after - before, len(found) - (after - before)
     if as_json:
-        print_json([{**asdict(row), "never": row.never} for row in found])
+        answer = {"index": str(index), "added": added, "replaced": replaced, "items": after}
+        print_json({**answer, "new_labels": new})
         return
-    table = Table(box=None, pad_edge=False)
-    table.add_column("label", overflow="fold")
-    for name in ("items", "chosen", "precision", "recall", "threshold"):
-        table.add_column(name, justify="right")
-    for row in found:
-        table.add_row(
-            Text(row.label),
-            f"{row.support:,}",
-            f"{row.chosen:,}",
-            f"{row.precision:.2f}" if row.chosen else "-",
-            f"{row.recall:.2f}",
-            "never" if row.never else f"{row.threshold:.2f}",
+    line = f"{counted(added, 'item')} added" + (f", {replaced:,} replaced" if replaced else "")
+    typer.echo(f"{line}; {index} now has {after:,}.")
+    if new:
+        typer.echo(
+            f"New in the index: {counted(len(new), 'label')}, for example {new[0]!r}; search and "
+            "tag can use them.",
+            err=True,
         )
-    Console().print(table)
 
 
-def _show_tree(rows: Sequence[tuple[int, LabelNode]], *, as_json: bool) -> None:
-    if as_json:
-        found = [
-            {"depth": depth, "label": one.label, "count": one.count, "total": one.total}
-            for depth, one in rows
-        ]
-        print_json(found)
-        return
-    for depth, one in rows:
-        own = "" if one.count == one.total else f" ({one.count:,} by itself)"
-        typer.echo(f"{'  ' * depth}{one.label}  {one.total:,}{own}")
+def _join(opened: Any) -> None:
+    """Join many added items with the others; without room they stay as they are, added."""
+    try:
+        opened.save()
+    except (MemoryError, OSError) as error:
+        typer.echo(
+            "The items were added. They are not joined with the others, which would make searches "
+            f"faster: {error or 'not enough memory'}.",
+            err=True,
+        )
 
 
 def relabel(  # noqa: PLR0917 - typer reads options from parameters
@@ -121,11 +135,8 @@ def relabel(  # noqa: PLR0917 - typer reads options from parameters
     A label that no item has yet is only created with --new-label: it may be a typo.
 
     For example:
-
       labelspan relabel gimp works-with::image use::editing
-
       labelspan relabel gimp --unknown -i notes.labelspan
-
       labelspan relabel --from changes.csv
     """
     with plain_errors():
@@ -212,7 +223,6 @@ def remove(
     """Remove items from an index: all of them or, if an id does not exist, none.
 
     For example:
-
       labelspan remove gimp inkscape
     """
     with plain_errors(), open_index(index, write=True) as opened:
@@ -224,5 +234,4 @@ def remove(
         answer = {"index": str(index), "removed": removed, "items": after}
         print_json(answer)
     else:
-        what = "item" if removed == 1 else "items"
-        typer.echo(f"{removed:,} {what} removed; {index} now has {after:,}.")
+        typer.echo(f"{counted(removed, 'item')} removed; {index} now has {after:,}.")
