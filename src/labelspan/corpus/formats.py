@@ -38,7 +38,6 @@ __all__ = [
     "Placed",
     "arrow_errors",
     "open_calibre",
-    "unwrapped",
     "xml_elements",
 ]
 
@@ -54,6 +53,8 @@ SUFFIXES = {
 _WORDS = {"json": "item", "parquet": "row", "posts": "row", "calibre": "book"}
 # Characters from which formats and columns are guessed.
 _SAMPLE = 1 << 21
+# Characters of JSON that are read at a time, at least.
+_BLOCK = 1 << 16
 # Notes on single files of several that are shown.
 _FEW_NOTES = 5
 # Objects inside objects are read to this depth.
@@ -61,7 +62,7 @@ _DEPTH = 4
 # Formats that are not text, and how their files begin.
 _BINARY = ("parquet", "posts", "calibre")
 _BEGINNINGS = {b"SQLite format 3": "calibre", b"PAR1": "parquet", b"<posts": "posts"}
-_SPACE = re.compile(r"[ \t\r\n\ufeff]*")
+_SPACE = re.compile(r"[ \t\r\n]*")
 _TAG = re.compile(r"<[^<>]*>")
 
 # Number of the file, number of the row in it, and its fields.
@@ -251,18 +252,16 @@ def _object(name: str, number: int, line: str) -> dict[str, Any]:
 
 def _values(name: str, text: io.TextIOBase, *, only_file: bool) -> Iterator[Row]:
     """Yield the objects of a list, of values one after the other, or in an object."""
-    reader = _JsonReader(name, text)
-    items: Iterator[Any]
-    if reader.next() == "[":
-        items = reader.elements()
-    else:
-        first = reader.value()
-        if reader.next():
-            # JSON lines under the name of JSON.
-            items = chain([first], (reader.value() for _ in iter(reader.next, "")))
+    start = text.read(_BLOCK).lstrip("\ufeff \t\r\n")
+    items = _decoded(name, start, text)
+    if not start.startswith("["):
+        # JSON lines under the name of JSON have several values.
+        first, second = next(items, None), next(items, None)
+        if second is not None:
+            items = chain([first, second], items)
         elif isinstance(first, dict):
-            items = iter(unwrapped(first, only_file=only_file))
-        else:
+            items = iter(_unwrapped(first, only_file=only_file))
+        elif first is not None:
             raise InvalidFile(f"{name}: a list of objects is needed, but is {first!r:.60}.")
     for number, item in enumerate(items, 1):
         if not isinstance(item, dict):
@@ -270,59 +269,41 @@ def _values(name: str, text: io.TextIOBase, *, only_file: bool) -> Iterator[Row]
         yield number, flat(item)
 
 
-class _JsonReader:
-    """JSON values that are decoded one by one, from text that is read in blocks."""
-
-    def __init__(self, name: str, text: io.TextIOBase) -> None:
-        self._name, self._text = name, text
-        self._buffer, self._at = "", 0
-        self._decode = json.JSONDecoder().raw_decode
-
-    def _more(self) -> bool:
-        held = len(self._buffer) - self._at
-        # Twice as much each time, so that a long value is not decoded again and again.
-        chunk = self._text.read(max(1 << 16, held)) if held < LONGEST else ""
-        self._buffer, self._at = self._buffer[self._at :] + chunk, 0
-        return bool(chunk)
-
-    def next(self) -> str:
-        """Return the next character that is not a space; "" at the end."""
-        while True:
-            self._at = _SPACE.match(self._buffer, self._at).end()  # type: ignore[union-attr]
-            if self._at < len(self._buffer):
-                return self._buffer[self._at]
-            if not self._more():
-                return ""
-
-    def value(self) -> Any:
-        """Return the next value."""
-        self.next()
-        while True:
-            try:
-                value, end = self._decode(self._buffer, self._at)
-            except (ValueError, RecursionError) as error:
-                if isinstance(error, ValueError) and self._more():
-                    continue
-                raise InvalidFile(f"{self._name} is not JSON ({error}).") from error
-            # A number goes on behind the end of a block.
-            if end < len(self._buffer) or not self._more():
-                self._at = end
-                return value
-
-    def elements(self) -> Iterator[Any]:
-        """Yield the elements of a list."""
-        self._at += 1
-        while self.next() not in ("]", ""):
-            yield self.value()
-            if self.next() == ",":
-                self._at += 1
-            elif self.next() != "]":
-                break
-        if self.next() != "]":
-            raise InvalidFile(f"{self._name} is not JSON (a list has no end).")
+def _decoded(name: str, buffer: str, text: io.TextIOBase) -> Iterator[Any]:
+    """Yield the elements of a list, or values one after the other; text is read in blocks."""
+    decode = json.JSONDecoder().raw_decode
+    is_list = buffer.startswith("[")
+    at = int(is_list)
+    while True:
+        at, problem = _skip(buffer, at), ""
+        if is_list and buffer[at : at + 1] == "]":
+            return
+        try:
+            value, end = decode(buffer, at)
+            end = _skip(buffer, end)
+        except (ValueError, RecursionError) as error:
+            end, problem = len(buffer), str(error)
+        # A value may go on behind the end of a block. Twice as much is read each time, so that a
+        # long one is not decoded again and again.
+        held = len(buffer) - at
+        if end == len(buffer) and held < LONGEST and (more := text.read(max(_BLOCK, held))):
+            buffer, at = buffer[at:] + more, 0
+            continue
+        if at == len(buffer) and not is_list:
+            return
+        if not problem and is_list and buffer[end : end + 1] not in (",", "]"):
+            problem = "a list has no end"
+        if problem:
+            raise InvalidFile(f"{name} is not JSON ({problem}).")
+        yield value
+        at = end + (is_list and buffer[end] == ",")
 
 
-def unwrapped(item: dict[str, Any], *, only_file: bool) -> list[dict[str, Any]]:
+def _skip(text: str, at: int) -> int:
+    return _SPACE.match(text, at).end()  # type: ignore[union-attr]
+
+
+def _unwrapped(item: dict[str, Any], *, only_file: bool) -> list[dict[str, Any]]:
     """Return the items in one object: those of a list in it, or the object itself.
 
     ``only_file`` says that the file is the whole corpus, as {"title": "Feed", "items": [...]}.
