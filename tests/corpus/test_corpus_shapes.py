@@ -1,81 +1,306 @@
 """Files as people have them, each read without options, and written back where possible."""
 
 import csv
+import gzip
 import io
 import json
 import sqlite3
 import tracemalloc
 
 import pytest
-from _support.tagged import read, rows, write_all
+from _support.tagged import as_lines, as_table, packed, read, rows, write_all
 
 from labelspan.corpus import CorpusReader, edit_corpus, read_corpus
+from labelspan.corpus.sources import unpacked_bytes
 from labelspan.errors import InvalidFile, InvalidInput, LabelspanError
 
 ITEMS = rows(60)
 TAGS = [item["tags"] for item in ITEMS]
 TEXTS = [item["body"] for item in ITEMS]
-
-
-def by_id(found):
-    return dict(zip(found.ids, found.labels, strict=True))
-
-
-# --- labels behind tabs -----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("name", "form"),
-    [("a.tsv", "uris"), ("a.txt", "spaces"), ("a", "labels"), ("a", "uris"), ("a.tsv", "labels")],
-)
-def test_all_labels_behind_tabs_are_labels(tmp_path, name, form):
-    uris = [[f"http://x.org/{tag}" for tag in own] for own in TAGS]
-    joined = {
-        "uris": ["\t".join(f"<{uri}>" for uri in own) for own in uris],
-        "spaces": [" ".join(f"<{uri}>" for uri in own) for own in uris],
-        "labels": ["\t".join(own) for own in TAGS],
-    }[form]
-    lines = [f"{text}\t{own}" for text, own in zip(TEXTS, joined, strict=True)]
-    (tmp_path / name).write_text("\n".join(lines))
-    found = read(tmp_path / name)
-    assert found.texts == TEXTS
-    assert found.labels == (TAGS if form == "labels" else uris)
-    assert found.reading.format == "uris"
-
-
-@pytest.mark.parametrize(
-    ("name", "turned", "numeric"),
-    [("a.tsv", False, False), ("a.txt", True, False), ("a", False, True), ("a.tsv", True, True)],
-)
-def test_a_text_and_a_class_without_header(tmp_path, name, turned, numeric):
-    classes = [str(n % 3) if numeric else ["good", "bad", "fair"][n % 3] for n in range(60)]
-    # The class of the first line comes nowhere else.
-    classes[0] = "7" if numeric else "awful"
-    pairs = [
-        (f"Text {n}: {text}", own) for n, (text, own) in enumerate(zip(TEXTS, classes, strict=True))
-    ]
-    lines = ["\t".join(pair[::-1] if turned else pair) for pair in pairs]
-    (tmp_path / name).write_text("\n".join(lines))
-    found = read_corpus(tmp_path / name)
-    assert found.texts == [text for text, _ in pairs]
-    assert found.labels == [[own] for own in classes]
-
-
-# --- tables -----------------------------------------------------------------------------------
-
-
-def table(folder, columns, name="a.csv"):
-    out = io.StringIO()
-    writer = csv.writer(out, delimiter="\t" if name.endswith("tsv") else ",")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
-    (folder / name).write_text(out.getvalue())
-    return folder / name
+URIS = [[f"http://x.org/{tag}" for tag in own] for own in TAGS]
+CLASSES = ["awful", *(["good", "bad", "fair"][n % 3] for n in range(1, 60))]
+NUMBERS = ["7", *(str(n % 3) for n in range(1, 60))]
+ABOUT = {"README.md": "About.", "LICENSE": "Free.", "LICENSE.txt": "Free."}
 
 
 def column(*values):
     return [values[n % len(values)] for n in range(60)]
 
+
+def table(columns):
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    return out.getvalue()
+
+
+def lines(*columns):
+    """Return columns without a header, separated by tabs."""
+    return "\n".join("\t".join(row) for row in zip(*columns, strict=True))
+
+
+ZOTERO = {
+    "Key": [f"K{n:03}" for n in range(60)],
+    "Item Type": column("journalArticle", "book"),
+    "Author": column("Ann; Bob", "Ann"),
+    "Title": [f"On {n}" for n in range(60)],
+    "Abstract Note": TEXTS,
+    "Manual Tags": ["; ".join(own) for own in TAGS],
+    "Automatic Tags": column("Humans; Adult", "", "Humans"),
+}
+
+
+def pairs(text, labels, mark):
+    """Return a file of text and a file of labels per item."""
+    files = dict(ABOUT)
+    for n, item in enumerate(ITEMS):
+        how = {"n": f"n{n}", "half": "ab"[n % 2]}
+        files[text.format(**how)] = item["body"]
+        files[labels.format(**how)] = mark.join(item["tags"]) + "\n"
+    return files
+
+
+def issue(n):
+    labels = [{"name": tag, "color": "f00"} for tag in TAGS[n]]
+    made = {"number": n, "title": f"Issue {n}", "labels": labels, "user": {"login": "ann", "id": 3}}
+    made |= {"body": TEXTS[n]} if n % 3 else {}
+    events = [{"event": "labeled", "label": {"name": "other"}, "body": "x"}, {"event": "closed"}]
+    return {"issue": made, "events": events[: n % 3], **({"milestone": "v1"} if n % 2 else {})}
+
+
+def posts():
+    made = ['<?xml version="1.0" encoding="utf-8"?>', "<posts>"]
+    for n, item in enumerate(ITEMS):
+        tags = "".join(f"&lt;{tag}&gt;" for tag in item["tags"])
+        made.append(
+            f'<row Id="{n}" PostTypeId="1" Body="&lt;p&gt;{item["body"]}&lt;/p&gt;" '
+            f'Title="Question &amp;amp; {n}" Tags="{tags}" />'
+        )
+        made.append(f'<row Id="{1000 + n}" PostTypeId="2" ParentId="{n}" Body="an answer" />')
+    return "\n".join([*made, "</posts>"])
+
+
+def note(n, style):
+    tags = {
+        "inline": f"[{', '.join(TAGS[n])}]",
+        "quoted": json.dumps(TAGS[n]),
+        "block": "".join(f"\n  - {tag}" for tag in TAGS[n]),
+        "flush": "".join(f"\n- '{tag}'" for tag in TAGS[n]),
+        "commas": ", ".join(TAGS[n]),
+    }[style]
+    head = f'title: "Note {n}: a title"   # a comment\ndate: 2020-01-02\ntags: {tags}\ndraft: no'
+    return f"---\n{head}\n---\n\n{TEXTS[n]}\n"
+
+
+def notes(style):
+    return {f"{n % 2}/note{n}.md": note(n, style) for n in range(60)}
+
+
+def library(path):
+    base = sqlite3.connect(path)
+    base.executescript("""
+        create table books (id integer primary key, title text, sort text);
+        create table comments (id integer primary key, book integer, text text);
+        create table tags (id integer primary key, name text collate nocase, unique (name));
+        create table books_tags_link (id integer primary key, book integer, tag integer,
+                                      unique (book, tag));
+        create table authors (id integer primary key, name text);
+        create table books_authors_link (id integer primary key, book integer, author integer);
+        create table metadata_dirtied (id integer primary key, book integer, unique (book));
+        create trigger books_update after update on books begin
+            update books set sort = title_sort(new.title) where id = new.id; end;
+        insert into authors values (1, 'Doe| Ann');
+    """)
+    link = "insert into books_tags_link (book, tag) select ?, id from tags where name = ?"
+    for n, item in enumerate(ITEMS, 1):
+        base.execute("insert into books values (?, ?, '')", (n, f"Book {n}"))
+        text = f"<p>{item['body']}</p>"
+        base.execute("insert into comments (book, text) values (?, ?)", (n, text))
+        base.execute("insert into books_authors_link (book, author) values (?, 1)", (n,))
+        for tag in item["tags"]:
+            base.execute("insert or ignore into tags (name) values (?)", (tag,))
+            base.execute(link, (n, tag))
+    base.commit()
+    base.close()
+    return path
+
+
+def parts(kind, suffix=""):
+    """Return three tables of one corpus; columns may come in another order."""
+    cut = [ITEMS[:20], ITEMS[20:23], [dict(reversed(item.items())) for item in ITEMS[23:]]]
+    write = {"jsonl": as_lines, "csv": as_table, "tsv": lambda own: as_table(own, "\t", ",")}[kind]
+    pack = gzip.compress if suffix else bytes
+    return {f"part-{n}.{kind}{suffix}": pack(write(own).encode()) for n, own in enumerate(cut)}
+
+
+TAGGED = ("uris", "text", "labels", None)
+TITLED = ("title + body", "tags", "id")
+# The name of the file to read, "" for the folder; its files; format, text, labels and ids; and the
+# labels of the items.
+SHAPES = {
+    "uris.tsv": ("a.tsv", lines(TEXTS, ["\t".join(f"<{u}>" for u in o) for o in URIS]), TAGGED),
+    "uris": ("a", lines(TEXTS, ["\t".join(own) for own in URIS]), TAGGED),
+    "uris.txt": ("a.txt", lines(TEXTS, [" ".join(f"<{u}>" for u in o) for o in URIS]), TAGGED),
+    "labels.tsv": ("a.tsv", lines(TEXTS, ["\t".join(own) for own in TAGS]), TAGGED),
+    "class.tsv": ("a.tsv", lines(TEXTS, CLASSES), ("tsv", "column 1", "column 2", None)),
+    "class.txt": ("a.txt", lines(CLASSES, TEXTS), ("tsv", "column 2", "column 1", None)),
+    "number": ("a", lines(TEXTS, NUMBERS), ("tsv", "column 1", "column 2", None)),
+    "number.tsv": ("a.tsv", lines(NUMBERS, TEXTS), ("tsv", "column 2", "column 1", None)),
+    "issues": (
+        "",
+        {**{f"{n}.json": json.dumps(issue(n), indent=1) for n in range(60)}, "README.md": "About."},
+        ("json", "issue.title + issue.body", "issue.labels.name", "issue.number"),
+    ),
+    "records": (
+        "",
+        {f"{n}.json": json.dumps(issue(n)["issue"]) for n in range(60)},
+        ("json", "title + body", "labels.name", "number"),
+    ),
+    "posts": ("Posts.xml", posts(), ("posts", "Title + Body", "Tags", "Id")),
+    "dump": (
+        "",
+        {"Posts.xml": posts(), "Users.xml": '<users><row Id="1" /></users>'},
+        ("posts", "Title + Body", "Tags", "Id"),
+    ),
+    "zotero": (
+        "a.csv",
+        table(ZOTERO),
+        ("csv", "Title + Abstract Note", "Manual Tags + Automatic Tags", "Key"),
+    ),
+    **{
+        f"markdown {style}": ("", notes(style), ("markdown", "title + text", "tags", "path"))
+        for style in ("inline", "quoted", "block", "flush", "commas")
+    },
+    **{
+        f"{text} {labels}": ("", pairs(text, labels, mark), ("folder", "text", "labels", "path"))
+        for text, labels, mark in [
+            ("{n}.txt", "{n}.key", "\n"),
+            ("text/{n}.txt", "labels/{n}.txt", "; "),
+            ("en/text/{half}/{n}.txt", "en/labels/{half}/{n}.txt", ","),
+            ("{n}/text.txt", "{n}/tags.txt", "\n"),
+            ("{half}/{n}/{n}.md", "{half}/{n}/keywords.txt", "; "),
+            ("docs/{n}.txt", "indexers/one/{n}.key", "\n"),
+        ]
+    },
+    "jsonl parts": ("", parts("jsonl"), ("jsonl", *TITLED)),
+    "csv parts": ("", {**parts("csv", ".gz"), **ABOUT, "a.csv": ""}, ("csv", *TITLED)),
+    "tsv tar": ("w:gz", parts("tsv"), ("tsv", *TITLED)),
+    "jsonl zip": ("zip", parts("jsonl", ".gz"), ("jsonl", *TITLED)),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_shape_is_read_without_options(tmp_path, shape):
+    name, files, (format, text, labels, ids) = SHAPES[shape]
+    if name in ("w:gz", "zip"):
+        path = packed(tmp_path / "a", files, name)
+    else:
+        path = write_all(tmp_path, files if isinstance(files, dict) else {name: files}) / name
+    found = read(path, heads=(1 << 23, 2000))
+    assert found.reading.format == format
+    assert " + ".join(found.reading.text) == text
+    assert " + ".join(found.reading.labels) == labels
+    assert found.reading.ids == ids
+    by_text = {
+        "uris": dict(zip(TEXTS, URIS, strict=True)),
+        "class": {text: [own] for text, own in zip(TEXTS, CLASSES, strict=True)},
+        "number": {text: [own] for text, own in zip(TEXTS, NUMBERS, strict=True)},
+    }.get(shape.partition(".")[0], dict(zip(TEXTS, TAGS, strict=True)))
+    assert len(found) == 60
+    for text, own in zip(found.texts, found.labels, strict=True):
+        body = text.split("\n\n")[-1]
+        wanted = TAGS[int(body.split()[-1])] if body.startswith("Issue ") else by_text[body]
+        assert [label for label in own if label not in ("Humans", "Adult")] == wanted
+    left_out = sum(name in ABOUT for name in files) if isinstance(files, dict) else 0
+    assert (f"{left_out} other file(s) left out" in found.notes) == bool(left_out)
+
+
+def test_zotero_and_back(tmp_path):
+    path = write_all(tmp_path, {"a.csv": table(ZOTERO)}) / "a.csv"
+    edit = edit_corpus(path, {"K000": {TAGS[0][0]: False, "Adult": False, "new": True}})
+    made = next(csv.DictReader(io.StringIO(edit.content.decode())))
+    assert made["Manual Tags"] == "; ".join([*TAGS[0][1:], "new"])
+    assert made["Automatic Tags"] == "Humans"
+    assert (edit.n_items, edit.n_added, edit.n_removed) == (1, 1, 2)
+    assert edit.content.decode().splitlines()[2:] == path.read_text().splitlines()[2:]
+
+
+@pytest.mark.parametrize("style", ["inline", "quoted", "block", "flush", "commas"])
+def test_markdown_and_back(tmp_path, style):
+    folder = write_all(tmp_path / "notes", {**notes(style), "0/plain.md": "No fields here."})
+    found = read_corpus(folder)
+    labels = dict(zip(found.ids, found.labels, strict=True))
+    assert labels["0/plain.md"] is None
+    changes = {"1/note3.md": {TAGS[3][0]: False, "a: b": True}, "0/plain.md": {"game": True}}
+    edit = edit_corpus(folder, changes, texts={"0/plain.md": "Another text."})
+    assert (edit.n_items, edit.n_added, edit.n_removed) == (2, 2, 1)
+    assert edit.changed == ("0/plain.md",)
+    edit.write(tmp_path / "copy")
+    copy = read_corpus(tmp_path / "copy")
+    new = {"1/note3.md": [*TAGS[3][1:], "a: b"], "0/plain.md": ["game"]}
+    assert dict(zip(copy.ids, copy.labels, strict=True)) == {**labels, **new}
+    old, new = ((tmp_path / name / "1/note3.md").read_text() for name in ("notes", "copy"))
+    assert old.partition("tags:")[0] == new.partition("tags:")[0]
+    assert old.partition("draft")[2] == new.partition("draft")[2]
+    with pytest.raises(InvalidInput, match="is not replaced"):
+        edit.write(tmp_path / "copy")
+
+
+def test_a_library_of_calibre_and_back(tmp_path):
+    path = library(tmp_path / "metadata.db")
+    found = read(path)
+    assert [sorted(own) for own in found.labels] == TAGS
+    assert found.texts[0] == f"Book 1\n\n{TEXTS[0]}"
+    assert found.metadata[0] == {"title": "Book 1", "authors": "Doe, Ann"}
+    (tmp_path / "book.epub").write_bytes(b"PK")
+    assert read_corpus(tmp_path).labels == found.labels
+    content = path.read_bytes()
+    edit = edit_corpus(path, {"1": {TAGS[0][0]: False, "new": True}, "99": {"new": True}})
+    edit.write(tmp_path / "copy.db")
+    made = read_corpus(tmp_path / "copy.db")
+    assert set(made.labels[0]) == {*TAGS[0][1:], "new"}
+    assert made.labels[1:] == found.labels[1:]
+    assert edit.missing == ("99",)
+    base = sqlite3.connect(tmp_path / "copy.db")
+    assert base.execute("select book from metadata_dirtied").fetchall() == [(1,)]
+    assert base.execute("pragma integrity_check").fetchall() == [("ok",)]
+    base.close()
+    assert path.read_bytes() == content
+    path.write_bytes(content[: len(content) // 2])
+    with pytest.raises(LabelspanError):
+        read_corpus(path)
+    base = sqlite3.connect(tmp_path / "a.db")
+    base.execute("create table notes (text)")
+    base.commit()
+    base.close()
+    with pytest.raises(InvalidFile, match=r"not Calibre's; export a table as csv\. labelspan"):
+        read_corpus(tmp_path / "a.db")
+
+
+def test_other_yaml_stays_text(tmp_path):
+    head = "tags: [a, 'b, c', \"d\"]\nmore: {x: 1}\nat:\n  place: &x here\nnote: >\n  two\n  lines"
+    write_all(tmp_path, {f"{n}.md": f"---\n{head}\n---\ntext\n" for n in range(3)})
+    found = read_corpus(tmp_path)
+    assert found.labels[0] == ["a", "b, c", "d"]
+    assert found.metadata[0] == {"more": "{x: 1}", "at.place": "&x here", "note": "two lines"}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "<a><b>text</b></a>",
+        "<posts><row Id='1'",
+        '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "aa">]><posts><row Title="&a;"/></posts>',
+    ],
+)
+def test_other_xml_is_refused(tmp_path, content):
+    (tmp_path / "a.xml").write_text(content)
+    with pytest.raises(InvalidFile, match=r"not a dump of StackExchange|not XML|document type"):
+        read_corpus(tmp_path / "a.xml")
+
+
+# --- names and contents of fields -------------------------------------------------------------
 
 COLOURS = column("red; green", "green; blue", "blue")
 
@@ -102,284 +327,92 @@ COLOURS = column("red; green", "green; blue", "blue")
 def test_names_decide_before_statistics(tmp_path, columns, labels, others):
     cells = dict.fromkeys(columns, COLOURS) if isinstance(columns, list) else columns
     texts = {"Title": column("One", "Two", "Three", "Four"), "Description": TEXTS}
-    found = read_corpus(table(tmp_path, {"id": range(60), **cells, **texts}))
+    write_all(tmp_path, {"a.csv": table({"id": range(60), **cells, **texts})})
+    found = read_corpus(tmp_path / "a.csv")
     assert found.reading.text == ("Title", "Description")
-    assert found.reading.labels == labels
-    assert found.reading.other_labels == others
+    assert (found.reading.labels, found.reading.other_labels) == (labels, others)
     assert found.labels[0] == cells[labels[0]][0].split("; ")
 
 
-def test_columns_without_names_are_not_metadata(tmp_path):
-    lines = [["text", "tags", "year", *[""] * 328]]
-    lines += [
-        [text, "; ".join(own), "1999", *["x"] * 328] for text, own in zip(TEXTS, TAGS, strict=True)
-    ]
-    (tmp_path / "a.csv").write_text("\n".join(",".join(line) for line in lines))
-    found = read(tmp_path / "a.csv")
-    assert found.reading.metadata == ("year",)
-    assert "328 column(s) without a name left out" in found.notes
+def test_fields_are_recognised_by_their_content(tmp_path):
+    kinds = ["red wine", "white wine", "beer"]
+    made = {
+        "nummer": [f"K{n:03}" for n in range(60)],
+        "wann": [f"March {n % 28 + 1}, 2020" for n in range(60)],
+        "land": column("Finland", "France"),
+        "art": column(*(", ".join(kinds[: n + 1]) for n in range(3))),
+        "wortlaut": [f"A sentence that says something about the number {n}." for n in range(60)],
+        "seite": [f"http://example.org/{n}/with/a/long/path/that/is/not/a/text" for n in range(60)],
+    }
+    write_all(tmp_path, {"a.csv": table(made)})
+    found = read_corpus(tmp_path / "a.csv")
+    assert (found.reading.text, found.reading.labels) == (("wortlaut",), ("art",))
+    assert (found.reading.ids, found.reading.other_labels) == ("nummer", ("land",))
+    assert set(found.reading.metadata) == {"wann", "land", "seite"}
+    assert found.labels[2] == kinds
+    assert "labels from 'art' (guessed by content); others may be 'land'" in found.notes
 
 
 @pytest.mark.parametrize("name", ["title", "Headline", "post_title", "name"])
-def test_a_title_is_part_of_the_text(tmp_path, name):
-    columns = {"id": range(60), name: [f"Title {n}" for n in range(60)], "text": TEXTS}
-    path = table(tmp_path, {**columns, "tags": column("a", "b")})
-    assert read(path).texts[3] == f"Title 3\n\n{TEXTS[3]}"
+def test_a_title_is_part_of_the_text_and_columns_without_names_are_left_out(tmp_path, name):
+    titles = [f"Title {n}" for n in range(60)]
+    made = {"id": range(60), name: titles, "text": TEXTS, "tags": COLOURS, "year": column("1999")}
+    head, *rest = table(made).splitlines()
+    wide = [head + "," * 328, *(line + ",x" * 328 for line in rest)]
+    path = write_all(tmp_path, {"a.csv": "\n".join(wide)}) / "a.csv"
+    found = read(path)
+    assert found.texts[3] == f"Title 3\n\n{TEXTS[3]}"
     assert next(CorpusReader(path).items(3)).title == "Title 3"
+    assert found.reading.metadata == (name, "year")
+    assert "328 column(s) without a name left out" in found.notes
 
 
-ZOTERO = {
-    "Key": [f"K{n:03}" for n in range(60)],
-    "Item Type": column("journalArticle", "book"),
-    "Author": column("Ann; Bob", "Ann"),
-    "Title": [f"On {n}" for n in range(60)],
-    "Abstract Note": TEXTS,
-    "Manual Tags": ["; ".join(own) for own in TAGS],
-    "Automatic Tags": column("Humans; Adult", "", "Humans"),
-}
+# --- folders of tables ------------------------------------------------------------------------
 
 
-def test_an_export_of_zotero_and_back(tmp_path):
-    path = table(tmp_path, ZOTERO)
-    found = read(path)
-    assert found.reading.text == ("Title", "Abstract Note")
-    assert found.reading.ids == "Key"
-    assert found.labels[0] == [*TAGS[0], "Humans", "Adult"]
-    first = TAGS[0][0]
-    edit = edit_corpus(path, {"K000": {first: False, "Adult": False, "new": True}})
-    made = next(csv.DictReader(io.StringIO(edit.content.decode())))
-    assert made["Manual Tags"] == "; ".join([*TAGS[0][1:], "new"])
-    assert made["Automatic Tags"] == "Humans"
-    assert (edit.n_items, edit.n_added, edit.n_removed) == (1, 1, 2)
-    assert edit.content.decode().splitlines()[2:] == path.read_text().splitlines()[2:]
+def test_errors_name_the_file(tmp_path):
+    folder = write_all(tmp_path / "all", parts("jsonl"))
+    item = ITEMS[3]
+    for content, options, message in [
+        (b"\n{broken\n", {}, r"all, part-3\.jsonl, line 2: this is not JSON"),
+        (as_lines([item]), {"ids": "id"}, r"line 1: another item has the id 'item3'"),
+        (as_lines([{**item, "body": 3}]), {}, r"all, part-3\.jsonl, line 1: 'body' must be a text"),
+        (b'{"id": "\xff"}\n', {}, r"all, part-3\.jsonl, line 1: this is not UTF-8"),
+    ]:
+        write_all(folder, {"part-3.jsonl": content})
+        with pytest.raises(LabelspanError, match=message):
+            read_corpus(folder, **options)
+        if not options:
+            with pytest.raises(LabelspanError, match=message):
+                list(CorpusReader(folder, head=2000))
+    empty = write_all(tmp_path / "none", {"0.csv": "", "1.csv": "other,header\n"})
+    with pytest.raises(InvalidInput, match="none holds no items"):
+        read_corpus(empty)
 
 
-# --- folders ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "labels"),
-    [
-        ("{n}.txt", "{n}.key"),
-        ("text/{n}.txt", "labels/{n}.txt"),
-        ("en/text/{half}/{n}.txt", "en/labels/{half}/{n}.txt"),
-        ("{n}/text.txt", "{n}/tags.txt"),
-        ("{half}/{n}/{n}.md", "{half}/{n}/keywords.txt"),
-        ("docs/{n}.txt", "indexers/one/{n}.key"),
-    ],
-)
-def test_texts_and_labels_in_files(tmp_path, text, labels):
-    mark = ["\n", "; ", ","][len(text + labels) % 3]
-    files = {"README.md": "About.", "LICENSE": "Free.", "LICENSE.txt": "Free."}
-    for n, item in enumerate(ITEMS):
-        how = {"n": f"n{n}", "half": "ab"[n % 2]}
-        files[text.format(**how)] = item["body"]
-        files[labels.format(**how)] = mark.join(item["tags"]) + "\n"
-    found = read(write_all(tmp_path / "all", files))
-    assert len(found) == 60
-    assert {name.split("/")[-1]: own for name, own in by_id(found).items()} == {
-        f"n{n}": own for n, own in enumerate(TAGS)
-    }
-    assert "3 other file(s) left out" in found.notes
-
-
-def issue(n):
-    item = ITEMS[n]
-    made = {
-        "number": n,
-        "title": f"Issue {n}",
-        "labels": [{"name": tag, "color": "f00"} for tag in item["tags"]],
-    }
-    made["user"] = {"login": "ann", "id": 3}
-    if n % 3:
-        made["body"] = item["body"]
-    events = [{"event": "labeled", "label": {"name": "other"}, "body": "x"}, {"event": "closed"}]
-    return {"issue": made, "events": events[: n % 3], **({"milestone": "v1"} if n % 2 else {})}
-
-
-@pytest.mark.parametrize("part", ["issue", None])
-def test_a_folder_of_json_records(tmp_path, part):
-    files = {
-        f"{n}.json": json.dumps(issue(n) if part else issue(n)["issue"], indent=1)
-        for n in range(60)
-    }
-    found = read(write_all(tmp_path / "all", {**files, "README.md": "About."}))
-    prefix = "issue." if part else ""
-    assert found.reading.labels == (f"{prefix}labels.name",)
-    assert found.reading.text == (f"{prefix}title", f"{prefix}body")
-    assert found.reading.ids == f"{prefix}number"
-    assert by_id(found) == {str(n): own for n, own in enumerate(TAGS)}
-    assert found.texts[0] in {f"Issue {n}" for n in range(0, 60, 3)}
-
-
-NOTE = """---
-title: "Note {n}: a title"   # a comment
-date: 2020-01-{n:02}
-tags: {tags}
-draft: false
----
-
-{body}
-"""
-
-
-def notes(folder, style):
-    files = {}
-    for n, item in enumerate(ITEMS[:30]):
-        tags = {
-            "inline": f"[{', '.join(item['tags'])}]",
-            "quoted": json.dumps(item["tags"]),
-            "block": "".join(f"\n  - {tag}" for tag in item["tags"]),
-            "flush": "".join(f"\n- '{tag}'" for tag in item["tags"]),
-            "commas": ", ".join(item["tags"]),
-        }[style]
-        files[f"{n % 2}/note{n}.md"] = NOTE.format(n=n + 1, tags=tags, body=item["body"])
-    files["0/plain.md"] = "No fields here."
-    return write_all(folder, files)
-
-
-@pytest.mark.parametrize("style", ["inline", "quoted", "block", "flush", "commas"])
-def test_markdown_with_fields_and_back(tmp_path, style):
-    folder = notes(tmp_path / "notes", style)
-    found = read(folder)
-    assert found.reading.format == "markdown"
-    assert found.reading.text == ("title", "text")
-    labels = by_id(found)
-    assert labels["1/note3.md"] == TAGS[3]
-    assert labels["0/plain.md"] is None
-    assert found.texts[list(found.ids).index("1/note3.md")] == f"Note 4: a title\n\n{TEXTS[3]}"
-    changes = {"1/note3.md": {TAGS[3][0]: False, "a: b": True}, "0/plain.md": {"game": True}}
-    edit = edit_corpus(folder, changes, texts={"0/plain.md": "Another text."})
-    assert (edit.n_items, edit.n_added, edit.n_removed) == (2, 2, 1)
-    assert edit.changed == ("0/plain.md",)
-    edit.write(tmp_path / "copy")
-    made = by_id(read_corpus(tmp_path / "copy"))
-    assert made == {**labels, "1/note3.md": [*TAGS[3][1:], "a: b"], "0/plain.md": ["game"]}
-    old, new = ((tmp_path / name / "1/note3.md").read_text() for name in ("notes", "copy"))
-    assert old.partition("tags:")[0] == new.partition("tags:")[0]
-    assert old.partition("draft")[2] == new.partition("draft")[2]
-    with pytest.raises(InvalidInput, match="is not replaced"):
-        edit.write(tmp_path / "copy")
-
-
-def test_other_yaml_stays_text(tmp_path):
-    head = (
-        "tags: [a, 'b, c', \"d\"]\nmore: {x: 1}\nat:\n  place: &x here\nnote: >\n  two\n  lines\n"
-    )
-    write_all(tmp_path, {f"{n}.md": f"---\n{head}---\ntext\n" for n in range(3)})
-    found = read_corpus(tmp_path)
-    assert found.labels[0] == ["a", "b, c", "d"]
-    expected = {"more": "{x: 1}", "at.place": "&x here", "note": "two lines"}
-    assert found.metadata[0] == expected
-
-
-# --- StackExchange and Calibre ----------------------------------------------------------------
-
-
-def test_questions_of_stackexchange(tmp_path):
-    lines = ['<?xml version="1.0" encoding="utf-8"?>', "<posts>"]
-    for n, item in enumerate(ITEMS):
-        tags = "".join(f"&lt;{tag}&gt;" for tag in item["tags"])
-        lines.append(
-            f'  <row Id="{n}" PostTypeId="1" Score="3" Body="&lt;p&gt;{item["body"]} &amp;amp; more'
-            f'&lt;/p&gt;" Title="Question {n}" Tags="{tags}" />'
-        )
-        lines.append(f'  <row Id="{1000 + n}" PostTypeId="2" ParentId="{n}" Body="an answer" />')
-    (tmp_path / "Posts.xml").write_text("\n".join([*lines, "</posts>"]))
-    found = read(tmp_path / "Posts.xml")
-    assert found.labels == TAGS
-    assert found.texts[1] == f"Question 1\n\n{TEXTS[1]} & more"
-    assert (found.reading.ids, list(found.ids)[:2]) == ("Id", ["0", "1"])
-    # Next to the other tables of a dump.
-    (tmp_path / "Users.xml").write_text('<users><row Id="1" /></users>')
-    assert read_corpus(tmp_path).labels == TAGS
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        "<a><b>text</b></a>",
-        "<posts><row Id='1'",
-        '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "aa">]><posts><row Title="&a;"/></posts>',
-    ],
-)
-def test_other_xml_is_refused(tmp_path, content):
-    (tmp_path / "a.xml").write_text(content)
-    with pytest.raises(InvalidFile, match=r"not a dump of StackExchange|not XML|document type"):
-        read_corpus(tmp_path / "a.xml")
-
-
-def library(path):
-    base = sqlite3.connect(path)
-    base.executescript("""
-        create table books (id integer primary key, title text, sort text);
-        create table comments (id integer primary key, book integer, text text);
-        create table tags (id integer primary key, name text collate nocase, unique (name));
-        create table books_tags_link (id integer primary key, book integer, tag integer,
-                                      unique (book, tag));
-        create table authors (id integer primary key, name text);
-        create table books_authors_link (id integer primary key, book integer, author integer);
-        create table metadata_dirtied (id integer primary key, book integer, unique (book));
-        create trigger books_update after update on books begin
-            update books set sort = title_sort(new.title) where id = new.id; end;
-        insert into authors values (1, 'Doe| Ann');
-    """)
-    for n, item in enumerate(ITEMS, 1):
-        base.execute("insert into books values (?, ?, '')", (n, f"Book {n}"))
-        if n % 4:
-            base.execute(
-                "insert into comments (book, text) values (?, ?)", (n, f"<p>{item['body']}</p>")
-            )
-        base.execute("insert into books_authors_link (book, author) values (?, 1)", (n,))
-        for tag in item["tags"]:
-            base.execute("insert or ignore into tags (name) values (?)", (tag,))
-            base.execute(
-                "insert into books_tags_link (book, tag) select ?, id from tags where name = ?",
-                (n, tag),
-            )
-    base.commit()
-    base.close()
-    return path
-
-
-def test_a_library_of_calibre_and_back(tmp_path):
-    path = library(tmp_path / "metadata.db")
-    found = read(path)
-    assert [sorted(own) for own in found.labels] == TAGS
-    assert found.texts[0] == f"Book 1\n\n{TEXTS[0]}"
-    assert found.texts[3] == "Book 4"
-    assert found.metadata[0] == {"title": "Book 1", "authors": "Doe, Ann"}
-    before = path.read_bytes()
-    edit = edit_corpus(path, {"1": {TAGS[0][0]: False, "new": True}, "99": {"new": True}})
-    edit.write(tmp_path / "copy.db")
-    made = read_corpus(tmp_path / "copy.db")
-    assert set(made.labels[0]) == {*TAGS[0][1:], "new"}
-    assert made.labels[1:] == found.labels[1:]
-    assert edit.missing == ("99",)
-    base = sqlite3.connect(tmp_path / "copy.db")
-    assert base.execute("select book from metadata_dirtied").fetchall() == [(1,)]
-    assert base.execute("pragma integrity_check").fetchall() == [("ok",)]
-    base.close()
-    assert path.read_bytes() == before
-    # The folder of a library.
-    (tmp_path / "copy.db").unlink()
-    (tmp_path / "book.epub").write_bytes(b"PK")
-    assert read_corpus(tmp_path).labels == found.labels
-
-
-def test_other_databases_are_refused(tmp_path):
-    base = sqlite3.connect(tmp_path / "a.db")
-    base.execute("create table notes (text)")
-    base.commit()
-    base.close()
-    with pytest.raises(
-        InvalidFile, match=r"not Calibre's; export a table as csv\. labelspan reads"
-    ):
-        read_corpus(tmp_path / "a.db")
-    content = library(tmp_path / "b.db").read_bytes()
-    (tmp_path / "b.db").write_bytes(content[: len(content) // 2])
-    with pytest.raises(LabelspanError):
-        read_corpus(tmp_path / "b.db")
+@pytest.mark.parametrize("kind", ["txt", "jsonl"])
+def test_the_fingerprint_sees_files_and_indexes_are_not_read(tmp_path, kind):
+    files = {f"{n}.jsonl": as_lines([item]) for n, item in enumerate(ITEMS)}
+    if kind == "txt":
+        files = {f"{n}.txt": text for n, text in enumerate(TEXTS)}
+        # A file of this name that has nothing to do with an index.
+        files["manifest.json.txt"] = ""
+    folder = write_all(tmp_path, files)
+    before, wanted = CorpusReader(folder).fingerprint, read(folder)
+    assert unpacked_bytes(folder) == sum(path.stat().st_size for path in folder.iterdir())
+    for one, manifest in (("a", "manifest.json"), ("deep/b", "unfinished/plan.json")):
+        about = json.dumps({"format": "labelspan-index", "version": 4})
+        others = ("lock", "notes.txt", "0.jsonl", "generation/words.json")
+        write_all(folder / one, {manifest: about, **dict.fromkeys(others, "{}")})
+    assert CorpusReader(folder).fingerprint == before
+    assert read(folder).texts == wanted.texts
+    seen = [before]
+    for content in ("{}", '{"text": "longer"}'):
+        write_all(folder, {f"new.{kind}": content})
+        seen.append(CorpusReader(folder).fingerprint)
+    (folder / f"new.{kind}").rename(folder / f"other.{kind}")
+    seen.append(CorpusReader(folder).fingerprint)
+    assert len({one["files"] for one in seen}) == 4
 
 
 # --- hostile files ----------------------------------------------------------------------------
@@ -387,9 +420,9 @@ def test_other_databases_are_refused(tmp_path):
 
 def test_the_first_record_may_be_larger_than_what_is_looked_at(tmp_path):
     long = {"id": "long", "text": "word " * 2_000_000, "tags": ["long"]}
-    lines = [json.dumps(long), *(json.dumps(item) for item in rows(10))]
-    (tmp_path / "a.jsonl").write_text("\n".join(lines))
-    (tmp_path / "a.json").write_text(f"[{','.join(lines)}]")
+    made = [json.dumps(long), *(json.dumps(item) for item in rows(10))]
+    (tmp_path / "a.jsonl").write_text("\n".join(made))
+    (tmp_path / "a.json").write_text(f"[{','.join(made)}]")
     for name in ("a.jsonl", "a.json"):
         for source in (tmp_path / name, io.BytesIO((tmp_path / name).read_bytes())):
             reader = CorpusReader(source, text="text")
