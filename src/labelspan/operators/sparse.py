@@ -248,7 +248,8 @@ class Sparse(Operator):
 
     def column_squares(self) -> Array:
         squares = np.square(self._csr.data, dtype=np.float64)
-        return np.bincount(self._csr.indices, weights=squares, minlength=self.shape[1])
+        # Without any entry, it counts in whole numbers.
+        return np.bincount(self._csr.indices, squares, self.shape[1]).astype(np.float64)
 
     def shifted(self, offset: Array) -> Operator:
         """Subtract a row of numbers from every row.

@@ -359,7 +359,9 @@ def _parts(shape: tuple[int, int]) -> Iterator[slice]:
 
 
 def _alive(lengths: Array) -> Array:
-    return np.where(lengths > 0, lengths, 1.0)
+    """Replace zeros by the shortest length, next to which a length of 1 may be very large."""
+    alive = lengths[lengths > 0]
+    return np.where(lengths > 0, lengths, alive.min() if alive.size else 1.0)
 
 
 # --- the regression -----------------------------------------------------------------------

@@ -102,9 +102,9 @@ def psd_basis(gram: Array, tolerance: float) -> tuple[Array, Array]:
         return values[:0], vectors[:, :0]
     if values[0] > _WELL_CONDITIONED * values[-1]:
         return values[::-1], vectors[:, ::-1]
-    diagonal = np.diag(gram)
-    lengths = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
-    values, vectors = _eigh(gram / np.outer(lengths, lengths))
+    lengths = np.sqrt(np.maximum(np.diag(gram), 0.0))
+    units = np.where(lengths > 0, lengths, 1.0)
+    values, vectors = _eigh(gram / np.outer(units, units))
     keep = values > tolerance * values[-1]
     left, roots, _ = graded_svd(lengths[:, None] * vectors[:, keep] * np.sqrt(values[keep]))
     return np.square(roots), left
