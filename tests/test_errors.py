@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from _support.stress import _rotated
+from _support.stress import rotated
 from _support.support import features, indicator, scattered
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -179,7 +179,7 @@ def test_data_of_other_types_is_named(model):
 
 def caller_cases():
     rng = np.random.default_rng(0)
-    condition = _rotated(60, 12, 1e14, rng)
+    condition = rotated(60, 12, 1e14, rng)
     crooked = np.triu(np.ones((60, 60)), 1)
     indefinite = -np.eye(60) + 0.5
     prices = np.round(1000 * rng.random(60)) + 500.0

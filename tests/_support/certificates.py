@@ -15,11 +15,12 @@ from hypothesis import assume
 
 from labelspan import CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS, PLSDA, PLSSVD
 from labelspan.errors import InvalidLabels
-from labelspan.labels import read_labels
+from labelspan.labels import cca_factor, hsl_factor, lda_factor, opls_factor, read_labels
 
 ANY = ("classes", "names", "indicator", "targets")
 NAMED = ("classes", "names", "indicator")
 ONE = ("classes", "names", "one per row")
+FACTORS = {CCA: cca_factor, LDA: lda_factor, HSL: hsl_factor}
 
 
 @dataclass(frozen=True)
@@ -48,30 +49,14 @@ def block(values, unknown, center):
     return np.where(known, values - means * center, 0.0)
 
 
-def factor(model, values, unknown):
-    """H of the thin methods (sun2009)."""
-
-    def power(numbers, exponent):
-        return np.array([number**exponent if number > 0 else 0.0 for number in numbers])
-
-    size = values.sum(axis=0)
-    if isinstance(model, LDA):
-        values = values * power(size, -0.5)
-    elif isinstance(model, HSL) and model.laplacian == "clique":
-        values = np.diag(power(values @ size, -0.5)) @ values
-    elif isinstance(model, HSL) and model.laplacian == "star":
-        P = values * power(size, -1.0)
-        values = np.diag(power(P.sum(axis=1), -0.5)) @ P @ np.diag(power(P.sum(axis=0), -0.5))
-    elif isinstance(model, HSL):
-        values = np.diag(power(values.sum(axis=1), -0.5)) @ values @ np.diag(power(size, -0.5))
-    H = block(values, unknown, model.center)
-    # Centring leaves rounding of a constant label, which is not a label.
-    H = H * (np.abs(H).max(axis=0) > 1e-12)
+def factor(model, labels):
+    """H of the thin methods; ``tests/labels`` holds it against the formulas of sun2009."""
+    options = {"laplacian": model.laplacian} if isinstance(model, HSL) else {}
+    H = FACTORS.get(type(model), opls_factor)(labels, center=model.center, **options)
     if isinstance(model, CCA):
-        lengths = np.linalg.norm(H, axis=0)
-        U, s, _ = np.linalg.svd(H / np.where(lengths > 0, lengths, 1.0), full_matrices=False)
-        clear_rank(s**2)
-        H = U[:, s > 1e-5 * max(s[0], 1e-300)]
+        Y = block(labels.values, labels.unknown, model.center)
+        lengths = np.linalg.norm(Y, axis=0)
+        clear_rank(np.linalg.svd(Y / np.where(lengths > 0, lengths, 1.0), compute_uv=False) ** 2)
     return H
 
 
@@ -123,9 +108,9 @@ def solves(W, left, metric, eigenvalues, tolerance, *, top=None):
 
 def thin(model, X, y, tolerance=1e-6):
     labels = read_labels(y, X.shape[0], "test")
-    keep = labels.labelled
-    unknown = None if labels.unknown is None else labels.unknown[keep]
-    H = factor(model, labels.values[keep], unknown)
+    keep = np.flatnonzero(labels.labelled)
+    labels = labels.rows(keep)
+    H = factor(model, labels)
     Xc = centered(X[keep], model)
     clear_rank(np.linalg.svd(Xc, compute_uv=False) ** 2)
     metric = Xc.T @ Xc + model.alpha * np.eye(X.shape[1])
@@ -133,7 +118,7 @@ def thin(model, X, y, tolerance=1e-6):
     agree(model, pencil(left, metric), tolerance)
     roots = np.sqrt(model.eigenvalues_) if model.scale else np.ones(model.n_components_)
     solves(model.components_.T / roots, left, metric, model.eigenvalues_, tolerance)
-    Y = block(labels.values[keep], unknown, model.center)
+    Y = block(labels.values, labels.unknown, model.center)
     expected = (model.transform(X[keep]) / roots).T @ Y
     found = model.label_loadings_ * roots[:, None]
     size = max(1e-300, np.abs(expected).max())
@@ -194,6 +179,8 @@ def completed(X, labels, model):
         rows = X[~unknown]
         means, shift = rows.mean(axis=0) * model.center, Y[~unknown, j].mean() * model.center
         A = rows - means
+        # Without a penalty, fitted values of other rows are unique only where these rows span all.
+        assume(model.alpha > 0 or np.linalg.matrix_rank(A) == np.linalg.matrix_rank(X - means))
         gram = A.T @ A + model.alpha * np.eye(X.shape[1])
         slopes = pinv(gram) @ A.T @ (Y[~unknown, j] - shift)
         Y[unknown, j] = shift + (X[unknown] - means) @ slopes
@@ -271,8 +258,7 @@ def nothing_to_find(model, X, y):
             rows = X[labels.labelled]
             if len(rows) < 2 or (labels.kind == "classes" and labels.names.size < 2):
                 return True
-            unknown = None if labels.unknown is None else labels.unknown[labels.labelled]
-            H = factor(model, labels.values[labels.labelled], unknown)
+            H = factor(model, labels.rows(np.flatnonzero(labels.labelled)))
     else:
         H = np.eye(len(X))
     rows = centered(rows, model)

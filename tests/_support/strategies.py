@@ -217,4 +217,3 @@ scales = st.sampled_from([-498, -332, -100, -33, -3, 3, 33, 100, 332, 498]).map(
     lambda power: 2.0**power
 )
 narrow_scales = st.sampled_from([-50, -30, -3, 3, 30, 50]).map(lambda power: 2.0**power)
-seeds = st.integers(0, 10_000)

@@ -1,8 +1,8 @@
 """A grid of badly scaled, ill-conditioned and oddly stored data, with exact references.
 
-Every cell is a method, a solver and a data set. The answer has to be right, or to come with
-``converged=False`` (the estimators warn then), or to be refused; a wrong answer without a warning
-is a defect. References are computed in extended precision, from the numbers as they are.
+Every cell is an estimator, a penalty, a solver and a data set. The answer has to be right, or to
+come with a warning, or to be refused; a wrong answer without a warning is a defect. References are
+computed in extended precision, from the numbers as they are.
 ``python -m _support.stress``, run in ``tests``, prints the table of numerical errors.
 """
 
@@ -10,45 +10,27 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy import sparse
 
-from labelspan.labels import Factor, Regression
-from labelspan.operators import as_operator
-from labelspan.solvers import L2, SOLVERS, Problem
+from labelspan import CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS
+from labelspan.errors import LabelspanError
+from labelspan.labels.factor import hsl_factor
+from labelspan.labels.reading import read_labels
+
+from .support import duplicated
 
 WIDE = np.longdouble
 SHAPES = {"n > d": (90, 12), "n < d": (24, 40)}
 ALPHAS = (0.0, 1e-3, 1e2)
-METHODS = ("thin", "thin, whitened", "features", "ridge")
-EXACT = ("exact",)
-COUNT = 2
+SOLVERS = ("auto", "exact", "krylov")
+COUNT, BETA = 2, 0.5
 
 
-@dataclass(frozen=True)
-class Data:
-    """Numbers as a user has them, and in which form they are given."""
-
-    X: np.ndarray
-    form: str = "dense"
-
-    def operator(self):
-        X = self.X
-        if self.form == "dense":
-            return as_operator(X).centered()[0]
-        if self.form == "sparse":
-            return as_operator(sparse.csr_array(X)).centered()[0]
-        rows, columns = X.shape
-        # Every entry in two halves, as a reader that adds up counts leaves them.
-        where = np.repeat(np.tile(np.arange(columns), rows), 2)
-        ends = np.arange(rows + 1) * 2 * columns
-        halves = np.repeat(X.ravel() / 2, 2)
-        return as_operator(sparse.csr_array((halves, where, ends), shape=X.shape)).centered()[0]
-
-
-def _rotated(rows, columns, condition, rng):
+def rotated(rows, columns, condition, rng):
+    """Rows with a given condition number, along directions that are not the axes."""
     side = min(rows, columns)
     left = np.linalg.qr(rng.standard_normal((rows, side)))[0]
     right = np.linalg.qr(rng.standard_normal((columns, side)))[0]
@@ -56,35 +38,31 @@ def _rotated(rows, columns, condition, rng):
 
 
 def data_sets(shape):
-    """Name and data of every kind, for one shape."""
+    """Name, numbers, and how an estimator gets them, of every kind, for one shape."""
     rng = np.random.default_rng(7)
     X = rng.standard_normal(shape)
     columns = shape[1]
-    yield "plain", Data(X)
-    yield "units over 8 decades", Data(X * 10.0 ** rng.uniform(-4, 4, columns))
-    yield "units over 16 decades", Data(X * 10.0 ** rng.uniform(-8, 8, columns))
+    yield "plain", X, np.asarray
+    yield "units over 8 decades", X * 10.0 ** rng.uniform(-4, 4, columns), np.asarray
+    yield "units over 16 decades", X * 10.0 ** rng.uniform(-8, 8, columns), np.asarray
     huge = X.copy()
     huge[:, 3] = 1.7e9 + 3e7 * X[:, 3]
-    yield "one huge column", Data(huge)
-    for gap in (1e-3, 1e-6, 1e-9, 1e-12):
+    yield "one huge column", huge, np.asarray
+    for gap in (1e-3, 1e-6, 1e-9, 1e-12, 0.0):
         near = X.copy()
         near[:, 1] = X[:, 0] + gap * X[:, 1]
-        yield f"near-duplicate columns, {gap:.0e}", Data(near)
-    twice = X.copy()
-    twice[:, 1] = X[:, 0]
-    yield "duplicate columns", Data(twice)
+        yield f"near-duplicate columns, {gap:.0e}", near, np.asarray
     for power in (2, 4, 6, 8, 10, 12, 14):
-        yield f"condition 1e{power}", Data(_rotated(*shape, 10.0**power, rng))
+        yield f"condition 1e{power}", rotated(*shape, 10.0**power, rng), np.asarray
     for power in (3, 6, 9):
-        yield f"means of 1e{power}", Data(X + 10.0**power)
-        yield f"means of 1e{power}, sparse", Data(X + 10.0**power, "sparse")
-    yield "float32", Data(X.astype(np.float32))
-    yield (
-        "float32, units over 8 decades",
-        Data((X * 10.0 ** rng.uniform(-4, 4, columns)).astype(np.float32)),
-    )
-    yield "float32, condition 1e4", Data(_rotated(*shape, 1e4, rng).astype(np.float32))
-    yield "duplicate entries in CSR", Data(X, "duplicates")
+        yield f"means of 1e{power}", X + 10.0**power, np.asarray
+        yield f"means of 1e{power}, sparse", X + 10.0**power, sparse.csr_array
+    yield "float32", X.astype(np.float32), np.asarray
+    units = 10.0 ** rng.uniform(-4, 4, columns)
+    yield "float32, units over 8 decades", (X * units).astype(np.float32), np.asarray
+    ill = rotated(*shape, 1e4, rng)
+    yield "float32, condition 1e4", ill.astype(np.float32), np.asarray
+    yield "duplicate entries in CSR", X, duplicated
 
 
 def labels_of(X, rng):
@@ -142,74 +120,201 @@ def centred_exactly(X):
     return X - X.mean(axis=0)
 
 
-class Reference:
-    """The leading eigenvalues of every method for one data set."""
+def graph_of(rows):
+    """Weights between the rows that do not depend on the features."""
+    place = np.random.default_rng(5).standard_normal((rows, 2))
+    distances = ((place[:, None] - place[None]) ** 2).sum(axis=2)
+    weights = np.exp(-distances)
+    np.fill_diagonal(weights, 0.0)
+    return weights
 
-    def __init__(self, X):
-        self.X = centred_exactly(X)
-        self._bases = {}
 
-    def _basis(self, alpha):
+class References:
+    """Leading eigenvalues of every estimator for one data set."""
+
+    def __init__(self, X, Y, classes):
+        self.X, self.Y, self.classes = centred_exactly(X), Y, classes
+        self.graph = graph_of(X.shape[0])
+        self._bases, self._small = {}, None
+
+    def basis(self, alpha):
         if alpha not in self._bases:
             self._bases[alpha] = _inside(self.X, alpha)
         return self._bases[alpha]
 
-    def values(self, method, L, share, alpha):
-        L, X = L.astype(WIDE), self.X
-        if method == "features":
-            return _leading(WIDE(share) * (X @ X.T))
-        Q = self._basis(alpha)
-        if method.startswith("thin"):
-            seen = Q.T @ L
-            return _leading(seen.T @ seen)
-        fitted = Q @ (Q.T @ L)
-        return _leading(WIDE(share) * (X @ X.T) + fitted @ fitted.T)
+    def thin(self, H, alpha):
+        seen = self.basis(alpha).T @ H.astype(WIDE)
+        return _leading(seen.T @ seen)
+
+    def lsi(self, alpha):
+        return _leading(self.X @ self.X.T)
+
+    def mlsi(self, alpha):
+        """The fitted labels have the norm of the features."""
+        Q = self.basis(alpha)
+        fitted = Q @ (Q.T @ self.Y.astype(WIDE))
+        both = np.column_stack(
+            [
+                np.sqrt(WIDE(1 - BETA)) * self.X / np.sqrt((self.X**2).sum()),
+                np.sqrt(WIDE(BETA)) * fitted / np.sqrt((fitted**2).sum()),
+            ]
+        )
+        return _leading(both @ both.T)
+
+    def opls(self, alpha):
+        return self.thin(self.Y, alpha)
+
+    def cca(self, alpha):
+        return self.thin(np.linalg.qr(self.Y)[0], alpha)
+
+    def lda(self, alpha):
+        members = np.eye(3)[self.classes]
+        centred = members - members.mean(axis=0)
+        left, lengths, _ = np.linalg.svd(centred, full_matrices=False)
+        return self.thin(left[:, lengths > 1e-8], alpha)
+
+    def hsl(self, alpha):
+        labels = read_labels((self.Y > 0) * 1, self.Y.shape[0], "HSL")
+        H = hsl_factor(labels, laplacian="clique", edge_weight=None, center=True)
+        return self.thin(H, alpha)
+
+    def lpp(self, alpha):
+        """The smallest of ``X'L X w = lambda (X'D X + alpha I) w``."""
+        degrees = self.graph.sum(axis=1)
+        roots = np.sqrt(degrees.astype(WIDE))[:, None]
+        # Directions of the rows: any other would have the eigenvalue 0 under a penalty.
+        rows = self.X if alpha == 0 else self.X @ _orthonormal(self.X.T)
+        Q = _inside(roots * rows, alpha)
+        inner = (Q / roots).T @ ((np.diag(degrees) - self.graph).astype(WIDE) @ (Q / roots))
+        return np.linalg.eigvalsh(inner.astype(np.float64))[:COUNT]
+
+    def dle(self, alpha):
+        """Squared singular values of ``A^-1/2 S_w^-1/2 B``, in coordinates of the row space."""
+        if self._small is None:
+            rows = self.X @ _orthonormal(self.X.T)
+            laplacian = np.diag(self.graph.sum(axis=1)) - self.graph
+            members = np.eye(3, dtype=WIDE)[self.classes]
+            sizes = members.sum(axis=0)
+            means = (members.T @ rows) / sizes[:, None]
+            left = rows - members @ means
+            about = means - rows.mean(axis=0)
+            self._small = (
+                jacobi(rows.T @ (laplacian.astype(WIDE) @ rows)),
+                jacobi(left.T @ left),
+                (about * np.sqrt(sizes)[:, None]).T,
+            )
+        smooth, within, between = self._small
+        product = root(*smooth, 0.0) @ (root(*within, alpha) @ between)
+        return np.linalg.svd(product.astype(np.float64), compute_uv=False)[:COUNT] ** 2
+
+
+def jacobi(matrix):
+    """Eigenvalues and vectors of a small symmetric matrix in extended precision."""
+    # Vectors in float64 first, made orthonormal in extended precision: two sweeps are left then.
+    V = np.linalg.eigh(matrix.astype(np.float64))[1].astype(WIDE)
+    for _ in range(2):
+        V = V @ (3 * np.eye(V.shape[0], dtype=WIDE) - V.T @ V) / 2
+    A = V.T @ matrix @ V
+    for _ in range(30):
+        off = np.abs(A - np.diag(np.diag(A)))
+        scale = np.sqrt(np.abs(np.outer(np.diag(A), np.diag(A)))) + WIDE(1e-40)
+        if not (off / scale).max(initial=0) > 1e-18:
+            break
+        for i in range(A.shape[0] - 1):
+            for j in range(i + 1, A.shape[0]):
+                if abs(A[i, j]) <= 1e-19 * np.sqrt(abs(A[i, i] * A[j, j])):
+                    continue
+                slope = (A[j, j] - A[i, i]) / (2 * A[i, j])
+                t = (1 if slope >= 0 else -1) / (abs(slope) + np.sqrt(1 + slope * slope))
+                c = 1 / np.sqrt(1 + t * t)
+                turn = np.array([[c, t * c], [-t * c, c]], dtype=WIDE)
+                A[:, [i, j]] = A[:, [i, j]] @ turn
+                A[[i, j]] = turn.T @ A[[i, j]]
+                V[:, [i, j]] = V[:, [i, j]] @ turn
+    return np.diag(A), V
+
+
+def root(values, vectors, alpha):
+    """``(matrix + alpha I)_+^-1/2``, null directions left out unless there is a penalty."""
+    keep = values > 1e-16 * values.max()
+    if alpha > 0:
+        keep[:] = True
+    kept = vectors[:, keep]
+    return (kept / np.sqrt(np.maximum(values[keep], 0) + WIDE(alpha))) @ kept.T
 
 
 # --- the grid -----------------------------------------------------------------------------
 
 
-def problem_of(operator, method, L, share, alpha):
-    if method == "features":
-        return Problem(operator, Factor(share=share), COUNT)
-    if method.startswith("thin"):
-        return Problem(operator, Factor(labels=L), COUNT, L2(alpha))
-    return Problem(operator, Factor(L, share, Regression(alpha)), COUNT)
+def _mlsi(alpha, options, solver):
+    return MLSI(COUNT, beta=BETA, alpha=alpha, label_weight=None, **options(solver))
 
 
-def make_solver(name, dtype):
-    if name == "krylov":
-        return SOLVERS[name](tol=1e-9 if dtype == np.float64 else 1e-5)
-    return SOLVERS[name]()
+def _centred(options):
+    """HSL always centres."""
+    return {name: value for name, value in options.items() if name != "center"}
 
 
-def cells(shape):
+def estimators(alpha, dtype):
+    """Name, method of :class:`References`, the model for a solver, and what it is fitted to."""
+
+    def options(solver):
+        tol = None
+        if solver == "krylov":
+            tol = 1e-9 if dtype == np.float64 else 1e-5
+        return {"center": True, "solver": solver, "tol": tol}
+
+    if alpha == 0:
+        yield "LSI", "lsi", lambda s: LSI(COUNT, **options(s)), "targets"
+    yield "MLSI", "mlsi", partial(_mlsi, alpha, options), "targets"
+    yield "OPLS", "opls", lambda s: OPLS(COUNT, alpha=alpha, **options(s)), "targets"
+    yield "CCA", "cca", lambda s: CCA(COUNT, alpha=alpha, **options(s)), "targets"
+    yield "LDA", "lda", lambda s: LDA(COUNT, alpha=alpha, **options(s)), "classes"
+    yield "HSL", "hsl", lambda s: HSL(COUNT, alpha=alpha, **_centred(options(s))), "indicator"
+    yield "LPP", "lpp", lambda _: LPP(COUNT, alpha=alpha), "graph"
+    yield "DLE", "dle", lambda _: DLE(COUNT, alpha=alpha, label_weight=0.0), "classes, graph"
+
+
+def cells(shape, *, solvers=SOLVERS, kinds=None, names=None):
     """Outcome of every cell of one shape: right, warned, refused or silent."""
-    for kind, data in data_sets(SHAPES[shape]):
-        operator, reference = data.operator(), Reference(data.X)
-        Y = labels_of(data.X, np.random.default_rng(3))
-        share = 0.5 / float((reference.X**2).sum())
-        wanted = 1e-6 if data.X.dtype == np.float64 else 1e-4
-        for method in METHODS:
-            L = np.linalg.qr(Y)[0] if method == "thin, whitened" else Y / np.linalg.norm(Y)
-            for alpha in ALPHAS if method != "features" else ALPHAS[:1]:
-                exact = reference.values(method, L, share, alpha)
-                problem = problem_of(operator, method, L, share, alpha)
-                for name in (*EXACT, "krylov"):
-                    outcome = _outcome(make_solver(name, data.X.dtype), problem, exact, wanted)
-                    yield kind, method, alpha, name, outcome
+    for kind, numbers, make_X in data_sets(SHAPES[shape]):
+        if kinds is not None and kind not in kinds:
+            continue
+        Y = labels_of(numbers, np.random.default_rng(3))
+        classes = np.digitize(Y[:, 1], np.quantile(Y[:, 1], [0.35, 0.7]))
+        references, X = References(numbers, Y, classes), make_X(numbers)
+        wanted = 1e-6 if numbers.dtype == np.float64 else 1e-4
+        answers = {
+            "targets": (Y,),
+            "classes": (classes,),
+            "indicator": ((Y > 0) * 1,),
+            "graph": (None, references.graph),
+            "classes, graph": (classes, references.graph),
+        }
+        for alpha in ALPHAS:
+            for name, method, make, which in estimators(alpha, numbers.dtype):
+                if names is not None and name not in names:
+                    continue
+                exact = getattr(references, method)(alpha)
+                # The eigenvalues of LPP lie between 0 and 2, and the smallest are wanted.
+                size = 1.0 if name == "LPP" else exact[0]
+                for solver in solvers if "graph" not in which else ("auto",):
+                    outcome = outcome_of(make(solver), X, answers[which], exact, wanted * size)
+                    yield kind, name, alpha, solver, outcome
 
 
-def _outcome(solver, problem, exact, wanted):
-    if solver.why_not(problem) is not None:
-        return "refused", 0.0
+def outcome_of(model, X, answer, exact, wanted):
+    """Fit, and compare; ``wanted`` is the largest difference that is right."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        found = solver.solve(problem)
+        try:
+            model.fit(X, *answer)
+        except LabelspanError:
+            return "refused", 0.0
     values = np.zeros(COUNT)
-    values[: found.eigenvalues.size] = found.eigenvalues
-    off = float(np.abs(values - exact).max() / exact[0])
-    if caught or not found.converged:
+    values[: model.eigenvalues_.size] = model.eigenvalues_
+    off = float(np.abs(values - exact).max())
+    if caught:
         return "warned", off
     return ("right" if off <= wanted else "silent"), off
 

@@ -12,7 +12,8 @@ from labelspan.labels import (
     opls_factor,
     read_labels,
 )
-from labelspan.operators import Operator, as_operator
+from labelspan.operators import Operator, as_operator, dottest
+from labelspan.operators.array_backend import on_host
 
 SHAPES = {"wide": (18, 30, None), "tall": (60, 12, None), "low-rank": (40, 25, 7)}
 
@@ -50,6 +51,61 @@ def scattered(shape, density, rng, dtype=np.float64):
     return sparse.csr_array((entries, tuple(where)), shape=shape)
 
 
+def duplicated(X, make=sparse.csr_matrix):
+    """Store each entry of an array as two halves, in CSR or CSC."""
+    turned = X.T if make is sparse.csc_matrix else X
+    outer, inner = turned.shape
+    indices = np.repeat(np.tile(np.arange(inner), outer), 2)
+    data = np.repeat(turned.ravel() / 2, 2)
+    return make((data, indices, np.arange(outer + 1) * 2 * inner), shape=X.shape)
+
+
+def assert_close(got, want, tol):
+    got, want = np.asarray(on_host(got)), np.asarray(want)
+    assert got.shape == want.shape
+    assert np.abs(got - want).max(initial=0.0) <= tol * max(1.0, np.abs(want).max(initial=0.0))
+
+
+def assert_equals_dense(operator, reference, tol):
+    """Every product and sum of an operator is that of a dense array."""
+    rows, columns = reference.shape
+    assert operator.shape == (rows, columns)
+    rng = np.random.default_rng(rows)
+    right = np.asfortranarray(rng.standard_normal((columns, 3)))
+    left = rng.standard_normal((rows, 6))[:, ::2]
+    rare = np.where(left > 2.5, left, 0.0)
+    squares = np.square(reference).sum(axis=0)
+    for name, given, want in (
+        ("matmat", (right,), reference @ right),
+        ("rmatmat", (left,), reference.T @ left),
+        ("normal", (right,), reference.T @ (reference @ right)),
+    ):
+        product = getattr(operator, name)(*given)
+        assert np.dtype(str(product.dtype).removeprefix("torch.")) == operator.dtype
+        assert_close(product, want, 10 * tol * max(1.0, np.sqrt(rows)))
+    for name, given, want in (
+        ("gram", (), reference.T @ reference),
+        ("column_means", (), reference.mean(axis=0)),
+        ("column_squares", (), squares),
+        ("cross", (left,), reference.T @ left),
+        ("cross", (rare,), reference.T @ rare),
+    ):
+        moment = getattr(operator, name)(*given)
+        assert moment.dtype == np.float64
+        assert_close(moment, want, tol)
+    gram, cross = operator.moments(left)
+    assert_close(gram, reference.T @ reference, tol)
+    assert_close(cross, reference.T @ left, tol)
+    assert_close(operator.sum_of_squares(), squares.sum(), tol)
+    assert dottest(operator) <= 10 * tol
+    if operator.dual:
+        assert_close(operator.cogram(), reference @ reference.T, tol)
+        assert_close(operator.toarray(), reference, tol)
+        matrix, offset = operator.columns()
+        matrix = matrix.toarray() if sparse.issparse(matrix) else matrix
+        assert_close(matrix if offset is None else matrix - offset, reference, tol)
+
+
 def indicator(rows, seed, labels=4):
     """Labels, several per row, none of them constant."""
     rng = np.random.default_rng(seed + 100)
@@ -84,6 +140,8 @@ def thin_factor(name, rows, seed):
     return hsl_factor(labels, laplacian=name)
 
 
+# Every solver of MLSI, to full convergence.
+MLSI_SOLVERS = [{"solver": "exact"}, {"solver": "krylov", "tol": 1e-12, "max_iter": 50}]
 THIN = ["opls", "cca", "lda", "clique", "star", "zhou"]
 
 

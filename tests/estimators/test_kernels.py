@@ -12,7 +12,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 
 from labelspan import CCA, HSL, LDA, LSI, MLSI, OPLS, KernelFeatures
-from labelspan.errors import InvalidInput, InvalidParameter
+from labelspan.errors import InvalidInput, InvalidParameter, LabelspanWarning
 from labelspan.estimators import kernel_features
 
 FAMILY = [
@@ -147,3 +147,42 @@ def test_refusals(monkeypatch):
         KernelFeatures("gauss").fit(X)
     with pytest.raises(InvalidInput, match="no eigenvalue of the kernel matrix is above zero"):
         KernelFeatures(lambda a, b: 0.0, landmarks=20).fit(X)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_kernels_that_are_not_kernels(dtype):
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((40, 6))
+    K = (A @ A.T).astype(dtype)
+    model = KernelFeatures("precomputed").fit(K)
+    skewed = K.copy()
+    skewed[3, 5] += 0.1
+    with pytest.raises(InvalidInput, match=r"must be symmetric, but .* \(K \+ K\.T\) / 2"):
+        model.fit(skewed)
+    with pytest.warns(LabelspanWarning, match=r"not positive semi-definite.* to the diagonal"):
+        model.fit((K - 3 * np.eye(40)).astype(dtype))
+    # Rounding is neither.
+    rounded = K * (1 + 2 * np.finfo(dtype).eps * rng.standard_normal(K.shape))
+    model.fit(rounded.astype(dtype))
+
+
+@pytest.mark.parametrize("rank", [3, 7])
+def test_the_rank_of_a_float32_kernel_is_that_of_its_digits(rank):
+    A = np.random.default_rng(0).standard_normal((60, rank))
+    for dtype in (np.float32, np.float64):
+        K = (A.astype(dtype) @ A.astype(dtype).T).astype(dtype)
+        assert KernelFeatures("precomputed").fit_transform(K).shape[1] == rank
+    full = pairwise_kernels(A, metric="rbf", gamma=2.0).astype(np.float32)
+    assert KernelFeatures("precomputed").fit_transform(full).shape[1] == 60
+
+
+@pytest.mark.parametrize("gamma", [1.0, 1e-4])
+def test_a_kernel_becomes_features_by_either_factor(gamma):
+    X = np.random.default_rng(0).standard_normal((60, 5))
+    X[-1] = X[0] if gamma < 1 else X[-1]
+    model = KernelFeatures("rbf", gamma=gamma)
+    coordinates = model.fit_transform(X)
+    assert np.allclose(coordinates, np.tril(coordinates)) == (gamma == 1.0)
+    values = pairwise_kernels(X, metric="rbf", gamma=gamma)
+    np.testing.assert_allclose(coordinates @ coordinates.T, values, atol=1e-9)
+    np.testing.assert_allclose(model.transform(X), coordinates, atol=1e-4)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from _support.fitting import MLSI_SOLVERS
+from _support.support import MLSI_SOLVERS
 from sklearn.base import clone
 from sklearn.datasets import make_multilabel_classification
 from sklearn.linear_model import RidgeCV

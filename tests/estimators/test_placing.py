@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from _support.fitting import MLSI_SOLVERS
+from _support.support import MLSI_SOLVERS
 from scipy import sparse
 
 from labelspan import CCA, MLSI, OPLS

@@ -1,14 +1,21 @@
-"""Threads over blocks of work: their order, and how many there may be."""
+"""Threads over blocks of work: their order and number, and what must not depend on them.
 
+Also the room for the buffers of BLAS: taken once, or refused where that can be told.
+"""
+
+import mmap
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier, Event
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from labelspan import LSI
+from labelspan.operators import array_backend, memory
 from labelspan.operators import threads as threads_module
 
 
@@ -108,3 +115,58 @@ def test_threads_that_limit_blas_at_once_restore_what_it_was(eight_cores):
     assert one.result() == 8
     assert two.result() == (1, 8)
     assert eight_cores.num_threads == 8
+
+
+@pytest.mark.parametrize("unit", [1e-30, 1e-15, 1.0, 1e17])
+def test_norms_of_what_is_left_in_any_unit(unit):
+    """Squares of float32 numbers may be too small or too large for float32."""
+    block = (unit * np.random.default_rng(5).standard_normal((200, 3))).astype("float32")
+    basis = np.eye(200, 1, dtype="float32")
+    expected = np.linalg.norm(block.astype(float), axis=0)
+    before, after = array_backend.subtract_products(block, [basis], [block[:1].copy()])
+    np.testing.assert_allclose(before, expected, rtol=1e-5)
+    np.testing.assert_allclose(after, np.linalg.norm(block[1:].astype(float), axis=0), rtol=1e-5)
+
+
+def test_random_numbers_do_not_depend_on_threads(monkeypatch):
+    monkeypatch.setattr(array_backend, "_MANY_RANDOM", 100)
+    monkeypatch.setattr(array_backend, "_RANDOM_PART", 64)
+    found = []
+    for count in (1, 2):
+        monkeypatch.setattr(threads_module, "n_threads", lambda count=count: count)
+        rng = np.random.default_rng(3)
+        found.append([array_backend.random_block(5000, 3, rng, np.float32, None) for _ in range(2)])
+    np.testing.assert_array_equal(*found)
+    first, second = found[0]
+    assert first.dtype == np.float32
+    # Columns, blocks of rows and draws are independent: nothing repeats.
+    assert np.unique(np.concatenate([first, second])).size > 29_900
+    assert abs(first.mean()) < 0.05
+    assert abs(first.std() - 1) < 0.05
+    few = array_backend.random_block(3, 2, np.random.default_rng(4), np.float64, None)
+    np.testing.assert_array_equal(few, np.random.default_rng(4).standard_normal((3, 2)))
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_an_overflow_is_treated_as_the_caller_asks(count, monkeypatch):
+    monkeypatch.setattr(threads_module, "_PART", 64)
+    monkeypatch.setattr(threads_module, "n_threads", lambda: count)
+    large = np.full((200, 4), 1e300)
+    with np.errstate(over="raise"), pytest.raises(FloatingPointError):
+        array_backend.contiguous(large, np.float32)
+    with np.errstate(over="ignore"):
+        assert np.isinf(array_backend.contiguous(large, np.float32)).all()
+
+
+def test_a_lack_of_room_is_an_error(monkeypatch):
+    def refuse(*_):
+        raise OSError(12, "Cannot allocate memory")
+
+    monkeypatch.setattr(memory, "_taken", False)
+    with monkeypatch.context() as patch:
+        patch.setattr(mmap, "mmap", refuse)
+        with pytest.raises(MemoryError, match="260 MiB"):
+            LSI(2).fit(np.random.default_rng(0).standard_normal((30, 5)))
+        assert not memory._taken
+    memory.take_buffers()
+    assert memory._taken

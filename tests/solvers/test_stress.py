@@ -7,9 +7,8 @@ import pytest
 from _support import stress
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_wine
 
-from labelspan import CCA, LDA, LSI, MLSI, OPLS
+from labelspan import CCA, LSI, MLSI, OPLS
 from labelspan.errors import InvalidInput, NotConverged
 from labelspan.labels import Factor, Regression
 from labelspan.metrics import principal_angles
@@ -25,95 +24,60 @@ from labelspan.solvers import (
 from labelspan.solvers.krylov_space import truncated_svd
 from labelspan.solvers.shared_basis import shared_basis
 
+KINDS = [kind for kind, *_ in stress.data_sets((6, 5))]
+
+
+def check_cells(shape, **options):
+    cells = list(stress.cells(shape, **options))
+    assert [cell for cell in cells if cell[-1][0] == "silent"] == []
+    # Every estimator is right on ordinary data, and on large means and duplicate entries.
+    ordinary = [cell for cell in cells if cell[0].startswith(("plain", "means", "duplicate e"))]
+    assert {outcome for *_, (outcome, _) in ordinary} <= {"right"}
+    return Counter(outcome for *_, (outcome, _) in cells)
+
+
+@pytest.mark.parametrize(("number", "kind"), enumerate(KINDS))
+def test_no_answer_is_wrong_without_a_warning(number, kind):
+    """Each kind of data with one of the shapes, and with two of the solvers."""
+    solvers = stress.SOLVERS[number // 2 % 3 :] or stress.SOLVERS[:1]
+    check_cells(list(stress.SHAPES)[number % 2], solvers=solvers, kinds=[kind])
+
 
 @pytest.mark.parametrize("shape", stress.SHAPES)
-def test_no_answer_is_wrong_without_a_warning(shape):
-    outcomes = list(stress.cells(shape))
-    silent = [cell for cell in outcomes if cell[-1][0] == "silent"]
-    assert silent == []
-    counts = Counter(outcome for *_, (outcome, _) in outcomes)
+def test_no_answer_of_the_whole_grid_is_wrong_without_a_warning(shape):
+    counts = check_cells(shape)
     # Most of the grid is solved, not warned about.
-    assert counts["right"] > 20 * counts["warned"]
+    assert counts["right"] > 10 * counts["warned"]
 
 
-def test_the_grid_sees_a_wrong_answer():
-    class Off:
-        name = "off"
+def test_the_grid_sees_a_wrong_estimator(monkeypatch):
+    class Off(OPLS):
+        def fit(self, X, y):
+            super().fit(X, y)
+            self.eigenvalues_ = self.eigenvalues_ * (1 + 1e-4)
+            return self
 
-        def why_not(self, problem):
-            return None
-
-        def solve(self, problem):
-            found = Exact().solve(problem)
-            object.__setattr__(found, "eigenvalues", found.eigenvalues * (1 + 1e-4))
-            return found
-
-    _, data = next(stress.data_sets(stress.SHAPES["n > d"]))
-    L = stress.labels_of(data.X, np.random.default_rng(3))
-    exact = stress.Reference(data.X).values("thin", L, 0.0, 0.0)
-    problem = stress.problem_of(data.operator(), "thin", L, 0.0, 0.0)
-    assert stress._outcome(Off(), problem, exact, 1e-6)[0] == "silent"
-    assert stress._outcome(Exact(), problem, exact, 1e-6)[0] == "right"
+    monkeypatch.setattr(stress, "OPLS", Off)
+    cells = stress.cells("n > d", solvers=("auto",), kinds=KINDS[:1], names=("OPLS",))
+    assert {outcome for *_, (outcome, _) in cells} == {"silent"}
 
 
 # --- what was wrong once ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("solver", ["auto", "exact"])
-def test_one_column_of_unix_times_with_a_penalty(solver):
-    rng = np.random.default_rng(1)
-    X = rng.standard_normal((80, 300))
-    y = (X[:, :5].sum(1) + rng.standard_normal(80) > 0).astype(int) + (X[:, 5] > 1)
-    times = np.c_[X, 1.7e9 + rng.uniform(0, 3e7, 80)]
-    found = LDA(alpha=10, solver=solver).fit(times, y).eigenvalues_
-    # In extended precision the two eigenvalues are these.
-    np.testing.assert_allclose(found, [0.96859098, 0.96179258], atol=1e-8)
-
-
-@pytest.mark.parametrize(("solver", "factor"), [("auto", 1e-8), ("exact", 1e7)])
-def test_the_unit_of_a_column_does_not_matter_without_a_penalty(solver, factor):
-    X, y = load_wine(return_X_y=True)
-    scaled = X.copy()
-    scaled[:, 6] *= factor
-    expected = LDA(alpha=0).fit(X, y).eigenvalues_
-    np.testing.assert_allclose(expected, [0.90081077, 0.80501003], atol=1e-8)
-    found = LDA(alpha=0, solver=solver).fit(scaled, y).eigenvalues_
-    np.testing.assert_allclose(found, expected, atol=1e-9)
-
-
-@pytest.mark.parametrize(("solver", "power"), [("auto", 8), ("exact", 10)])
-def test_condition_numbers_whose_square_has_no_digits(solver, power):
-    X = stress._rotated(200, 20, 10.0**power, np.random.default_rng(0))
-    Y = stress.labels_of(X, np.random.default_rng(1))
-    expected = stress.Reference(X).values("thin", Y, 0.0, 0.0)
-    model = OPLS(2, alpha=0, solver=solver).fit(X, Y)
-    np.testing.assert_allclose(model.eigenvalues_, expected, rtol=1e-7)
-    assert "relative residual" in model.status_
-
-
 def test_a_condition_number_beyond_the_data_warns_with_the_remedy():
-    X = stress._rotated(200, 20, 1e14, np.random.default_rng(0))
+    X = stress.rotated(200, 20, 1e14, np.random.default_rng(0))
     Y = stress.labels_of(X, np.random.default_rng(1))
     with pytest.warns(NotConverged, match="may be off by .* raise alpha, or remove columns"):
         OPLS(2, alpha=0).fit(X, Y)
 
 
-@pytest.mark.parametrize("load", [load_wine, load_breast_cancer])
-def test_features_in_small_units_are_not_lost_in_float32(load):
-    X, y = load(return_X_y=True)
-    X = X.astype(np.float32)
-    expected = MLSI(4, alpha=1.0).fit(X.astype(np.float64), y).eigenvalues_
-    found = MLSI(4, alpha=1.0, solver="krylov").fit(X, y).eigenvalues_
-    np.testing.assert_allclose(found, expected, rtol=1e-4)
-
-
-@pytest.mark.parametrize("solver", ["auto", "exact", "krylov"])
-def test_units_over_eight_decades_without_a_penalty(solver):
+def test_units_over_eight_decades_without_a_penalty():
     rng = np.random.default_rng(1)
-    X = rng.standard_normal((600, 300)) * 10 ** rng.uniform(-4, 4, 300)
-    S = (X / X.std(0)) @ rng.standard_normal((300, 6))
+    X = rng.standard_normal((400, 200)) * 10 ** rng.uniform(-4, 4, 200)
+    S = (X / X.std(0)) @ rng.standard_normal((200, 6))
     Y = (np.quantile(S, 0.8, axis=0) < S) * 1.0
-    model = MLSI(2, alpha=0, solver=solver, label_weight=None).fit(X, Y)
+    model = MLSI(2, alpha=0, solver="krylov", label_weight=None).fit(X, Y)
     reference = MLSI(2, alpha=0, solver="exact", label_weight=None).fit(X, Y)
     np.testing.assert_allclose(model.eigenvalues_, reference.eigenvalues_, rtol=1e-6)
 
@@ -132,23 +96,6 @@ def test_targets_that_nearly_repeat_each_other_are_two(method, scale):
         np.testing.assert_allclose(both.correlations_, apart.correlations_, rtol=1e-5)
         np.testing.assert_allclose(both.correlations_[0], 1.0, rtol=1e-9)
     assert principal_angles(both.components_.T, apart.components_.T).max() < 1e-4
-
-
-@pytest.mark.parametrize(
-    ("shape", "means"), [((20, 30), 1e6), ((20, 19), 1e8), ((20, 20), 1e9), ((20, 30), 1e9)]
-)
-def test_what_rounding_leaves_of_means_is_no_direction(shape, means):
-    """Centred rows have n - 1 directions, and a regression without a penalty uses all of them."""
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal(shape)
-    Y = rng.standard_normal((shape[0], 3))
-    Y -= Y.mean(axis=0)
-    factor = Factor(Y, 0.05, Regression(0.0))
-    values = [
-        Exact().solve(Problem(as_operator(X + shift).centered()[0], factor, 4)).eigenvalues
-        for shift in (0.0, means)
-    ]
-    np.testing.assert_allclose(values[1], values[0], rtol=1e-13 * max(means, 100.0))
 
 
 @pytest.mark.parametrize(
@@ -206,26 +153,22 @@ def spectra(rng):
     yield "units", noise * 10.0 ** rng.uniform(-4, 4, columns)
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("flip", [False, True])
+@pytest.mark.parametrize(("dtype", "flip"), [(np.float64, False), (np.float32, True)])
 def test_what_is_missing_is_never_more_than_the_estimate(dtype, flip):
     for name, matrix in spectra(np.random.default_rng(0)):
         X = (matrix.T if flip else matrix).astype(dtype)
         exact = np.linalg.svd(X.astype(np.float64), compute_uv=False) ** 2
-        for count in (3, 20):
-            for tol in (1e-1, 1e-2, 1e-4):
-                for seed in (0, 1):
-                    rng = np.random.default_rng(seed)
-                    found = truncated_svd(as_operator(X), count, tol=tol, max_iter=300, rng=rng)
-                    missing = 1 - found.values.sum() / exact[:count].sum()
-                    assert found.converged, (name, count, tol, seed)
-                    assert missing <= found.rest, (name, count, tol, seed)
-                    assert found.rest <= tol
+        for count, tol, seed in ((3, 1e-1, 0), (3, 1e-4, 1), (20, 1e-1, 1), (20, 1e-2, 0)):
+            rng = np.random.default_rng(seed)
+            found = truncated_svd(as_operator(X), count, tol=tol, max_iter=300, rng=rng)
+            missing = 1 - found.values.sum() / exact[:count].sum()
+            assert found.converged, (name, count, tol, seed)
+            assert missing <= found.rest, (name, count, tol, seed)
+            assert found.rest <= tol
 
 
-@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(
-    ("alpha", "more"), [(1e-2, 0), (1.0, 0), (1e2, 0), (1e-3, 40), (1.0, 40), (1e2, 40)]
+    ("alpha", "more", "seed"), [(1e-2, 0, 0), (1e2, 0, 1), (1e-3, 40, 0), (1.0, 40, 1)]
 )
 def test_what_is_missing_with_labels_is_never_more_than_the_estimate(alpha, more, seed):
     for name, X in spectra(np.random.default_rng(seed)):
@@ -236,14 +179,13 @@ def test_what_is_missing_with_labels_is_never_more_than_the_estimate(alpha, more
         never_more_than_the_estimate(name, X, Y, 1.0, alpha, 10, seed)
 
 
-@pytest.mark.parametrize(("alpha", "labels"), [(1e-4, 40), (1e-2, 100)])
-def test_labels_outside_the_first_block_are_not_overlooked(alpha, labels):
+def test_labels_outside_the_first_block_are_not_overlooked():
     """Few different eigenvalues exhaust a space that lacks labels: nothing seemed to be missing."""
     rng = np.random.default_rng(0)
     for name, X in spectra(rng):
-        if name in {"flat", "steps", "noise"}:
-            Y = rng.standard_normal((X.shape[0], labels)) * np.arange(1, labels + 1) ** -0.5
-            never_more_than_the_estimate(name, X, Y, 0.1, alpha, 40, 0)
+        if name in {"flat", "steps"}:
+            Y = rng.standard_normal((X.shape[0], 100)) * np.arange(1, 101) ** -0.5
+            never_more_than_the_estimate(name, X, Y, 0.1, 1e-2, 40, 0)
 
 
 def never_more_than_the_estimate(name, X, Y, share, alpha, count, seed):  # noqa: PLR0917
@@ -257,25 +199,18 @@ def never_more_than_the_estimate(name, X, Y, share, alpha, count, seed):  # noqa
         assert missing <= found.residual + 1e-13, (name, tol, missing, found.status)
 
 
-def many_copies(copies, rng):
-    """A matrix whose largest eigenvalue has that many copies, and its squared singular values."""
-    rows, columns = 500, 400
+def test_more_copies_of_an_eigenvalue_than_a_block_is_wide():
+    rng, copies, rows, columns = np.random.default_rng(0), 120, 300, 250
     roots = 0.3 * np.arange(1, columns + 1) ** -0.5
     roots[:copies] = 1.0
     left = np.linalg.qr(rng.standard_normal((rows, columns)))[0]
-    right = np.linalg.qr(rng.standard_normal((columns, columns)))[0]
-    return left * roots @ right.T, np.sort(roots**2)[::-1]
-
-
-@pytest.mark.parametrize("copies", [40, 150])
-def test_more_copies_of_an_eigenvalue_than_a_block_is_wide(copies):
-    X, exact = many_copies(copies, np.random.default_rng(0))
-    model = LSI(100, solver="krylov").fit(X)
-    assert model.eigenvalues_.sum() > 0.99 * exact[:100].sum()
+    X = left * roots @ np.linalg.qr(rng.standard_normal((columns, columns)))[0].T
+    model = LSI(80, solver="krylov").fit(X)
+    assert model.eigenvalues_.sum() > 0.99 * 80
     assert "new products with X show" in model.status_
     Y = X[:, :4]
     factor = Factor(Y / np.linalg.norm(Y), 1 / float((X**2).sum()), Regression(0.01))
-    problem = Problem(as_operator(X), factor, 100)
+    problem = Problem(as_operator(X), factor, 80)
     found = Krylov().solve(problem)
     assert found.eigenvalues.sum() > 0.99 * Exact().solve(problem).eigenvalues.sum()
 
@@ -325,21 +260,14 @@ def test_dummy_variables_need_no_warning():
 # --- one rank rule ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("shape", "kind"),
-    [
-        ("n < d", "plain"),
-        ("n > d", "units over 8 decades"),
-        ("n < d", "near-duplicate columns, 1e-06"),
-        ("n > d", "condition 1e8"),
-    ],
-)
+@pytest.mark.parametrize("kind", ["units over 8 decades", "near-duplicate columns, 1e-06"])
+@pytest.mark.parametrize("shape", stress.SHAPES)
 def test_candidates_share_a_basis_that_keeps_short_directions(shape, kind):
-    data = dict(stress.data_sets(stress.SHAPES[shape]))[kind]
-    Y = stress.labels_of(data.X, np.random.default_rng(3))
-    basis = shared_basis(data.operator(), Y, Y, alpha=0.0, count=2, seed=0)
+    X = next(X for name, X, _ in stress.data_sets(stress.SHAPES[shape]) if name == kind)
+    Y = stress.labels_of(X, np.random.default_rng(3))
+    basis = shared_basis(as_operator(X).centered()[0], Y, Y, alpha=0.0, count=2, seed=0)
     values = np.linalg.svd(basis.factor, compute_uv=False)[: stress.COUNT] ** 2
-    exact = stress.Reference(data.X).values("thin", Y, 0.0, 0.0)
+    exact = stress.References(X, Y, None).opls(0.0)
     np.testing.assert_allclose(values, exact, rtol=1e-6)
 
 
