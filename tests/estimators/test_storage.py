@@ -284,7 +284,7 @@ def test_what_cannot_be_fitted_from_files(tmp_path):
         (HSL(alpha=1.0, solver="exact"), "Y", InvalidLabels, "needs a fit that keeps labels"),
         (MLSI(4, beta=1.0, alpha=1.0), "Y", InvalidLabels, "needs a fit that keeps labels"),
         (MLSI(4), "short", InvalidLabels, "one row for each row"),
-        (MLSI(4), "none", InvalidLabels, "no label"),
+        (MLSI(4), "none", InvalidLabels, "no row of y has a label"),
         (MLSI(4), "other", Mismatch, "blocks of the same numbers"),
     ):
         with pytest.raises(error, match=message):
