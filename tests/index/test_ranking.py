@@ -6,7 +6,7 @@ from _support.topics import WORDS, corpus, fresh
 
 from labelspan import MLSI, SemanticIndex
 from labelspan.errors import InvalidParameter
-from labelspan.index.searching import query_vectors, similar_labels
+from labelspan.index.searching import Query, similar_labels
 from labelspan.text import parse_query
 
 
@@ -126,7 +126,8 @@ def test_an_explanation_adds_up(index, query, balance):
         assert sum(one.share for one in why.matches) == pytest.approx(why.from_words)
         if balance == 1 and hit.exact is None:
             assert why.cosine == pytest.approx(why.score, abs=1e-6)
-            vector = query_vectors(index.model, index.store, parse_query(query).text, (), ())[0][0]
+            asked = Query(index.model, index.store, parse_query(query).text)
+            vector = asked.vectors()[0][0]
             shares = vector * index.vectors([hit.id])[0]
             found = sum(axis.share for axis in why.axes)
             assert found == pytest.approx(shares[shares > 0].sum(), abs=1e-6)

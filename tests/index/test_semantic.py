@@ -7,12 +7,12 @@ from _support.topics import WORDS, corpus, fresh
 
 from labelspan import MLSI
 from labelspan.errors import InvalidInput
-from labelspan.index.searching import query_vectors
+from labelspan.index.searching import Query
 from labelspan.index.vectors import UnitVectors, unit_rows
 
 
 def _query(index, *asked):
-    return query_vectors(index.model, index.store, *asked)
+    return Query(index.model, index.store, *asked).vectors()
 
 
 @pytest.fixture(scope="module")

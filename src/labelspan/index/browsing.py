@@ -15,7 +15,7 @@ from .label_tree import LabelNode, label_tree
 from .metadata_fields import FieldKind, metadata_text
 from .model import IndexModel
 from .results import Hit
-from .searching import Filter, Ranking, mask_rows, match_all, query_vectors
+from .searching import Filter, Query, Ranking, mask_rows, match_all
 from .store import ItemStore, LabelTable
 
 __all__ = ["Facet", "ItemList", "browse", "label_separator"]
@@ -192,9 +192,8 @@ def browse(  # noqa: PLR0917
     unknown: Sequence[str] = ()
     asked = query is not None and not (isinstance(query, str) and not query.strip())
     if asked:
-        found, close, unknown = match_all(
-            model, store, query, mask=mask, balance=balance, close=_CLOSE
-        )
+        given = Query(model, store, query)
+        found, close, unknown = match_all(given, mask=mask, balance=balance, close=_CLOSE)
     else:
         rows = np.flatnonzero(mask)
         names = [name for name in wanted.labels if name in store.labels.totals]
@@ -202,7 +201,7 @@ def browse(  # noqa: PLR0917
         scores = np.zeros(len(rows))
         if scored:
             # The most typical items of the labels come first.
-            vectors, _ = query_vectors(model, store, None, (), tuple(names))
+            vectors, _ = Query(model, store, labels=names).vectors()
             scores = np.minimum(store.vectors.cosines(vectors[0], rows), 1.0)
         found = Ranking.by_space(rows, scores).take(np.argsort(-scores, kind="stable"))
     name, back = sort.removeprefix("-"), sort.startswith("-")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter
 from .model import IndexModel
 from .results import Axis, AxisShare, Explanation, Hit, Item, Tag, WordShare
-from .searching import Ranking, item_places, query_vectors, text_match, text_queries
+from .searching import Query, Ranking
 from .store import ItemStore
 from .tagging import ItemTagger
 
@@ -47,30 +47,22 @@ def read_axes(model: IndexModel, store: ItemStore, numbers: Sequence[int], n: in
 
 
 def explain(
-    model: IndexModel,
-    store: ItemStore,
-    tagger: Tagger | None,
-    query: Any,
-    item: Item,
-    *,
-    n: int,
-    items: tuple[str, ...],
-    labels: tuple[str, ...],
-    balance: float,
+    asked: Query, tagger: Tagger | None, item: Item, *, n: int, balance: float
 ) -> Explanation:
     """Explain the score of an item, for a query as in a search."""
+    model, store = asked.model, asked.store
     row = store.row(item.id)
     own = store.vectors.rows(np.array([row]))[0].astype(np.float64)
     text, single = None, True
-    placed = item_places(model, store, query, items, labels)
+    placed = asked.places()
     if placed is not None:
         places, vector = placed
         own = places.rows(np.array([row]))[0].astype(np.float64)
-    elif store.words is None or query is None:
-        vectors, single = query_vectors(model, store, query, items, labels)
+    elif store.words is None or asked.query is None:
+        vectors, single = asked.vectors()
         vector = vectors[0]
     else:
-        texts, single = text_queries(model, store, query, items, labels, 1.0)
+        texts, single = asked.texts(balance, explained=True)
         text, vector = texts[0], texts[0].vector
     if not single:
         raise InvalidInput("explain: give one query, not several.")
@@ -82,11 +74,11 @@ def explain(
     )
     cosine = float(np.clip(shares.sum(), 0.0, 1.0))
     words: tuple[WordShare, ...] = ()
-    if text is not None and not items and not labels:
+    if text is not None and not asked.items and not asked.labels:
         words = _words(model, own, text.parsed.text, item, n)
     found, added = Ranking.by_space(np.array([row]), np.array([cosine])), dict[str, float]()
     if text is not None:
-        found, added = text_match(text, store, row, balance)
+        found, added = text.match(row)
     hit = next(iter(found.hits({row: item})), Hit(item.id, "", None, {}))
     best = sorted(added.items(), key=lambda pair: -pair[1])[:n]
     return Explanation(
@@ -94,7 +86,7 @@ def explain(
         hit.score,
         axes,
         words,
-        _labels(ItemTagger(model, store, tagger), query, items, item) if tagger else (),
+        _labels(ItemTagger(model, store, tagger), asked, item) if tagger else (),
         cosine=cosine,
         matches=tuple(WordShare(word, share, shared=True) for word, share in best),
         from_words=hit.from_words,
@@ -123,10 +115,10 @@ def _words(model: IndexModel, own: Array, text: str, item: Item, n: int) -> tupl
     )
 
 
-def _labels(tagger: ItemTagger, query: Any, items: tuple[str, ...], item: Item) -> tuple[Tag, ...]:
+def _labels(tagger: ItemTagger, asked: Query, item: Item) -> tuple[Tag, ...]:
     """Return the labels of the item with their probabilities for the query, without its labels."""
-    if item.labels is None or (query is None and not items):
+    if item.labels is None or (asked.query is None and not asked.items):
         return ()
-    found = tagger.probabilities(query, () if query is not None else items)
+    found = tagger.probabilities(asked.query, () if asked.query is not None else asked.items)
     known = [found[name] for name in item.labels if name in found]
     return tuple(sorted(known, key=lambda tag: -tag.probability))

@@ -18,7 +18,7 @@ import numpy as np
 
 from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter, Mismatch
-from ..text import ParsedQuery, WordScores, parse_query
+from ..text import ParsedQuery, parse_query
 from .inputs import as_names, label_name, several_texts
 from .model import IndexModel
 from .results import Hit, Item
@@ -28,17 +28,13 @@ from .vectors import AnnIndex, UnitVectors, kth_largest, nearest, proposed, unit
 __all__ = [
     "BALANCE",
     "Filter",
+    "Query",
     "Ranking",
-    "TextQuery",
     "check_balance",
-    "item_places",
     "mask_rows",
     "match_all",
-    "query_vectors",
     "rank",
     "similar_labels",
-    "text_match",
-    "text_queries",
     "text_vectors",
     "weak",
 ]
@@ -94,54 +90,6 @@ class Ranking:
                 own = item.id, item.text, item.labels, item.metadata
                 found.append(Hit(*own, score, words, space, self.exact.get(row), weak))
         return found
-
-
-@dataclass(frozen=True)
-class TextQuery:
-    """Query of a text: the text as given, its parts, and its unit vector."""
-
-    text: str
-    parsed: ParsedQuery
-    vector: Array
-
-
-def rank(
-    model: IndexModel,
-    store: ItemStore,
-    query: Any,
-    items: tuple[str, ...],
-    labels: tuple[str, ...],
-    *,
-    k: int,
-    mask: Array,
-    balance: float,
-    ann: AnnIndex | None,
-) -> tuple[list[Ranking], bool, bool]:
-    """Rank the best rows of a mask for each query.
-
-    Tell also whether it is a single query, and whether approximate search was used.
-    """
-    places = None if ann is not None else item_places(model, store, query, items, labels)
-    if places is not None:
-        found = places[0].top(places[1][None], k, mask)
-        return [Ranking.by_space(*found[0])], True, False
-    if query is not None and store.words is not None:
-        texts, single = text_queries(model, store, query, items, labels, balance)
-        ranked, used = _rank_texts(texts, store, k=k, mask=mask, balance=balance, ann=ann)
-        return ranked, single, used
-    vectors, single = query_vectors(model, store, query, items, labels)
-    found, used = nearest(store.vectors, ann, vectors, k, mask)
-    return [Ranking.by_space(*one) for one in found], single, used
-
-
-def weak(hits: Sequence[Hit]) -> str:
-    """Return a sentence that says that there are only weak matches; empty if there are others."""
-    if not hits or not all(hit.weak for hit in hits):
-        return ""
-    return (
-        "Only weak matches: no item has more than a few of these words; these are the closest "
-        "in meaning."
-    )
 
 
 # --- mask -----------------------------------------------------------------------------------
@@ -270,6 +218,116 @@ def _described(store: ItemStore, key: str, choice: Any) -> Array:
 # --- queries --------------------------------------------------------------------------------
 
 
+class Query:
+    """What is searched for: a text, several texts or vectors, items, labels, or some of these."""
+
+    def __init__(
+        self,
+        model: IndexModel,
+        store: ItemStore,
+        query: Any = None,
+        items: Sequence[str] = (),
+        labels: Sequence[str] = (),
+    ) -> None:
+        self.model, self.store, self.query = model, store, query
+        self.items, self.labels = as_names(items), as_names(labels)
+
+    def vectors(self, query: Any = None) -> tuple[Array, bool]:
+        """Compute unit vectors, and tell whether it is a single query.
+
+        Each is the mean of the unit vectors of a text, the items and the labels. ``query`` may
+        stand in place of the one that was given.
+        """
+        query, store, fixed = self.query if query is None else query, self.store, []
+        if self.items:
+            fixed.append(store.vectors.rows(store.rows(self.items)).mean(axis=0))
+        if self.labels:
+            fixed.append(np.mean([_label_direction(store, name) for name in self.labels], axis=0))
+        if query is None and not fixed:
+            raise InvalidInput("search: give a text, items or labels to search for.")
+        total: Any = sum(unit_rows(np.array(fixed))) if fixed else 0.0
+        if query is None:
+            return unit_rows(total[None, :]), True
+        texts, single = text_vectors(self.model, query)
+        return unit_rows(texts + total), single
+
+    def places(self) -> tuple[UnitVectors, Array] | None:
+        """Return the places of all items by their labels, and the mean place of those given.
+
+        None if more than items is given, or if the space does not tell where labels lie.
+        """
+        found = self.model.space.directions
+        if self.query is not None or self.labels or not self.items or found is None:
+            return None
+        places = self.store.label_places(found)
+        return places, unit_rows(places.rows(self.store.rows(self.items)).mean(axis=0)[None])[0]
+
+    def texts(self, balance: float, *, explained: bool = False) -> tuple[list[TextSearch], bool]:
+        """Return a search for each text, and tell whether it is a single one.
+
+        Words need no vectors, unless a result is to be explained.
+        """
+        texts, single = several_texts(self.query, "search")
+        parsed = [parse_query(text) for text in texts]
+        for text, own in zip(texts, parsed, strict=True):
+            if own.excludes and not own.text.strip():
+                raise InvalidInput(
+                    f"search: {text!r} only says what to leave out; add a word to search for."
+                )
+        vectors: Array = np.zeros((len(texts), self.store.vectors.width), dtype=np.float32)
+        if balance > 0 or explained:
+            vectors, _ = self.vectors([own.text for own in parsed])
+        parts = zip(texts, parsed, vectors, strict=True)
+        return [TextSearch(self.store, *own, balance) for own in parts], single
+
+
+def rank(
+    asked: Query, *, k: int, mask: Array, balance: float, ann: AnnIndex | None
+) -> tuple[list[Ranking], bool, bool]:
+    """Rank the best rows of a mask for each query.
+
+    Tell also whether it is a single query, and whether approximate search was used.
+    """
+    places = None if ann is not None else asked.places()
+    if places is not None:
+        found = places[0].top(places[1][None], k, mask)
+        return [Ranking.by_space(*found[0])], True, False
+    if asked.query is not None and asked.store.words is not None:
+        texts, single = asked.texts(balance)
+        answers = [text.top(k, mask, ann) for text in texts]
+        return [one for one, _ in answers], single, any(used for _, used in answers)
+    vectors, single = asked.vectors()
+    found, used = nearest(asked.store.vectors, ann, vectors, k, mask)
+    return [Ranking.by_space(*one) for one in found], single, used
+
+
+def match_all(
+    asked: Query, *, mask: Array, balance: float, close: int
+) -> tuple[Ranking, Ranking, tuple[str, ...]]:
+    """Rank all marked items that match a text or a vector, and the closest weak matches.
+
+    The last are only looked for if few items match. Words that no item has come third.
+    """
+    if asked.store.words is None:
+        vector, rows = asked.vectors()[0][0], np.flatnonzero(mask)
+        found = Ranking.by_space(*asked.store.vectors.rank(vector, rows, len(mask)))
+        enough = found.scores >= _WEAK_COSINE
+        weak = found.take(np.flatnonzero(~enough)[:close])
+        return found.take(np.flatnonzero(enough)), weak, ()
+    (text,), _ = asked.texts(balance)
+    return text.all(mask, close)
+
+
+def weak(hits: Sequence[Hit]) -> str:
+    """Return a sentence that says that there are only weak matches; empty if there are others."""
+    if not hits or not all(hit.weak for hit in hits):
+        return ""
+    return (
+        "Only weak matches: no item has more than a few of these words; these are the closest "
+        "in meaning."
+    )
+
+
 def check_balance(owner: str, balance: Any) -> float:
     """Return a weight of the space; raise an error unless it is a number from 0 to 1."""
     fine = isinstance(balance, int | float | np.number) and not isinstance(balance, bool)
@@ -279,49 +337,6 @@ def check_balance(owner: str, balance: Any) -> float:
             f"{balance!r} was given."
         )
     return float(balance)
-
-
-def text_queries(  # noqa: PLR0917
-    model: IndexModel,
-    store: ItemStore,
-    query: Any,
-    items: tuple[str, ...],
-    labels: tuple[str, ...],
-    balance: float,
-) -> tuple[list[TextQuery], bool]:
-    """Read texts as queries, and tell whether it is a single one; words need no vectors."""
-    texts, single = several_texts(query, "search")
-    parsed = [parse_query(text) for text in texts]
-    for text, own in zip(texts, parsed, strict=True):
-        if own.excludes and not own.text.strip():
-            raise InvalidInput(
-                f"search: {text!r} only says what to leave out; add a word to search for."
-            )
-    vectors: Array = np.zeros((len(texts), store.vectors.width), dtype=np.float32)
-    if balance > 0:
-        vectors, _ = query_vectors(model, store, [own.text for own in parsed], items, labels)
-    return [TextQuery(*parts) for parts in zip(texts, parsed, vectors, strict=True)], single
-
-
-def query_vectors(
-    model: IndexModel, store: ItemStore, query: Any, items: tuple[str, ...], labels: tuple[str, ...]
-) -> tuple[Array, bool]:
-    """Compute unit vectors of queries, and tell whether it is a single query.
-
-    A query is the mean of the unit vectors of its text, its items and its labels.
-    """
-    fixed: list[Array] = []
-    if items:
-        fixed.append(store.vectors.rows(store.rows(items)).mean(axis=0))
-    if labels:
-        fixed.append(np.mean([_label_direction(store, name) for name in labels], axis=0))
-    if query is None and not fixed:
-        raise InvalidInput("search: give a text, items or labels to search for.")
-    total: Any = sum(unit_rows(np.array(fixed))) if fixed else 0.0
-    if query is None:
-        return unit_rows(total[None, :]), True
-    texts, single = text_vectors(model, query)
-    return unit_rows(texts + total), single
 
 
 def text_vectors(model: IndexModel, query: Any) -> tuple[Array, bool]:
@@ -334,19 +349,6 @@ def text_vectors(model: IndexModel, query: Any) -> tuple[Array, bool]:
         raise Mismatch("This index takes vectors: a query is a vector, or rows of vectors.")
     several = np.atleast_2d(rows)
     return model.space.vectors(model.given(several, len(several), "search")), rows.ndim == 1
-
-
-def item_places(
-    model: IndexModel, store: ItemStore, query: Any, items: tuple[str, ...], labels: tuple[str, ...]
-) -> tuple[UnitVectors, Array] | None:
-    """Return the places of all items by their labels, and the mean place of those asked for.
-
-    None if something else is asked for, or if the space does not tell where labels lie.
-    """
-    if query is not None or labels or not items or model.space.directions is None:
-        return None
-    places = store.label_places(model.space.directions)
-    return places, unit_rows(places.rows(store.rows(items)).mean(axis=0)[None])[0]
 
 
 def similar_labels(store: ItemStore, label: str, k: int) -> list[tuple[str, float]]:
@@ -379,100 +381,131 @@ def _label_direction(store: ItemStore, label: str) -> Array:
 # --- ranking by words and space -------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Scored:
-    """Scores of a query by words, and the factors of BM25 and of the cosine in the sum."""
+class TextSearch:
+    """Search for a text: its scores by words, its unit vector, and how both count."""
 
-    query: TextQuery
-    found: WordScores
-    balance: float
-    words: float
-    space: float
-
-    @classmethod
-    def of(cls, query: TextQuery, store: ItemStore, balance: float) -> _Scored:
-        """Weigh the two standardised scores; the largest possible sum becomes 1."""
+    def __init__(
+        self, store: ItemStore, text: str, parsed: ParsedQuery, vector: Array, balance: float
+    ) -> None:
         assert store.words is not None
-        found = store.words.score(query.parsed)
+        self._store, self._text, self._balance = store, text, balance
+        self.parsed, self.vector = parsed, vector
+        self._found = found = store.words.score(parsed)
+        # The two scores are standardised, and the largest possible sum becomes 1.
         words = (1 - balance) / found.deviation if found.deviation > 0 else 0.0
         space = 0.0
-        if balance > 0 and query.vector.any():
-            space = balance / _deviation(query.vector, store.moments())
+        if balance > 0 and vector.any():
+            space = balance / _deviation(vector, store.moments())
         largest = words * found.most + space or 1.0
-        return cls(query, found, balance, words / largest, space / largest)
+        self._words, self._space = words / largest, space / largest
 
-    def allowed(self, mask: Array) -> Array:
+    def top(self, k: int, mask: Array, ann: AnnIndex | None) -> tuple[Ranking, bool]:
+        """Rank the best rows of a mask; tell whether approximate search was used."""
+        linked = ann if self._balance > 0 else None
+        (rows,) = proposed(self._store.vectors, linked, self.vector[None], k, mask)
+        if rows is not None:
+            scores, allowed = self._found.scores, self._allowed(mask)
+            best = np.flatnonzero((scores > 0) & allowed)
+            rows = np.union1d(rows[allowed[rows]], best[_largest(scores[best], k)])
+        used = rows is not None and len(rows) >= k
+        if rows is None or not used:
+            rows = self._candidates(mask, k)
+        return self._ranked(rows, self._exact(mask), k), used
+
+    def all(self, mask: Array, close: int) -> tuple[Ranking, Ranking, tuple[str, ...]]:
+        """Do for this text what :func:`match_all` does."""
+        allowed = self._allowed(mask)
+        if self._balance < 1:
+            rows = np.flatnonzero(allowed & (self._found.coverage >= _WEAK_COVERAGE))
+        else:
+            rows = np.flatnonzero(allowed)
+            rows = rows[self._store.vectors.cosines(self.vector, rows) >= _WEAK_COSINE]
+        strong = self._ranked(rows, self._exact(mask), len(mask))
+        near = np.zeros(0, dtype=np.intp)
+        if len(strong.rows) <= _FEW_MATCHES:
+            others = mask.copy()
+            others[strong.rows] = False
+            near = self._candidates(others, close)
+        return strong, self._ranked(near, {}, close), self._found.unknown
+
+    def match(self, row: int) -> tuple[Ranking, dict[str, float]]:
+        """Rank one item as a search does, and compute what each word adds to its score."""
+        only = np.zeros_like(self._store.vectors.alive)
+        only[row] = True
+        shares = {}
+        if self._words and self._store.words is not None:
+            found = self._store.words.explain(self.parsed, row)
+            shares = {word: self._words * share for word, share in found.items()}
+        return self._ranked(np.array([row]), self._exact(only), 1), shares
+
+    def _allowed(self, mask: Array) -> Array:
         """Mark the rows of a mask with all phrases and without what is excluded."""
-        return mask if self.found.allowed is None else mask & self.found.allowed
+        return mask if self._found.allowed is None else mask & self._found.allowed
 
+    def _candidates(self, mask: Array, k: int) -> Array:
+        """Return the marked rows that may be among the k best, in order.
 
-def _rank_texts(
-    queries: Sequence[TextQuery],
-    store: ItemStore,
-    *,
-    k: int,
-    mask: Array,
-    balance: float,
-    ann: AnnIndex | None,
-) -> tuple[list[Ranking], bool]:
-    """Rank items for each query; tell whether approximate search was used for one of them."""
-    answers: list[Ranking] = []
-    approximate = False
-    for query in queries:
-        scored = _Scored.of(query, store, balance)
-        linked = ann if balance > 0 else None
-        (near,) = proposed(store.vectors, linked, query.vector[None], k, mask)
-        rows = None if near is None else _with_best_words(near, scored, mask, k)
-        approximate = approximate or rows is not None
-        if rows is None:
-            rows = _candidates(scored, store, mask, k)
-        exact = _exact(query.text, store, mask)
-        answers.append(_ranked(scored, rows, store, exact, k))
-    return answers, approximate
+        A cosine is at most 1, so that only rows are compared in the space whose words reach, with
+        it, the scores of those with the best words.
+        """
+        words, vectors, space = self._words * self._found.scores, self._store.vectors, self._space
+        words[~self._allowed(mask)] = -1.0
+        # Half of the slack bounds the rounding of a cosine.
+        slack = space * vectors.slack
 
+        def totals(rows: Array, cosines: Array) -> Array:
+            return words[rows] + space * np.maximum(cosines, 0.0)
 
-def match_all(
-    model: IndexModel, store: ItemStore, query: Any, *, mask: Array, balance: float, close: int
-) -> tuple[Ranking, Ranking, tuple[str, ...]]:
-    """Rank all marked items that match a text or a vector, and the closest weak matches.
+        def reached(values: Array) -> float:
+            return kth_largest(values, k) - slack if len(values) > k else 0.0
 
-    The last are only looked for if few items match. Words that no item has come third.
-    """
-    vectors = store.vectors
-    if store.words is None:
-        vector = query_vectors(model, store, query, (), ())[0][0]
-        found = Ranking.by_space(*vectors.rank(vector, np.flatnonzero(mask), len(mask)))
-        enough = found.scores >= _WEAK_COSINE
-        weak = found.take(np.flatnonzero(~enough)[:close])
-        return found.take(np.flatnonzero(enough)), weak, ()
-    (text,), _ = text_queries(model, store, query, (), (), balance)
-    scored = _Scored.of(text, store, balance)
-    allowed = scored.allowed(mask)
-    if balance < 1:
-        rows = np.flatnonzero(allowed & (scored.found.coverage >= _WEAK_COVERAGE))
-    else:
-        rows = np.flatnonzero(allowed)
-        rows = rows[vectors.cosines(text.vector, rows) >= _WEAK_COSINE]
-    strong = _ranked(scored, rows, store, _exact(text.text, store, mask), len(mask))
-    near = np.zeros(0, dtype=np.intp)
-    if len(strong.rows) <= _FEW_MATCHES:
-        others = mask.copy()
-        others[strong.rows] = False
-        near = _candidates(scored, store, others, close)
-    return strong, _ranked(scored, near, store, {}, close), scored.found.unknown
+        rows = np.flatnonzero(words > 0)
+        if not space:
+            total = words[rows]
+        else:
+            best = rows[_largest(words[rows], k)]
+            least = reached(totals(best, vectors.rows(best) @ self.vector)) - space - slack
+            rows = np.flatnonzero(words >= max(0.0, least))
+            if len(rows) <= len(words) // _FEW:
+                total = totals(rows, vectors.rows(rows) @ self.vector)
+            else:
+                total = totals(rows, vectors.products(self.vector[None])[0][rows])
+        return rows[(total >= max(reached(total), slack / 2)) & (total > 0)]
 
+    def _exact(self, mask: Array) -> Exact:
+        """Return the rows that may be found whose id or title is the query."""
+        assert self._store.words is not None
+        found: dict[int, Literal["id", "title"]] = {}
+        own = self._store.find(self._text.strip())
+        if own is not None and mask[own]:
+            found[own] = "id"
+        for row in self._store.words.named(self._text):
+            if mask[row]:
+                found.setdefault(int(row), "title")
+        return found
 
-def text_match(
-    query: TextQuery, store: ItemStore, row: int, balance: float
-) -> tuple[Ranking, dict[str, float]]:
-    """Rank one item as a search does, and compute what each word adds to its score."""
-    assert store.words is not None
-    scored = _Scored.of(query, store, balance)
-    only = np.zeros_like(store.vectors.alive)
-    only[row] = True
-    shares = store.words.explain(query.parsed, row) if scored.words else {}
-    found = _ranked(scored, np.array([row]), store, _exact(query.text, store, only), 1)
-    return found, {word: scored.words * share for word, share in shares.items()}
+    def _ranked(self, rows: Array, exact: Exact, k: int) -> Ranking:
+        """Rank rows, and those of exact names, by scores in float64; exact names first."""
+        if exact:
+            rows = np.union1d(rows, np.array(list(exact), dtype=np.intp))
+        cosines = np.zeros(len(rows))
+        if self._space:
+            cosines = self._store.vectors.cosines(self.vector, rows)
+        from_words = self._words * self._found.scores[rows]
+        from_space = self._space * cosines
+        scores = from_words + from_space
+        first = np.zeros(len(rows), dtype=int)
+        for row, how in exact.items():
+            first[np.searchsorted(rows, row)] = 2 if how == "id" else 1
+        # Equal ones stay in the order of the rows.
+        order = np.lexsort((-scores, -first))
+        order = order[(scores[order] > 0) | (first[order] > 0)][:k]
+        unsure = cosines < _WEAK_COSINE
+        if self._balance < 1:
+            unsure = self._found.coverage[rows] < _WEAK_COVERAGE
+        unsure &= first == 0
+        shown = np.where(first > 0, 1.0, np.minimum(scores, 1.0))
+        return Ranking(rows, shown, from_words, from_space, unsure, exact).take(order)
 
 
 def _deviation(query: Array, moments: tuple[Array, Array]) -> float:
@@ -485,84 +518,9 @@ def _deviation(query: Array, moments: tuple[Array, Array]) -> float:
     return math.sqrt(spread) if 1e-12 < spread < math.inf else 1.0
 
 
-def _candidates(scored: _Scored, store: ItemStore, mask: Array, k: int) -> Array:
-    """Return the marked rows that may be among the k best, in order.
-
-    A cosine is at most 1, so that only rows are compared in the space whose words reach, with it,
-    the scores of those with the best words.
-    """
-    words, vectors, query = scored.words * scored.found.scores, store.vectors, scored.query.vector
-    words[~scored.allowed(mask)] = -1.0
-    # Half of the slack bounds the rounding of a cosine.
-    slack = scored.space * vectors.slack
-
-    def totals(rows: Array, cosines: Array) -> Array:
-        return words[rows] + scored.space * np.maximum(cosines, 0.0)
-
-    def reached(values: Array) -> float:
-        return kth_largest(values, k) - slack if len(values) > k else 0.0
-
-    rows = np.flatnonzero(words > 0)
-    if not scored.space:
-        total = words[rows]
-    else:
-        best = rows[_largest(words[rows], k)]
-        least = reached(totals(best, vectors.rows(best) @ query)) - scored.space - slack
-        rows = np.flatnonzero(words >= max(0.0, least))
-        few = len(rows) <= len(words) // _FEW
-        cosines = vectors.rows(rows) @ query if few else vectors.products(query[None])[0][rows]
-        total = totals(rows, cosines)
-    return rows[(total >= max(reached(total), slack / 2)) & (total > 0)]
-
-
 def _largest(scores: Array, k: int) -> Array:
     """Return where the largest scores are, several for each answer."""
     most = max(_CANDIDATES, _CANDIDATES_PER_ANSWER * k)
     if len(scores) <= most:
         return np.arange(len(scores))
     return np.argpartition(scores, len(scores) - most)[-most:]
-
-
-def _with_best_words(near: Array, scored: _Scored, mask: Array, k: int) -> Array | None:
-    """Join proposed rows with those of the best words; None if there are fewer than ``k``."""
-    scores, allowed = scored.found.scores, scored.allowed(mask)
-    rows = np.flatnonzero((scores > 0) & allowed)
-    found = np.union1d(near[allowed[near]], rows[_largest(scores[rows], k)])
-    return found if len(found) >= k else None
-
-
-def _exact(text: str, store: ItemStore, mask: Array) -> Exact:
-    """Return the rows that may be found whose id or title is the query."""
-    assert store.words is not None
-    found: dict[int, Literal["id", "title"]] = {}
-    own = store.find(text.strip())
-    if own is not None and mask[own]:
-        found[own] = "id"
-    for row in store.words.named(text):
-        if mask[row]:
-            found.setdefault(int(row), "title")
-    return found
-
-
-def _ranked(scored: _Scored, rows: Array, store: ItemStore, exact: Exact, k: int) -> Ranking:
-    """Rank rows, and those of exact names, by scores in float64; exact names first."""
-    if exact:
-        rows = np.union1d(rows, np.array(list(exact), dtype=np.intp))
-    cosines = np.zeros(len(rows))
-    if scored.space:
-        cosines = store.vectors.cosines(scored.query.vector, rows)
-    from_words = scored.words * scored.found.scores[rows]
-    from_space = scored.space * cosines
-    scores = from_words + from_space
-    first = np.zeros(len(rows), dtype=int)
-    for row, how in exact.items():
-        first[np.searchsorted(rows, row)] = 2 if how == "id" else 1
-    # Equal ones stay in the order of the rows.
-    order = np.lexsort((-scores, -first))
-    order = order[(scores[order] > 0) | (first[order] > 0)][:k]
-    unsure = cosines < _WEAK_COSINE
-    if scored.balance < 1:
-        unsure = scored.found.coverage[rows] < _WEAK_COVERAGE
-    unsure &= first == 0
-    shown = np.where(first > 0, 1.0, np.minimum(scores, 1.0))
-    return Ranking(rows, shown, from_words, from_space, unsure, exact).take(order)

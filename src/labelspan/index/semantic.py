@@ -39,7 +39,7 @@ from .results import (
     ResultTable,
     TagExplanation,
 )
-from .searching import BALANCE, Filter, check_balance, mask_rows, rank
+from .searching import BALANCE, Filter, Query, check_balance, mask_rows, rank
 from .store import ItemStore, read_decisions
 from .tagging import ItemTagger
 
@@ -643,10 +643,10 @@ class SemanticIndex:
         model, store = self._fitted()
         check_count("search", "k", k)
         balance = check_balance("search", balance)
-        asked = query, as_names(items), as_names(labels)
-        mask = mask_rows(store, Filter.of(filter), asked[1])
+        asked = Query(model, store, query, items, labels)
+        mask = mask_rows(store, Filter.of(filter), asked.items)
         ann = store.ann if approximate else None
-        found, single, used = rank(model, store, *asked, k=k, mask=mask, balance=balance, ann=ann)
+        found, single, used = rank(asked, k=k, mask=mask, balance=balance, ann=ann)
         shown = store.fetch(np.unique(np.concatenate([one.rows for one in found])).tolist())
         self.search_by_ = "approximate" if used else "exact"
         tables = [ResultTable(one.hits(shown)) for one in found]
@@ -888,17 +888,9 @@ class SemanticIndex:
         """
         model, store = self._fitted()
         check_count("explain", "n", n)
-        return explain(
-            model,
-            store,
-            self.tagger,
-            query,
-            store.item(id),
-            n=n,
-            items=as_names(items),
-            labels=as_names(labels),
-            balance=check_balance("explain", balance),
-        )
+        asked = Query(model, store, query, items, labels)
+        balance = check_balance("explain", balance)
+        return explain(asked, self.tagger, store.item(id), n=n, balance=balance)
 
     def axes(self, n: int = 5, numbers: Sequence[int] | None = None) -> list[Axis]:
         """Describe the dimensions of the embedding by the words and labels at both ends.
