@@ -768,7 +768,22 @@ class ItemStore:
 
     def rows(self, names: Iterable[str]) -> Array:
         """Return the rows of items by their ids."""
-        return np.array([self.row(name) for name in names], dtype=np.intp)
+        given = list(names)
+        texts = [name for name in given if isinstance(name, str)]
+        query = "SELECT id, row FROM items WHERE id IN (SELECT value FROM json_each(?))"
+        found: dict[str, int] = {}
+        for start in range(0, len(texts), _FETCHED_AT_ONCE):
+            part = json.dumps(texts[start : start + _FETCHED_AT_ONCE])
+            with self._lock:
+                found.update(self._database.select(query, part))
+        alive = self.vectors.alive
+        known = {name for name, row in found.items() if 0 <= row < alive.size and alive[row]}
+        # Asked for one by one, a name that is not there gets its error.
+        rows = [
+            found[name] if isinstance(name, str) and name in known else self.row(name)
+            for name in given
+        ]
+        return np.array(rows, dtype=np.intp)
 
     def ids(self) -> list[str]:
         """Return the ids of all items, in the order of their rows."""

@@ -120,10 +120,13 @@ class ItemTagger:
             found.append(LabelReport(tagger.labels[j], support, chosen, precision, recall, limit))
         return found
 
-    def without_item(self, ids: list[str], *, fresh: bool = False) -> list[ResultTable[Tag]]:
+    def without_item(
+        self, ids: list[str], *, fresh: bool = False, chosen: bool = False
+    ) -> list[ResultTable[Tag]]:
         """Return some labels for each of some items, predicted without the item.
 
-        For items without labels, or for all if ``fresh``, they are computed.
+        For items without labels, or for all if ``fresh``, they are computed. ``chosen`` leaves out
+        those below their thresholds.
         """
         tagger, rows = self._tagger, self._store.rows(ids)
         own = tagger.places(rows)
@@ -140,6 +143,8 @@ class ItemTagger:
         if missing.size:
             features = self.of_rows(rows[missing])
             columns[missing], chances[missing] = tagger.best(features, width, own[missing])
+        if chosen:
+            columns[chances < tagger.thresholds[columns]] = -1
         return self._tags(columns, chances)
 
     def current(self) -> Tagger:

@@ -109,7 +109,8 @@ def hits_data(
     suggest: bool = True,
 ) -> list[HitData]:
     """Return items of a list with passages that have words of a query, and labels they may lack."""
-    predicted = snapshot.predicted([hit.id for hit in hits]) if suggest else [[] for _ in hits]
+    ids = [hit.id for hit in hits]
+    predicted = snapshot.predicted(ids, chosen=True) if suggest else [[] for _ in hits]
     wanted = snapshot.query_words(q)
     shown = [passage(hit, wanted) for hit in hits]
     return [
@@ -132,4 +133,4 @@ def hits_data(
 
 
 def _suggested(tags: Sequence[Tag], own: Sequence[str] | None) -> list[Tag]:
-    return [tag for tag in tags if tag.chosen and tag.label not in (own or ())][:_SUGGESTED]
+    return [tag for tag in tags if tag.label not in (own or ())][:_SUGGESTED]

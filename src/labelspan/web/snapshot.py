@@ -105,13 +105,16 @@ class Snapshot:
             return None
         return QueryWords(self.words.vocabulary, text)
 
-    def predicted(self, ids: list[str]) -> list[list[Tag]]:
-        """Return the most probable labels of some items, predicted without the item."""
+    def predicted(self, ids: list[str], *, chosen: bool = False) -> list[list[Tag]]:
+        """Return the most probable labels of some items, predicted without the item.
+
+        ``chosen`` leaves out those that are not probable enough.
+        """
         if not self.tags or not ids:
             return [[] for _ in ids]
         index = self.index
         tagger = ItemTagger(index.model, index.store, index.tagger)
-        return list(tagger.without_item(ids, fresh=self._learning))
+        return list(tagger.without_item(ids, fresh=self._learning, chosen=chosen))
 
     @property
     def findings(self) -> list[Finding]:
