@@ -30,7 +30,7 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.metrics import average_precision_score
 from sklearn.multiclass import OneVsRestClassifier
 
-from labelspan.curation.label_audit import left_out_pairs, wrong_scores
+from labelspan.curation.label_audit import left_out_scores
 from labelspan.evaluation.text_features import learn_features
 from labelspan.index.store import LabelTable
 from labelspan.tagger.learning import learn_tagger
@@ -78,11 +78,10 @@ def _labelspan(texts: list[str], given: Any) -> tuple[Any, Any]:
     _, rows = learn_features(texts, TAGS)
     targets = sparse.csr_matrix(given, dtype=np.float32)
     tagger = learn_tagger(names, targets, rows, np.arange(len(texts)))
-    items, columns, chances, truth = left_out_pairs(tagger)
+    items, columns, truth, _, likely, scores = left_out_scores(tagger)
     wrong, missing = np.zeros(given.shape), np.zeros(given.shape)
-    scores = wrong_scores(columns[truth], chances[truth], len(names))
-    wrong[items[truth], columns[truth]] = scores
-    missing[items, columns] = chances
+    wrong[items[truth], columns[truth]] = scores[truth]
+    missing[items, columns] = likely
     return wrong, missing
 
 

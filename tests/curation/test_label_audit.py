@@ -50,13 +50,34 @@ def test_added_and_removed_labels_come_first(planted):
         assert all("probability" in one.evidence for one in found.of(kind))
 
 
+def test_other_labels_are_evidence():
+    # The texts say nothing about film and series, but no item has both, except by mistake.
+    texts, labels, ids, _ = corpus(200, seed=4)
+    labels = [[*own, ("film", "series")[n % 2]] for n, own in enumerate(labels)]
+    texts = [
+        f"{text} {'screen' if n % 3 else ''} {own[-1] * (n % 4 > 1)}"
+        for n, (text, own) in enumerate(zip(texts, labels, strict=True))
+    ]
+    labels[10].append("series")
+    index = SemanticIndex(estimator=MLSI(5)).fit(texts, labels, ids)
+    first = index.audit(1, kinds=["wrong"]).of("wrong")[0]
+    assert (first.items, first.labels) == ((ids[10],), ("series",))
+    assert first.evidence["with_other_labels"] < 0.5 * first.evidence["probability"]
+    # One that is itself improbable does not speak against the label that is missing.
+    of_games = [n for n, own in enumerate(labels) if own[0] == "game" and len(own) == 2]
+    labels[of_games[0]] = ["sound", labels[of_games[0]][1]]
+    index = SemanticIndex(estimator=MLSI(5)).fit(texts, labels, ids)
+    missing = {(one.items[0], one.labels[0]) for one in index.audit(5).of("missing")}
+    assert (ids[of_games[0]], "game") in missing
+
+
 def test_items_that_changed_are_audited_too(planted, tmp_path, monkeypatch):
     planted[0].save(tmp_path / "index")
     with SemanticIndex.load(tmp_path / "index", write=True) as index:
         of_images = [name for name in index.ids if index.item(name).labels == ("image", "visual")]
         for changed in of_images[:3]:
             index.relabel(changed, ["sound"])
-            wrong = [(one.items[0], one.labels[0]) for one in index.audit(10).of("wrong")]
+            wrong = [(one.items[0], one.labels[0]) for one in index.audit(15).of("wrong")]
             assert (changed, "sound") in wrong
         # A label that no item has any more is not reported.
         having = [item.id for item in index.items() if "TODO" in (item.labels or ())]

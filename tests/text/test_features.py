@@ -145,9 +145,13 @@ def test_shares_of_words_add_up_to_the_score():
     texts = texts_of(13)
     features, _ = chosen(texts, TAGS)
     weights = np.random.default_rng(0).standard_normal(features.size)
-    for text in ("chess games and editorials 数据库", "数据", ""):
+    for text in ("chess games editorials 数据库", "数据", ""):
         row = features.of_texts([text])
         contributions = row.toarray()[0] * weights
         shares = features.word_shares(text, contributions)
         assert sum(shares.values()) == pytest.approx(contributions.sum(), abs=1e-6)
         assert set(shares) <= set(TOKENS.findall(text))
+    assert "the" in features.names
+    every = features.word_shares("the chess", np.ones(features.size))
+    assert "chess" in every
+    assert "the" not in every

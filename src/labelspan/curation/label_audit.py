@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
+from scipy.special import expit, logit
 
 from .._typing import Array
 from ..errors import InvalidParameter, Mismatch
@@ -28,7 +29,7 @@ from .similar_rows import similar_rows
 if TYPE_CHECKING:
     from ..index import SemanticIndex
 
-__all__ = ["audit_labels", "label_findings", "left_out_pairs", "wrong_scores"]
+__all__ = ["audit_labels", "label_findings", "left_out_scores"]
 
 Names = Sequence[str]
 
@@ -46,14 +47,16 @@ _MOST_LABELS = 3000
 _MOST_UNLABELLED = 1000
 _MOST_FINDINGS = 10_000
 # Probabilities are known up to about this.
-_LEAST_CHANCE = 0.01
-# Share of left-out decisions that must be right, and scores from which a finding is clear: chosen
-# on 2,500 items each of netflix, debtags and stackoverflow with a twentieth of the labels replaced.
-# Planted ones are 18, 30 and 16% of the wrong labels found, and 33, 29 and 36% of the missing ones
-# (from .5 on 20, 16 and 21%); the sets have mistakes of their own.
-_RELIABLE = 0.5
-_CLEARLY_WRONG = 0.7
-_CLEARLY_MISSING = 0.7
+_LEAST_CHANCE = 1e-3
+# How far the mean probability of the items of a label must be above its frequency, on the way to 1,
+# for it to look wrong, and share of left-out decisions that must be right for it to look missing.
+_PREDICTED, _PRECISE = 0.2, 0.5
+# Score from which a finding is clear: chosen with benchmarks/audit.py, so that of the least clear
+# ones, with a twentieth of the labels wrong and a twentieth missing, about a third were planted.
+# As many of those from the other score on are shown as make a hundred.
+_CLEAR, _POSSIBLE, _FEWEST = 0.8, 0.3, 100
+# Entries of a block of labels.
+_ENTRIES = 1 << 22
 # File of the findings in the folder of an index.
 _NAME = "audit"
 
@@ -118,65 +121,112 @@ def _stored(index: SemanticIndex) -> dict[str, list[Finding]]:
 def label_findings(tagger: Tagger, names: Sequence[str]) -> list[Finding]:
     """Find the labels of items that look wrong or missing, the clearest first.
 
-    A label of an item looks wrong if a model trained without the item gives it a far smaller
-    probability than for other items with the label; a label that the item does not have looks
-    missing if its probability is high. Only labels with a recall of at least one half on held-out
-    items can look wrong, and only labels with a precision of at least one half can look missing.
     ``names`` are the ids of the labelled items, in the order of the tagger.
     """
-    rows, columns, chances, truth = left_out_pairs(tagger)
+    rows, columns, truth, chances, likely, scores = left_out_scores(tagger)
     record = tagger.record
-    right = np.asarray(record.right, dtype=np.float64)
-    recalled = right >= _RELIABLE * np.maximum(record.support, 1)
-    precise = right >= _RELIABLE * np.maximum(record.chosen, 1)
-    own = np.flatnonzero(truth)
-    scores = wrong_scores(columns[own], chances[own], len(tagger.labels))
-    clear = (scores >= _CLEARLY_WRONG) & recalled[columns[own]]
-    least = np.maximum(tagger.thresholds, _CLEARLY_MISSING)[columns]
-    others = np.flatnonzero(~truth & (chances >= least) & precise[columns])
-    listed = [("wrong", pair, score) for pair, score in zip(own[clear], scores[clear], strict=True)]
-    listed += [("missing", pair, chances[pair]) for pair in others]
+    precise = record.right >= _PRECISE * np.maximum(record.chosen, 1)
+    # What is rarely right when it is chosen does not look missing anywhere.
+    allowed = truth | (precise[columns] & (chances >= tagger.thresholds[columns]))
+    pairs = np.flatnonzero(allowed & (scores >= _POSSIBLE))
+    pairs = pairs[np.argsort(-scores[pairs], kind="stable")]
+    clear = int(np.count_nonzero(scores[pairs] >= _CLEAR))
     made = []
-    for kind, pair, score in listed:
-        chance = float(chances[pair])
-        item, label = names[rows[pair]], tagger.labels[columns[pair]]
-        reason = f"Without this item its probability is {chance:.0%}."
-        evidence = {"probability": chance}
-        made.append(Finding(kind, float(score), (item,), (label,), reason, evidence))
+    for pair in pairs[: max(clear, _FEWEST)]:
+        chance, both = float(chances[pair]), float(likely[pair])
+        made.append(
+            Finding(
+                "wrong" if truth[pair] else "missing",
+                float(scores[pair]),
+                (names[rows[pair]],),
+                (tagger.labels[columns[pair]],),
+                f"Without this item its probability is {chance:.0%} by the text, and {both:.0%} "
+                "with the other labels.",
+                {"probability": chance, "with_other_labels": both},
+            )
+        )
     return sorted(made, key=lambda one: (-one.score, one.items, one.labels))
 
 
-def left_out_pairs(tagger: Tagger) -> tuple[Array, Array, Array, Array]:
-    """Return rows and columns of labels of items, and the probabilities without the item.
+def left_out_scores(tagger: Tagger) -> tuple[Array, Array, Array, Array, Array, Array]:
+    """Score labels that items have by how wrong they look, and others by how missing.
 
-    All pairs in which the item has the label, which the last array marks, and the most probable
-    others.
+    Returns
+    -------
+    rows, columns, truth : arrays
+        The pairs of an item and a label: all in which the item has the label, which ``truth``
+        marks, and the most probable others.
+    chances : array
+        Probability of the label by the text, from a model without the item.
+    likely : array
+        Probability by the text and the other labels of the item.
+    scores : array
+        Of a label that an item does not have: ``likely``. Of one that it has: 1 - sqrt(2 r),
+        where r is the ratio of ``likely`` to its mean over the items with the label.
     """
     found, labels = tagger.left_out, tagger.targets
     count = labels.shape[1]
-    rows = np.repeat(np.arange(labels.shape[0]), np.diff(labels.indptr))
+    own = np.repeat(np.arange(labels.shape[0]), np.diff(labels.indptr))
     listed = np.repeat(np.arange(len(found.columns)), found.columns.shape[1])
     flat = found.columns.ravel().astype(np.int64)
-    others = ~np.isin(listed * count + flat, rows * count + labels.indices)
-    return (
-        np.concatenate([rows, listed[others]]),
-        np.concatenate([labels.indices, flat[others]]),
-        np.concatenate([found.own, found.chances.ravel()[others]]),
-        np.arange(rows.size + others.sum()) < rows.size,
-    )
+    others = ~np.isin(listed * count + flat, own * count + labels.indices)
+    rows = np.concatenate([own, listed[others]])
+    columns = np.concatenate([labels.indices, flat[others]])
+    truth = np.arange(rows.size) < own.size
+    chances = np.concatenate([found.own, found.chances.ravel()[others]]).astype(np.float64)
+
+    def ratio(values: Array) -> Array:
+        """Compare with the mean of the items that have the label."""
+        counts = np.maximum(1, np.bincount(columns[truth], minlength=count))
+        usual = np.bincount(columns[truth], values[truth], count) / counts
+        found = (values + _LEAST_CHANCE) / (usual[columns] + _LEAST_CHANCE)
+        # A label that is predicted badly does not look wrong anywhere.
+        share = counts / labels.shape[0]
+        return np.where((usual >= share + _PREDICTED * (1 - share))[columns], found, 1.0)
+
+    trusted = np.minimum(1.0, ratio(chances))[truth]
+    company = _company(tagger, rows, columns, truth, trusted)
+    clipped = np.clip(chances, _LEAST_CHANCE, 1 - _LEAST_CHANCE)
+    likely = expit(logit(clipped) + company)
+    # The root makes the two kinds comparable.
+    wrong = np.maximum(0.0, 1 - np.sqrt(2 * ratio(likely)))
+    return rows, columns, truth, chances, likely, np.where(truth, wrong, likely)
 
 
-def wrong_scores(columns: Array, chances: Array, count: int) -> Array:
-    """Return how wrong labels of items look, which are given by their columns.
+def _company(tagger: Tagger, rows: Array, columns: Array, truth: Array, trusted: Array) -> Array:
+    """Return by how much the other labels of an item raise or lower the log-odds of a label.
 
-    A label looks wrong in so far as it is less probable than for the other items that have it: the
-    score is 1 minus the ratio of the two probabilities.
+    The mutual information with each, as far as that one is trusted, is summed and divided by the
+    root of their number, because labels repeat each other.
     """
-    usual = np.bincount(columns, chances, minlength=count) / np.maximum(
-        1, np.bincount(columns, minlength=count)
-    )
-    ratio = (chances + _LEAST_CHANCE) / (usual[columns] + _LEAST_CHANCE)
-    return np.maximum(0.0, 1 - ratio)
+    chosen = _frequent(tagger, 1)
+    labels, number = tagger.targets[:, chosen], len(tagger.labels)
+    weights = sparse.csr_matrix((trusted, tagger.targets.indices, tagger.targets.indptr))
+    weights.resize(tagger.targets.shape)
+    weights = weights[:, chosen]
+    every = (labels.T @ labels).toarray()
+    # Labels that are left out have the last column.
+    place = np.full(number, chosen.size)
+    place[chosen] = np.arange(chosen.size)
+    sums = np.zeros(rows.size)
+    for own in (False, True):
+        # The item itself does not count.
+        both = np.maximum(every - own, 0)
+        counts = np.diag(both)
+        # One case more on both sides, so that rare labels tell little.
+        information = np.log((both + 1) / (counts[:, None] * counts / labels.shape[0] + 1))
+        np.fill_diagonal(information, 0.0)
+        information = np.pad(information, ((0, 0), (0, 1)))
+        pairs = np.flatnonzero(truth == own)
+        step = max(1, _ENTRIES // (chosen.size + 1))
+        for start in range(0, labels.shape[0], step):
+            first, last = np.searchsorted(rows[pairs], [start, start + step])
+            part = pairs[first:last]
+            found = weights[start : start + step] @ information
+            sums[part] = found[rows[part] - start, place[columns[part]]]
+    sums /= np.sqrt(np.maximum(1, np.diff(tagger.targets.indptr)[rows] - truth))
+    # Labels that often go together are often alternatives, so that none is missing.
+    return np.where(truth, sums, np.minimum(sums, 0.0))
 
 
 def _pairs(kind: str, _: SemanticIndex, tagger: Tagger, names: Names) -> Iterator[Finding]:

@@ -20,7 +20,7 @@ from scipy import sparse
 
 from .._typing import Array
 from ..errors import InvalidFile
-from .analysis import is_unspaced
+from .analysis import Analyzer, is_unspaced
 from .static_vectors import PooledVectors
 from .vocabulary import (
     Numbers,
@@ -328,7 +328,8 @@ class TextFeatures:
         """Add up what the features of a text contribute, by the words that they come from.
 
         ``contributions`` has an entry per column. A feature that comes from several words, for
-        example a pair, is divided among them; static vectors are left out.
+        example a pair, is divided among them. Static vectors are left out, and so are frequent
+        words of the language, which explain nothing.
         """
         owners = list(self._owners(text))
         counts: dict[int, int] = {}
@@ -339,7 +340,8 @@ class TextFeatures:
             share = float(contributions[column]) / counts[column]
             for word in words:
                 shares[word] = shares.get(word, 0.0) + share
-        return shares
+        common = Analyzer(self.language).common
+        return {word: share for word, share in shares.items() if word not in common}
 
     def _owners(self, text: str) -> Iterator[tuple[tuple[str, ...], int]]:
         """Yield the words of a text, and pairs of them, with the column of each feature."""
