@@ -1,48 +1,24 @@
-"""The reference is complete: names against pages, docstrings, and the command's help."""
+"""The reference is complete: public names, their docstrings, estimators, the command's help."""
 
 import importlib
+import importlib.metadata
 import inspect
 import re
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
+from sklearn.base import BaseEstimator
 from typer.testing import CliRunner
 
+import labelspan
 from labelspan.cli import app
 
 DOCS = Path(__file__).parent.parent / "docs"
 API = DOCS / "reference" / "api"
-MODULES = [
-    "labelspan",
-    *(
-        f"labelspan.{name}"
-        for name in (
-            "adapt",
-            "checks",
-            "corpus",
-            "curation",
-            "export",
-            "datasets",
-            "display",
-            "errors",
-            "estimators",
-            "papers",
-            "labels",
-            "graph",
-            "index",
-            "metrics",
-            "operators",
-            "operators.cluster",
-            "solvers",
-            "web",
-        )
-    ),
-]
-
-
-def exported(module):
-    return getattr(importlib.import_module(module), "__all__", [])
+SOURCE = DOCS.parent / "src" / "labelspan"
+INTERNAL = ("cli", "evaluation", "tagger", "text")
 
 
 def is_code(thing):
@@ -67,6 +43,7 @@ def documented(text):
 
 
 PAGES = {path.name: documented(path.read_text(encoding="utf-8")) for path in API.glob("*.md")}
+MODULES = re.findall(r"^\| \[(labelspan[\w.]*)\]\(", (API / "index.md").read_text("utf-8"), re.M)
 
 
 def get(full):
@@ -74,95 +51,112 @@ def get(full):
     return getattr(importlib.import_module(module), name)
 
 
+def exported(module):
+    return getattr(importlib.import_module(module), "__all__", [])
+
+
 def test_every_public_name_is_on_one_page():
+    packages = {f"labelspan.{path.parent.name}" for path in SOURCE.glob("*/__init__.py")}
+    assert packages - {f"labelspan.{name}" for name in INTERNAL} <= set(MODULES)
     named = [name for names in PAGES.values() for name in names]
-    assert len(named) == len(set(named)), "a name stands twice"
+    assert len(named) == len(set(named)), "a name is documented twice"
+    assert [name for name in named if name.rpartition(".")[0] not in MODULES] == []
     # A class that two modules export has its page at one of them.
     things = [get(name) for name in named if is_code(get(name))]
-    assert len(things) == len({id(thing) for thing in things}), "a thing stands twice"
-    missing = []
-    for module in MODULES:
-        for name in exported(module):
-            thing = getattr(importlib.import_module(module), name)
-            there = any(thing is other for other in things)
-            if not (there if is_code(thing) else f"{module}.{name}" in named):
-                missing.append(f"{module}.{name}")
+    assert len(things) == len({id(thing) for thing in things}), "an object is documented twice"
+    public = [f"{module}.{name}" for module in MODULES for name in exported(module)]
+    assert set(named) <= set(public), "a page documents a private name"
+    missing = [
+        name
+        for name in public
+        if not (any(get(name) is one for one in things) if is_code(get(name)) else name in named)
+    ]
     assert missing == []
-
-
-def test_no_page_names_what_is_gone():
-    for page, names in PAGES.items():
-        for full in names:
-            module, _, name = full.rpartition(".")
-            assert module in MODULES, f"{page}: {full}"
-            assert name in exported(module), f"{page}: {full} is not public"
 
 
 def test_every_page_is_listed():
     listed = (API / "index.md").read_text(encoding="utf-8").rpartition("{toctree}")[2]
-    pages = {page.removesuffix(".md") for page in PAGES} - {"index"}
-    assert pages <= set(listed.split())
-    for module in MODULES:
-        assert f"[{module}](" in (API / "index.md").read_text(encoding="utf-8")
+    assert {page.removesuffix(".md") for page in PAGES} - {"index"} <= set(listed.split())
 
+
+# --- docstrings ---------------------------------------------------------------------------
 
 PUBLIC = sorted(
     name
     for names in PAGES.values()
     for name in names
-    # Errors are told apart by a sentence each, and drawn as a tree.
+    # Errors have one sentence each, and are shown as a tree.
     if is_code(get(name)) and not (inspect.isclass(get(name)) and issubclass(get(name), Exception))
 )
+# Checks of numpydoc.validate that hold for every public function, class and method.
+CHECKS = {
+    *("GL03", "GL05", "GL06", "GL07", "GL08", "GL09", "GL10"),  # blank lines, tabs, sections
+    *("SS01", "SS02", "SS03", "SS04", "SS05", "SS06"),  # a summary: one line, a verb, a full stop
+    *("PR02", "PR03", "PR04", "PR05", "PR07", "PR08", "PR09", "PR10"),  # parameters
+    *("RT03", "RT04", "RT05"),  # what is returned
+    *("SA02", "SA03", "SA04"),  # See Also
+}
+# And for functions and classes, which also have an example and related names.
+COMPLETE = CHECKS | {"PR01", "RT01", "SA01", "EX01"}
 
 
-def named_tests(text):
-    """Paths and functions of the tests that a page names."""
-    return re.findall(r"`(tests/[\w/*]+\.py)(?:::(\w+))?`", text)
+def methods(full):
+    thing = get(full)
+    for name, found in vars(thing).items() if inspect.isclass(thing) else ():
+        plain = getattr(found, "__func__", found)
+        if not name.startswith("_") and inspect.isfunction(plain) and plain.__doc__:
+            yield f"{full}.{name}"
 
 
-def missing_tests(text):
-    root = DOCS.parent
-    for path, function in named_tests(text):
-        files = list(root.glob(path))
-        if not files or (
-            function and f"\ndef {function}(" not in files[0].read_text(encoding="utf-8")
-        ):
-            yield path, function
-
-
-def test_tests_that_pages_name_exist():
-    pages = {page: page.read_text(encoding="utf-8") for page in DOCS.rglob("*.md")}
-    assert any(named_tests(text) for text in pages.values())
-    assert {name: found for name, text in pages.items() if (found := [*missing_tests(text)])} == {}
-    assert [*missing_tests("`tests/test_docs.py::test_that_is_not_there`")]
+def faults(full, checks):
+    validate = pytest.importorskip("numpydoc.validate", reason="numpydoc is not installed").validate
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return [f"{code} {text}" for code, text in validate(full)["errors"] if code in checks]
 
 
 @pytest.mark.parametrize("full", PUBLIC)
-def test_docstrings_have_their_sections(full):
-    scraped = pytest.importorskip("numpydoc.docscrape", reason="numpydoc is not installed")
+def test_docstrings_are_complete(full):
     thing = get(full)
-    # A class may leave the fields that it inherits to its base.
-    line = inspect.getmro(thing)[:-1] if inspect.isclass(thing) else [thing]
-    said = [scraped.NumpyDocString(inspect.getdoc(one) or "") for one in line]
-    assert ">>>" in "\n".join(said[0]["Examples"]), "no example"
-    explained = {
-        name
-        for sections in said
-        for parameter in (*sections["Parameters"], *sections["Attributes"])
-        for name in parameter.name.replace("*", "").split(", ")
-    }
-    signature = inspect.signature(thing)
-    open_ended = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
-    taken = {name for name, one in signature.parameters.items() if one.kind not in open_ended}
-    taken.discard("self")  # of a function that classes take as a method
-    assert taken <= explained, f"not explained: {taken - explained}"
-    if inspect.isfunction(thing) and signature.return_annotation != "None":
-        assert said[0]["Returns"] or said[0]["Yields"], "nothing is said of what it gives"
+    # The fields of a data class or named tuple are its attributes; a protocol has none.
+    attributes = getattr(thing, "__dataclass_fields__", getattr(thing, "_fields", None))
+    listed = attributes is not None or getattr(thing, "_is_protocol", False)
+    found = faults(full, COMPLETE - {"PR01"} if listed else COMPLETE)
+    found += [f"{name}: {one}" for name in methods(full) for one in faults(name, CHECKS)]
+    assert found == []
+    assert ">>>" in inspect.getdoc(thing)
+    line = inspect.getmro(thing) if inspect.isclass(thing) else [thing]
+    text = "\n".join(inspect.getdoc(one) or "" for one in line)
+    for name in attributes or ():
+        assert name.startswith("_") or re.search(rf"^(.*, )?{name}(,.*)? :", text, re.M), name
 
 
-OPTION = re.compile(r"(?<![\w-])--?[a-z][a-z-]*")
+ESTIMATORS = [
+    thing
+    for thing in map(labelspan.__getattr__, labelspan.__all__)
+    if inspect.isclass(thing) and issubclass(thing, BaseEstimator)
+]
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS, ids=lambda kind: kind.__name__)
+def test_estimators_have_special_cases_and_constructors_that_only_assign(kind):
+    assert "Attributes\n---" in inspect.getdoc(kind)
+    assert "Special cases" in inspect.getdoc(kind) or kind.__name__ == "LSI"
+    first, *others = inspect.signature(kind).parameters.values()
+    assert first.name == ("kernel" if kind.__name__ == "KernelFeatures" else "n_components")
+    assert all(one.kind is one.KEYWORD_ONLY for one in others)
+    marks = {one.name: object() for one in (first, *others)}
+    estimator = kind(**marks)
+    assert all(getattr(estimator, name) is mark for name, mark in marks.items())
+
+
+def test_the_version_is_one():
+    assert importlib.metadata.version("labelspan") == labelspan.__version__
+
 
 # --- the command --------------------------------------------------------------------------
+
+OPTION = re.compile(r"(?<![\w-])--?[a-z][a-z-]*")
 
 
 @pytest.fixture(scope="module")
@@ -177,45 +171,30 @@ def command():
 
 def help_of(path):
     """The help as a person sees it, wide enough that no line is broken."""
-    words = path.split()[1:]
-    result = CliRunner().invoke(
-        app, [*words, "--help"], env={"COLUMNS": "400", "TERMINAL_WIDTH": "400", "NO_COLOR": "1"}
-    )
+    wide = {"COLUMNS": "400", "TERMINAL_WIDTH": "400", "NO_COLOR": "1"}
+    result = CliRunner().invoke(app, [*path.split()[1:], "--help"], env=wide)
     assert result.exit_code == 0
     return result.stdout
 
 
-def sections(page):
-    parts = re.split(r"^#{2,3} (labelspan.*)\n", page, flags=re.MULTILINE)
-    return dict(zip(parts[1::2], parts[2::2], strict=True))
-
-
-def test_the_page_has_every_command_of_the_help(command):
-    found = sections(command.page())
+def test_the_page_of_the_command_says_what_the_help_says(command):
+    text = (DOCS / "reference" / "command.md").read_text(encoding="utf-8")
+    assert text.count(command.MARK) == 1
+    parts = re.split(r"^#{2,3} (labelspan.*)\n", command.page(), flags=re.MULTILINE)
+    found = dict(zip(parts[1::2], parts[2::2], strict=True))
+    assert len(found) > 12
     for path in ("labelspan", "labelspan data"):
         listed = re.findall(r"^│ (\w+)  ", help_of(path).partition("Commands")[2], re.MULTILINE)
         assert listed
-        for name in listed:
-            assert f"{path} {name}" in found
-
-
-def test_the_page_says_what_the_help_says(command):
-    found = sections(command.page())
-    assert len(found) > 12
+        assert {f"{path} {name}" for name in listed} <= found.keys()
     for path, text in found.items():
         shown = help_of(path)
-        options = set(OPTION.findall(shown))
         rows = [line for line in text.splitlines() if line.startswith("| `")]
         named = {name for row in rows for name in OPTION.findall(row.partition(" | ")[0])}
-        assert named <= options, f"{path}: {named - options} are only on the page"
+        assert named <= set(OPTION.findall(shown)), f"{path}: options are only on the page"
         listed = [line for line in shown.splitlines() if re.match(r"│ [ *]*--?[a-z]", line)]
         in_help = {name for line in listed for name in OPTION.findall(line[:50])}
         assert in_help - named <= {"--help"}, f"{path}: the page lacks {in_help - named}"
         for row in rows:
             said = re.split(r" \[(?:default|required|x|0)", row.partition(" | ")[2])[0]
             assert said.removesuffix(" |").replace(command.BAR, "|") in shown, f"{path}: {said}"
-
-
-def test_the_page_of_the_command_is_filled(command):
-    text = (DOCS / "reference" / "command.md").read_text(encoding="utf-8")
-    assert text.count(command.MARK) == 1

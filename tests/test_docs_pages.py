@@ -1,7 +1,18 @@
-"""The code on the pages runs and prints what they show; numbers are those of the records."""
+"""Pages: their code runs and prints what they show; numbers, links, spelling and commands."""
 
+import re
+import shlex
+import subprocess
+import sys
+
+import click
 import pytest
 from _support import pages, records
+from _support.pages import DOCS, ROOT
+from typer.main import get_command
+
+import labelspan
+from labelspan.cli import app
 
 
 @pytest.mark.parametrize("page", pages.pages())
@@ -14,11 +25,6 @@ def test_the_page_runs_and_prints_what_it_shows(page, tmp_path, monkeypatch):
     if outcome.missing:
         missing = ", ".join(sorted(outcome.missing))
         pytest.skip(f"blocks that need {missing} were left out; the others ran")
-
-
-def test_there_are_pages():
-    found = set(pages.pages())
-    assert {"README.md", "docs/tutorial.md", "docs/extend/factor.md"} <= found
 
 
 @pytest.mark.parametrize(
@@ -90,3 +96,121 @@ def test_a_number_that_differs_from_its_record_is_noticed(tmp_path, monkeypatch)
     assert len(records.wrong_numbers(wrong)) == 2
     assert records.corrected(wrong) == right
     assert records.wrong_numbers("1<!-- run: gone -->, 2<!-- page.md: Kernels; LSI; AUC -->")
+
+
+# --- links --------------------------------------------------------------------------------
+
+LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+TEXTS = sorted(
+    path
+    for path in [
+        *ROOT.glob("*.md"),
+        *DOCS.rglob("*.md"),
+        *(ROOT / "benchmarks").glob("*.md"),
+        *(ROOT / "results").rglob("*.md"),
+    ]
+    if not {"generated", "gallery"} & set(path.parts)
+)
+# The gallery is made when the site is.
+MADE = re.compile(r"gallery/\w+\.rst$")
+
+
+def anchors(text):
+    """Fragments of the headings, as the site and code hosts make them."""
+    text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    heads = re.findall(r"^#{1,6} (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).strip().replace(" ", "-") for head in heads}
+
+
+def broken_links(path):
+    text = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for link in LINK.findall(text):
+        if re.match(r"[a-z]+:", link) or MADE.search(link):
+            continue
+        name, _, fragment = link.partition("#")
+        target = (path.parent / name).resolve() if name else path
+        if not target.exists():
+            yield f"{link}: there is no such file"
+        elif fragment and fragment not in anchors(target.read_text("utf-8")):
+            yield f"{link}: there is no such heading"
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_links_lead_somewhere(path):
+    assert list(broken_links(path)) == []
+
+
+def test_a_broken_link_is_noticed(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("# A title, with `code`\n\n[a](#a-title-with-code) [b](#b) [c](c.md)\n")
+    assert len(list(broken_links(page))) == 2
+
+
+def test_every_page_is_reachable():
+    """Pages that no toctree names would not be found by readers."""
+    listed = set()
+    for path in DOCS.rglob("*.md"):
+        for block in re.findall(r"```\{toctree\}(.*?)```", path.read_text("utf-8"), re.DOTALL):
+            for line in block.splitlines():
+                name = re.sub(r".*<(.*)>", r"\1", line).strip()
+                if name and not name.startswith(":"):
+                    listed.add((path.parent / name).resolve())
+    pages = {path.with_suffix("") for path in TEXTS if DOCS in path.parents}
+    pages = {path for path in pages if "_static" not in path.parts}
+    assert pages - {DOCS / "index"} - listed == set()
+
+
+# --- spelling -----------------------------------------------------------------------------
+
+
+def test_spelling():
+    pytest.importorskip("codespell_lib", reason="codespell is not installed")
+    words = DOCS / "words.txt"
+    files = [
+        str(path.relative_to(ROOT)) for path in [*TEXTS, *sorted((ROOT / "src").rglob("*.py"))]
+    ]
+    command = [sys.executable, "-m", "codespell_lib", "--ignore-words", str(words), *files]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stdout
+
+
+# --- commands and tests that pages name ----------------------------------------------------
+
+
+def commands():
+    for path in TEXTS:
+        for block in re.findall(r"```sh\n(.*?)```", path.read_text("utf-8"), re.DOTALL):
+            for line in block.splitlines():
+                if line.startswith("labelspan "):
+                    yield path.relative_to(ROOT).as_posix(), line
+
+
+@pytest.mark.parametrize(("page", "line"), sorted(set(commands())))
+def test_commands_are_understood(page, line):
+    words = shlex.split(line, comments=True)[1:]
+    command = get_command(app)
+    while words and isinstance(command, click.Group) and not words[0].startswith("-"):
+        command = command.commands[words.pop(0)]
+    if "--help" not in words and not isinstance(command, click.Group):
+        command.make_context("labelspan", words)
+
+
+def missing_tests(text):
+    for path, function in re.findall(r"`(tests/[\w/*]+\.py)(?:::(\w+))?`", text):
+        files = [file.read_text(encoding="utf-8") for file in ROOT.glob(path)]
+        if not files or (function and f"\ndef {function}(" not in files[0]):
+            yield path, function
+
+
+def test_tests_that_pages_name_exist():
+    texts = {path: path.read_text(encoding="utf-8") for path in TEXTS}
+    assert {path: found for path, text in texts.items() if (found := [*missing_tests(text)])} == {}
+    assert [*missing_tests("`tests/test_docs.py::test_that_is_not_there`")]
+
+
+def test_readme_has_at_most_90_lines():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert text.count("\n") <= 90
+    assert "pip install . && labelspan demo" in text
+    assert 'pip install -e ".[test]" && python -m pytest -q -n 2' in text
+    assert labelspan.__version__ in text

@@ -28,44 +28,36 @@ def counts(frame, event):
     )
 
 
-def stopped(task, step):
-    """Run a task, and stop it at a call of a function of labelspan; whether it came to that."""
+def calls(task, step=None):
+    """Run a task until some call of labelspan; return the calls, and whether it was stopped."""
     count = 0
 
     def watch(frame, event, argument):
         nonlocal count
-        if counts(frame, event):
-            count += 1
-            if count == step:
-                sys.setprofile(None)
-                raise Stopped
+        count += counts(frame, event)
+        if count == step:
+            sys.setprofile(None)
+            raise Stopped
 
     before = sys.getprofile()
     sys.setprofile(watch)
     try:
         task()
     except Stopped:
-        return True
+        return count, True
     finally:
         sys.setprofile(before)
-    return False
+    return count, False
+
+
+def stopped(task, step):
+    """Whether a task came to a step, at which it was stopped."""
+    return calls(task, step)[1]
 
 
 def moments(task):
     """Some steps from the first call of a task to its last."""
-    count = 0
-
-    def watch(frame, event, argument):
-        nonlocal count
-        count += counts(frame, event)
-
-    before = sys.getprofile()
-    sys.setprofile(watch)
-    try:
-        task()
-    finally:
-        sys.setprofile(before)
-    return sorted({1, 2, *np.linspace(3, count, 14).astype(int).tolist()})
+    return sorted({1, 2, *np.linspace(3, calls(task)[0], 14).astype(int).tolist()})
 
 
 ESTIMATORS = [

@@ -5,29 +5,20 @@ import subprocess
 import sys
 import tomllib
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+
+from labelspan import _install
 
 ROOT = Path(__file__).parent.parent
 
 # What extras and the command bring, and what a user of the estimators should not wait for.
 HEAVY = {
-    "dask",
-    "distributed",
-    "jinja2",
-    "matplotlib",
-    "numba",
-    "pandas",
-    "pyarrow",
-    "pytest",
-    "rich",
-    "starlette",
-    "torch",
-    "typer",
-    "usearch",
-    "uvicorn",
-}
+    "dask", "distributed", "jinja2", "matplotlib", "numba", "pandas", "pyarrow", "pytest", "rich",
+    "starlette", "torch", "typer", "usearch", "uvicorn",
+}  # fmt: skip
 
 
 @cache
@@ -164,3 +155,34 @@ def test_placeholders_are_not_published(check):
     about = b"Name: labelspan\nProject-URL: Homepage, https://labelspan.example.invalid\n"
     assert len(check.placeholders({"labelspan-1.dist-info/METADATA": about})) == 1
     assert check.placeholders({"labelspan-1.dist-info/METADATA": b"Name: labelspan\n"}) == []
+
+
+# --- the command that installs an extra ----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("origin", "command"),
+    [
+        (None, "pip install 'labelspan[app]'"),
+        ('{"url": "file:///a/b%20c", "dir_info": {}}', "pip install '/a/b c[app]'"),
+        (
+            '{"url": "https://host.example/labelspan.zip"}',
+            "pip install 'labelspan[app] @ https://host.example/labelspan.zip'",
+        ),
+    ],
+)
+def test_extras_come_from_where_the_package_came_from(origin, command, monkeypatch):
+    class Installed:
+        def read_text(self, name):
+            return origin if name == "direct_url.json" else None
+
+    monkeypatch.setattr(metadata, "distribution", lambda name: Installed())
+    assert _install.install_command("app") == command
+
+
+def test_without_an_installation(monkeypatch):
+    def missing(name):
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "distribution", missing)
+    assert _install.install_command("app,plot") == "pip install 'labelspan[app,plot]'"

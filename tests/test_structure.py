@@ -3,13 +3,12 @@
 import ast
 import importlib
 import inspect
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
+from test_layers import ROOT, imported
 
-import labelspan
-
-ROOT = Path(labelspan.__file__).parent
 PUBLIC = sorted(
     path.name
     for path in ROOT.iterdir()
@@ -17,63 +16,24 @@ PUBLIC = sorted(
 )
 
 
-def imported(path):
-    """Return the absolute names of everything that a file imports."""
-    package = ["labelspan", *path.relative_to(ROOT).parts[:-1]]
-    names = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            base = package[: len(package) - node.level + 1] if node.level else []
-            module = ".".join([*base, *([node.module] if node.module else [])])
-            names += [f"{module}.{alias.name}" for alias in node.names]
-    return names
-
-
-def known(target, names):
-    """Return the module that an imported name lies in, or an empty string."""
-    while target and target not in names:
-        target = target.rpartition(".")[0]
-    return target
-
-
-def modules():
-    """Return the names of all modules of the package, and what each imports of it."""
+def test_no_circular_imports():
     names = {}
     for path in ROOT.rglob("*.py"):
         parts = path.relative_to(ROOT.parent).with_suffix("").parts
         names[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    graph = {}
-    for name, path in names.items():
-        found = set()
-        for target in (known(target, names) for target in imported(path)):
-            # A package imports its own modules, which is not a step up.
-            if target and target != name and not f"{name}.".startswith(f"{target}."):
-                found.add(target)
-        graph[name] = found
-    return names, graph
-
-
-def test_no_circular_imports():
-    names, graph = modules()
     # A package's __init__ only collects names; what counts is who needs whom.
-    files = {name for name in names if names[name].name != "__init__.py"}
-    state, circles = {}, []
+    files = {name: path for name, path in names.items() if path.name != "__init__.py"}
 
-    def visit(name, path):
-        state[name] = "open"
-        for target in sorted(graph[name] & files):
-            if state.get(target) == "open":
-                circles.append([*path[path.index(target) :], target] if target in path else path)
-            elif target not in state:
-                visit(target, [*path, target])
-        state[name] = "done"
+    def module(target):
+        while target and target not in names:
+            target = target.rpartition(".")[0]
+        return target
 
-    for name in sorted(files):
-        if name not in state:
-            visit(name, [name])
-    assert circles == []
+    needs = {
+        name: {module(one) for one in imported(path)} & files.keys() for name, path in files.items()
+    }
+    assert sum(map(len, needs.values())) > len(files)
+    TopologicalSorter({name: found - {name} for name, found in needs.items()}).prepare()
 
 
 def test_no_two_modules_share_a_name():

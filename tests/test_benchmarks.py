@@ -1,6 +1,7 @@
-"""The pure parts of the peer benchmark, and what it records of contenders that fail."""
+"""Benchmarks: their tables are on the pages, and their pure parts compute what they say."""
 
 import importlib
+import json
 import sys
 import time
 from pathlib import Path
@@ -13,15 +14,98 @@ ROOT = Path(__file__).parents[1]
 if str(ROOT) not in sys.path:
     sys.path.append(str(ROOT))
 
-cases = importlib.import_module("benchmarks.peers.cases")
-judge = importlib.import_module("benchmarks.peers.judge")
-processes = importlib.import_module("benchmarks.peers.processes")
-report = importlib.import_module("benchmarks.peers.report")
-run = importlib.import_module("benchmarks.peers.run")
-tasks = importlib.import_module("benchmarks.peers.tasks")
+audit, dle_quality, spaces_page = (
+    importlib.import_module(f"benchmarks.{name}")
+    for name in ("audit", "dle_quality", "spaces_page")
+)
+cases, judge, processes, report, run, tasks = (
+    importlib.import_module(f"benchmarks.peers.{name}")
+    for name in ("cases", "judge", "processes", "report", "run", "tasks")
+)
 
 # A fork of a process with BLAS threads is what is wanted here.
 pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "path"),
+    [(one, path) for one in (dle_quality, spaces_page) for path in one.PAGES],
+    ids=lambda one: getattr(one, "name", ""),
+)
+def test_pages_have_the_tables_of_the_record(benchmark, path):
+    made = benchmark.tables(json.loads(benchmark.RECORD.read_text(encoding="utf-8")))
+    text = path.read_text(encoding="utf-8")
+    assert "able: " in text
+    assert benchmark.put(text, made) == text
+    assert benchmark.put(text.replace(" .", " .9"), made) != text.replace(" .", " .9")
+
+
+@pytest.mark.parametrize("kind", audit.MISTAKES)
+def test_the_audit_plants_as_many_mistakes_as_asked(kind):
+    truth = np.random.default_rng(0).random((300, 12)) < 0.2
+    found = audit.plant(truth, kind, 0.05, seed=1)
+    many = round(0.05 * truth.sum())
+    assert found.added.sum() == (0 if kind == "removed" else many)
+    assert found.removed.sum() == (0 if kind == "added" else many)
+    # Added where it was absent, removed where it was present, and nothing else differs.
+    assert not (found.added & truth).any()
+    assert not (found.removed & ~truth).any()
+    np.testing.assert_array_equal(found.given ^ truth, found.added | found.removed)
+
+
+def test_every_method_that_dle_is_compared_with_labels_all_rows():
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    X = rng.standard_normal((60, 4)) + 3 * np.eye(3, 4)[y]
+    known = dle_quality._known(y, rng)
+    assert known.sum() == 6
+    for method, classify in dle_quality._classifiers(X, np.where(known, y, -1)).items():
+        found = classify()
+        assert found.shape == (60,), method
+        assert set(found) <= {0, 1, 2}, method
+
+
+# --- quality of spaces --------------------------------------------------------------------
+
+
+def result(name, split, method, value, setting="100%"):
+    measures = dict.fromkeys(("nDCG", "AP", "row AP", "macro F1", "micro F1"), value)
+    where = {"set": name, "split": split, "setting": setting, "method": method}
+    return {**where, "quick": False, "rows": 10, "labels": 3, "commit": "abc", **measures}
+
+
+def test_means_are_over_splits_and_then_over_sets():
+    runs = [
+        result("yeast", 0, "MLSI", 0.2),
+        result("yeast", 1, "MLSI", 0.4),
+        result("rcv1", 0, "MLSI", 0.9),
+        result("emotions", 0, "MLSI", 0.5),
+        {**result("rcv1", 0, "LSI", 0.1), "quick": True},
+    ]
+    record = spaces_page.summarise(runs)
+    assert record["test"]["100%"]["MLSI"]["nDCG"] == pytest.approx(0.6)
+    assert record["test"]["100%"]["MLSI"]["sets"] == 2
+    assert record["development"]["100%"]["MLSI"]["macro-F1"] == pytest.approx(0.5)
+    assert "LSI" not in record["test"]["100%"]
+
+
+def test_the_gain_of_unlabelled_rows_names_the_worst_set():
+    runs = [
+        result("yeast", 0, "MLSI", 0.5, "10%"),
+        result("yeast", 0, "MLSI, labelled", 0.4, "10%"),
+        result("rcv1", 0, "MLSI", 0.5, "10%"),
+        result("rcv1", 0, "MLSI, labelled", 0.52, "10%"),
+    ]
+    found = spaces_page.summarise(runs)["unlabelled"]["MLSI"]["10%"]["AP"]
+    assert found == {"mean": 0.04, "worst": -0.02, "where": "rcv1"}
+
+
+def test_the_best_of_each_column_is_bold():
+    text = spaces_page._markdown(["", "a", "b"], ["x", "y"], [[0.1, 0.5], [0.3, None]])
+    assert text.splitlines()[2:] == ["| x | .100 | **.500** |", "| y | **.300** |  |"]
+
+
+# --- other libraries ----------------------------------------------------------------------
 
 
 def task(n=80, d=12, seed=0, **options):
