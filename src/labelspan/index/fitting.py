@@ -219,7 +219,7 @@ def fit_stream(
         and [str(chosen.static), chosen.static.stat().st_size, chosen.static.stat().st_mtime_ns],
         "block": list(block),
     }
-    created, work, fit = not out.exists(), out / UNFINISHED, None
+    work, fit = out / UNFINISHED, None
     folder = IndexFolder(out, write=True, new=True)
     try:
         _check_decisions(out)
@@ -248,7 +248,7 @@ def fit_stream(
         folder.write(adopt, key)
     except BaseException:
         if fit is None or len(fit.blocks) < 2:
-            shutil.rmtree(out if created else work, ignore_errors=True)
+            shutil.rmtree(work, ignore_errors=True)
         raise
     finally:
         if fit is not None:

@@ -388,9 +388,6 @@ class IndexFolder:
             # It is current if the manifest was written, and only its folder not synced.
             if made.name != self._current():
                 shutil.rmtree(made, ignore_errors=True)
-            kept = (self.path / _MANIFEST).exists() or (self.path / UNFINISHED).exists()
-            if self._created and not kept:
-                shutil.rmtree(self.path, ignore_errors=True)
             missing = missing_resource(error.__cause__, self.path)
             if missing is not None:
                 raise missing from error
@@ -432,10 +429,13 @@ class IndexFolder:
             return ""
 
     def close(self) -> None:
-        """Release the lock."""
+        """Release the lock; a folder that was made and holds nothing is removed."""
         if self._lock is not None:
             self._lock.close()
             self._lock = None
+        kept = (self.path / _MANIFEST).exists() or (self.path / UNFINISHED).exists()
+        if self._created and not kept:
+            shutil.rmtree(self.path, ignore_errors=True)
 
 
 def _write_lock(folder: Path) -> sqlite3.Connection:
