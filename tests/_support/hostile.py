@@ -6,7 +6,7 @@ import random
 import shutil
 import signal
 import sqlite3
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from _support.stored import answers, generation, made
@@ -113,13 +113,10 @@ def aside(path):
         kept.rename(path)
 
 
-def altered(folder, *statements):
+def altered(folder, statements):
     """Change the table of items by SQL."""
-    database = sqlite3.connect(generation(folder) / "items.sqlite")
-    with database:
-        for statement in statements:
-            database.execute(statement)
-    database.close()
+    with closing(sqlite3.connect(generation(folder) / "items.sqlite")) as database:
+        database.executescript(statements)
 
 
 class Payload:
