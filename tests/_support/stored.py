@@ -36,13 +36,6 @@ def edited(folder, change):
     write_manifest(folder, content)
 
 
-def replaced(folder, name, content):
-    """A file with another content, and a manifest that vouches for it."""
-    (generation(folder) / name).write_bytes(content)
-    entry = {"bytes": len(content), "sha256": content[-32:].hex()}
-    edited(folder, lambda manifest: manifest["files"][name].update(entry))
-
-
 def rewritten(folder, name, **changes):
     """A file with other arrays (None for none), and a manifest that vouches for it."""
     path = generation(folder) / f"{name}.arrays"

@@ -80,7 +80,7 @@ def test_a_saved_large_index_is_searched_approximately(folder, X, monkeypatch):
     assert not (generation(folder) / "usearch.arrays").exists()
 
 
-def test_changes_are_found_and_a_save_links_them(folder, X):
+def test_changes_are_found_and_a_save_links_them(folder, X, monkeypatch, caplog):
     with SemanticIndex.load(folder, write=True) as index:
         first = names(index.search(X[7]))[0]
         index.add(["copy"], [["odd"]], ["copy"], vectors=X[7:8]).remove(first)
@@ -91,11 +91,7 @@ def test_changes_are_found_and_a_save_links_them(folder, X):
         index.save()
         assert len(index.store.ann) == 1501
         assert names(index.search(X[7], 2)) == hits
-
-
-def test_without_enough_memory_nothing_is_linked(folder, monkeypatch, caplog):
-    monkeypatch.setattr("labelspan.operators.memory.available_memory", lambda: 1000)
-    with SemanticIndex.load(folder, write=True) as index:
+        monkeypatch.setattr("labelspan.operators.memory.available_memory", lambda: 1000)
         index.save()
         assert index.store.ann is None
     assert "Search stays exact" in caplog.text
@@ -130,17 +126,8 @@ def test_the_command_links_reports_and_searches(tmp_path):
     (tmp_path / "corpus.jsonl").write_text(as_lines(rows()))
     out = tmp_path / "texts"
     for way in ((), ("--stream",)):
-        run(
-            "fit",
-            tmp_path / "corpus.jsonl",
-            "-o",
-            out,
-            "--force",
-            "--dimensions",
-            6,
-            "--json",
-            *way,
-        )
+        fit = ("fit", tmp_path / "corpus.jsonl", "-o", out, "--force", "--dimensions", 6, "--json")
+        run(*fit, *way)
         assert run("info", out, "--json")["search"] == "approximate"
         search = ("search", "chess", "-i", out, "-n", 3, "--json")
         near, exact = run(*search), run(*search, "--exact")
@@ -177,18 +164,18 @@ def test_wrong_links_are_refused_with_any_hash(X):
     check_ann(content, empty, count)
     nodes = 8 + count * 2 * WIDTH + 64 + 40
     ground = nodes + 2 * count
-    wrong = {
-        "another matrix": (0, (count + 1).to_bytes(4, "little")),
-        "another head": (8 + count * 2 * WIDTH + 33, b"\xff"),
-        "another size": (nodes - 32, b"\x11"),
-        "the highest level": (nodes - 16, b"\x09"),
-        "a level or its entry": (nodes - 8, b"\xff\xff"),
-        "a key": (ground, count.to_bytes(8, "little")),
-        "a node's level": (ground + 8, b"\x01\x00"),
-        "a count of links": (ground + 10, b"\x21"),
-        "a link": (ground + 14, count.to_bytes(4, "little")),
-    }
-    for place, data in wrong.values():
+    wrong = [
+        (0, (count + 1).to_bytes(4, "little")),  # rows
+        (8 + count * 2 * WIDTH + 33, b"\xff"),  # head
+        (nodes - 32, b"\x11"),  # links of a node
+        (nodes - 16, b"\x09"),  # highest level
+        (nodes - 8, b"\xff\xff"),  # entry
+        (ground, count.to_bytes(8, "little")),  # key
+        (ground + 8, b"\x01\x00"),  # level of a node
+        (ground + 10, b"\x21"),  # count of links
+        (ground + 14, count.to_bytes(4, "little")),  # link
+    ]
+    for place, data in wrong:
         changed = content[:place] + data + content[place + len(data) :]
         with pytest.raises(InvalidFile, match="not valid"):
             check_ann(changed, empty, count)

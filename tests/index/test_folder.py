@@ -1,7 +1,9 @@
-"""The folder of an index: there and back, one writer, many readers."""
+"""The folder of an index: there and back, one writer, many readers, and saves that fail."""
 
 import mmap
+import os
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from _support.stored import answers, generation, made
 from _support.topics import corpus
 
 from labelspan import CCA, DLE, HSL, LPP, LSI, MLSI, OPLS, PLSDA, PLSSVD, SemanticIndex
-from labelspan.errors import InvalidInput, Locked, Mismatch
+from labelspan.errors import InvalidFile, InvalidInput, Locked, Mismatch
 from labelspan.index import store as items_module
 from labelspan.solvers import Exact
 
@@ -22,11 +24,7 @@ def test_a_loaded_index_answers_as_the_saved_one(folder):
     assert loaded.explain("chess", "item0") == saved.explain("chess", "item0")
     assert repr(loaded) == repr(saved)
     assert loaded.space.get_params() == MLSI(5).get_params()
-    assert not loaded.writable
-
-
-def test_arrays_are_mapped_and_not_read(folder):
-    loaded = SemanticIndex.load(folder)
+    # Arrays are mapped, and not read.
     for array in (loaded.store.vectors.base, loaded.model.space.weights):
         assert not array.flags.writeable
         while isinstance(array, np.ndarray):
@@ -62,7 +60,7 @@ def test_every_estimator_comes_back(estimator, tmp_path):
     assert not hasattr(estimator, "components_")
 
 
-def test_what_only_code_could_bring_back_is_refused(folder, tmp_path):
+def test_what_only_code_could_bring_back_is_refused(folder):
     before = answers(SemanticIndex.load(folder))
     for estimator in (type("Mine", (MLSI,), {})(3), MLSI(3, solver=Exact())):
         with pytest.raises(Mismatch, match="cannot be written without code"):
@@ -90,9 +88,15 @@ def test_changes_are_on_disk_when_the_call_returns(folder):
         index.add(["song"], ids=["y2"]).remove("y2").add(["song"], ids=["z"])
         assert index.store.row("z") == 28
         index.save()
-    again = SemanticIndex.load(folder)
-    assert again.store.row("z") == 28
-    assert len(again) == 25
+    with SemanticIndex.load(folder, write=True) as again:
+        assert (again.store.row("z"), len(again)) == (28, 25)
+        # An index without items.
+        again.remove(again.ids).save()
+        again.add(["chess"], ids=["one"])
+    loaded = SemanticIndex.load(folder)
+    assert (loaded.ids, loaded.search("chess")[0].id) == (["one"], "one")
+    made(8, estimator=MLSI(2)).save(folder)
+    assert len(SemanticIndex.load(folder)) == 8
 
 
 def test_a_reader_cannot_write(folder):
@@ -172,3 +176,69 @@ def test_a_read_only_folder_can_be_read(folder, monkeypatch):
     monkeypatch.setattr(items_module.os, "access", lambda path, mode: False)
     assert answers(SemanticIndex.load(folder)) == before
     assert not list(generation(folder).glob("items.sqlite-*"))
+
+
+# --- saves and changes that fail ----------------------------------------------------------
+
+
+def test_a_folder_with_other_files_is_not_changed(tmp_path):
+    (tmp_path / "thesis.tex").write_text("years of work")
+    for path, error, message in (
+        (
+            tmp_path,
+            InvalidInput,
+            r"holds other files, for example 'thesis\.tex'; give a new folder",
+        ),
+        (tmp_path / "thesis.tex", InvalidFile, "cannot be written"),
+        (None, InvalidInput, "has no folder yet; give one"),
+    ):
+        with pytest.raises(error, match=message):
+            made().save(path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+@pytest.mark.parametrize("failing", ["vectors", "tagger.arrays", "items.sqlite", "manifest.json"])
+def test_a_save_that_fails_leaves_the_old_index(folder, failing, monkeypatch):
+    before = answers(SemanticIndex.load(folder))
+    bigger = made(40)
+    if failing == "items.sqlite":
+        real = items_module._connect
+
+        def connect(where, *options):
+            connection = real(where, *options)
+            if "generation" in str(where):
+                connection.execute("PRAGMA max_page_count = 2")
+            return connection
+
+        monkeypatch.setattr(items_module, "_connect", connect)
+    else:
+        real = os.fsync
+
+        def fsync(handle):
+            name = os.readlink(f"/proc/self/fd/{handle}")
+            if failing in name and Path(name).is_file():
+                raise OSError(28, "No space left on device")
+            real(handle)
+
+        if not Path("/proc/self/fd").is_dir():
+            pytest.skip("needs /proc to tell files apart")
+        monkeypatch.setattr(os, "fsync", fsync)
+    with pytest.raises(InvalidFile, match=r"cannot be written: .*(No space left|full)"):
+        bigger.save(folder)
+    monkeypatch.undo()
+    assert answers(SemanticIndex.load(folder)) == before
+    assert len(list(folder.glob("generation-*"))) == 1
+    assert sorted(p.name for p in folder.iterdir() if p.is_file()) == ["lock", "manifest.json"]
+    assert answers(SemanticIndex.load(bigger.save(folder) and folder)) == answers(bigger)
+
+
+def test_an_add_without_room_leaves_the_index(folder):
+    with SemanticIndex.load(folder, write=True) as index:
+        before = answers(index)
+        connection = index.store._database._connection
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
+        connection.execute(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(InvalidFile, match="full; the index is as it was"):
+            index.add(["chess " * 5000] * 3, ids=["a", "b", "c"])
+        assert answers(index) == before
+    assert answers(SemanticIndex.load(folder)) == before
