@@ -58,6 +58,17 @@ def test_the_estimators_do_not_bring_the_index_the_pictures_or_the_data_sets():
     assert not own & {f"labelspan.{name}" for name in unasked}
 
 
+def test_a_fit_brings_no_other_estimator_or_metric():
+    texts = '["a chess game", "a go game", "an editor of texts", "an editor of notes"]'
+    labels = '[["game"], ["game"], ["editor"], ["editor"]]'
+    own = imported(
+        f"from labelspan import SemanticIndex; SemanticIndex().fit({texts}, labels={labels})"
+    )
+    unasked = ("linear_model", "metrics", "model_selection", "neighbors", "preprocessing")
+    assert "sklearn.base" in own
+    assert not own & {f"sklearn.{name}" for name in unasked}
+
+
 def test_the_commands_help_waits_for_neither_numpy_nor_extras():
     helped = """
 from labelspan.cli import app

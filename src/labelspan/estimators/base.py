@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.metrics import r2_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -627,6 +626,8 @@ class LabelledEmbedding(Embedding):
         score : float
             1 for a perfect prediction, 0 for predicting the means.
         """
+        from sklearn.metrics import r2_score  # noqa: PLC0415 - slow to import
+
         fitted = self._fitted()
         scores = host(fitted.label_scores(X))
         owner = type(self).__name__

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.linalg import lapack
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -216,6 +215,8 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _values(self, left: Any, right: Any) -> Array:
         """Return the kernel between the rows of two sets, in float64."""
+        from sklearn.metrics.pairwise import pairwise_kernels  # noqa: PLC0415 - slow to import
+
         if self.kernel == "precomputed":
             return np.asarray(left, dtype=np.float64)
         options = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}

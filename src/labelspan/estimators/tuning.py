@@ -10,8 +10,6 @@ from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.metrics import r2_score
-from sklearn.model_selection import KFold
 
 from .._typing import Array
 from ..errors import InvalidParameter, Mismatch
@@ -149,6 +147,8 @@ def tune(
     >>> len(result.candidates), result.best_params["alpha"]
     (8, 100.0)
     """
+    from sklearn.model_selection import KFold  # noqa: PLC0415 - slow to import
+
     grid = _grid(estimator, n_components, alpha, beta)
     estimator._check_params()
     rows = estimator._read_features(X)
@@ -399,4 +399,6 @@ def _precision(truth: Array, scores: Array) -> float:
 
 
 def _r_squared(Y: Array, scores: Array) -> float:
+    from sklearn.metrics import r2_score  # noqa: PLC0415 - slow to import
+
     return float(r2_score(Y, scores, multioutput="variance_weighted"))

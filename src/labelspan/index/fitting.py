@@ -203,7 +203,7 @@ def fit_stream(
             f"fit: {type(estimator).__name__} cannot learn from a stream; use LSI, MLSI, OPLS, "
             "CCA, HSL or LDA, or fit in memory."
         )
-    first = _batches(_checked_items(corpus.items()), *block)
+    first = _batches(corpus.items(), *block)
     chosen = options.checked(lambda: [item.text for item in next(first, [])])
     plan = {
         "version": _PLAN_VERSION,

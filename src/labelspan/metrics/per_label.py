@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import roc_auc_score
 
 from ..errors import InvalidLabels, InvalidParameter
 from .metric_inputs import Array, read_indicator, read_numbers, read_predictions, read_scores
@@ -111,6 +110,8 @@ def mean_auc(Y: Any, scores: Any) -> LabelMean:
     >>> found.value, found.left_out
     (1.0, 1)
     """
+    from sklearn.metrics import roc_auc_score  # noqa: PLC0415 - slow to import
+
     truth = read_indicator(Y, "Y", "mean_auc")
     scores = read_scores(scores, truth, "mean_auc")
     both = np.asarray(truth.any(axis=0) & ~truth.all(axis=0))

@@ -10,7 +10,6 @@ import numpy as np
 from scipy import linalg
 from scipy.sparse.linalg import LinearOperator, lsqr
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import Lasso
 
 from .._typing import Array
 from ..errors import LabelspanWarning, warn_caller
@@ -125,6 +124,8 @@ class LeastSquares:
         return weights, n_iter, sure
 
     def _lasso(self, X: Operator, wanted: Array, alpha: float) -> tuple[Array, int, bool]:
+        from sklearn.linear_model import Lasso  # noqa: PLC0415 - slow to import
+
         matrix, offset = X.columns()
         # scikit-learn's objective is |Xw - t|^2 / 2n + alpha |w|_1, the paper's has no 2n.
         model = Lasso(
