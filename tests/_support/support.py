@@ -4,8 +4,6 @@ import numpy as np
 from scipy import linalg, sparse
 
 from labelspan.labels import (
-    Factor,
-    Regression,
     cca_factor,
     hsl_factor,
     lda_factor,
@@ -157,10 +155,3 @@ def angle(A, B):
     """The sine of the largest principal angle between two column spaces."""
     assert A.shape == B.shape
     return float(np.sin(linalg.subspace_angles(A, B)).max())
-
-
-def stack_factor(labels, *, features_square, beta, alpha):
-    """MLSI's factor for given labels."""
-    scale = np.sqrt(beta) / np.linalg.norm(labels)
-    regression = Regression(alpha, norm=float(np.sqrt(beta)))
-    return Factor(scale * labels, (1 - beta) / features_square, regression)

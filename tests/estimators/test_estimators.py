@@ -20,7 +20,6 @@ import labelspan
 from labelspan import CCA, DLE, HSL, LDA, LSI, MLSI, OPLS, PLSDA, PLSSVD, KernelFeatures
 from labelspan.checks import MULTILABEL_CHECKS, parametrize_with_multilabel_checks
 from labelspan.errors import InvalidInput
-from labelspan.operators import convert
 
 FAMILY = [MLSI(), CCA(), OPLS(), LDA(), HSL()]
 
@@ -145,23 +144,6 @@ def test_mlsi_is_principal_covariates_regression():
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("alpha", [0.0, 0.5])
-def test_lda_is_cca_and_hsl_on_classes(shape, alpha):
-    X = features(shape, 5)
-    y = classes(X.shape[0], 5)
-    lda = LDA(alpha=alpha).fit(X, y)
-    references = [
-        CCA(alpha=alpha),
-        HSL(alpha=alpha, laplacian="zhou"),
-        HSL(alpha=alpha, laplacian="star"),
-    ]
-    for reference in references:
-        reference.fit(X, y)
-        np.testing.assert_allclose(reference.eigenvalues_, lda.eigenvalues_, rtol=1e-8)
-        assert angle(reference.transform(X), lda.transform(X)) < 1e-7
-
-
-@pytest.mark.parametrize("shape", SHAPES)
 def test_mlsi_without_weight_of_the_labels_is_lsi(shape):
     X = features(shape, 6)
     Y = indicator(X.shape[0], 6)
@@ -179,20 +161,6 @@ def test_opls_with_all_components_is_ridge_regression(alpha):
     np.testing.assert_allclose(OPLS(alpha=alpha).fit(X, Y).label_scores(X), expected, atol=1e-8)
 
 
-def test_unlabelled_rows_are_left_out_or_used():
-    X, Y = features("tall", 10), indicator(60, 10)
-    hidden = Y.copy()
-    hidden[20:] = -1
-    np.testing.assert_allclose(
-        OPLS(alpha=1.0).fit(X, hidden).components_, OPLS(alpha=1.0).fit(X[:20], Y[:20]).components_
-    )
-    few = MLSI(4).fit(X[:20], Y[:20])
-    assert not np.allclose(MLSI(4).fit(X, hidden).components_, few.components_)
-    y = classes(60, 0)
-    y[30:] = -1
-    np.testing.assert_allclose(LDA(alpha=1.0).fit(X, y).mean_, X[:30].mean(axis=0))
-
-
 @pytest.mark.parametrize("dtype", ["float32", ">f8", "int64"])
 def test_an_array_after_a_data_frame_leaves_no_names(dtype):
     rng = np.random.default_rng(0)
@@ -208,26 +176,6 @@ def test_an_array_after_a_data_frame_leaves_no_names(dtype):
     for few in (X[:1], X[:, :0], X[0], X[None]):
         with pytest.raises(InvalidInput, match=r"LSI: .*(minimum|Expected 2D|dim 3)"):
             model.fit(few)
-
-
-@pytest.mark.parametrize(
-    ("mean", "dtype"), [(0.0, np.float64), (1.0, np.float32), (1e6, np.float32), (1e9, np.float64)]
-)
-def test_small_projections_keep_the_digits_of_large_ones(mean, dtype, monkeypatch):
-    rng = np.random.default_rng(0)
-    X = (rng.standard_normal((50, 6)) + mean).astype(dtype)
-    means, components = X.mean(axis=0), rng.standard_normal((3, 6)).astype(dtype)
-    wide = (X.astype(float) - means.astype(float)) @ components.T.astype(float)
-    rounding = 100 * np.finfo(dtype).eps * np.abs(wide).max()
-    for rows in (X, sparse.csr_array(X)):
-        found = convert.project(rows, means, components)
-        assert found.dtype == dtype
-        np.testing.assert_allclose(found, wide, atol=rounding)
-        with monkeypatch.context() as patch:
-            patch.setattr(convert, "_SMALL", 0)
-            np.testing.assert_allclose(
-                convert.project(rows, means, components), wide, atol=rounding
-            )
 
 
 @pytest.mark.parametrize("store", [np.asarray, sparse.csr_array])

@@ -10,8 +10,8 @@ from sklearn.metrics.pairwise import cosine_similarity, euclidean_distances
 from labelspan.errors import InvalidInput, InvalidLabels, InvalidParameter, LabelspanWarning
 from labelspan.graph import Laplacian, combine, gaussian_graph, label_graph, neighbor_graph
 from labelspan.graph.label_graph import label_correlation
-from labelspan.graph.laplacian import degrees, metric_form
-from labelspan.operators import Sum, as_operator, dottest
+from labelspan.graph.laplacian import degrees
+from labelspan.operators import Sum, dottest
 from labelspan.operators.row_graph import read_graph
 
 
@@ -101,18 +101,6 @@ def test_laplacians(make, normalized):
     np.testing.assert_allclose(L.toarray(), expected, atol=1e-12)
     assert dottest(L) < 1e-12
     assert np.linalg.eigvalsh(L.toarray())[0] > -1e-12
-
-
-@pytest.mark.parametrize(
-    ("kind", "dtype"), [(np.asarray, np.float32), (sparse.csr_array, np.float64)]
-)
-def test_metric_form(kind, dtype):
-    X = rows(4, 40, 300).astype(dtype)
-    L = Laplacian(neighbor_graph(rows(4)))
-    found = metric_form(as_operator(kind(X)), L)
-    wide = X.astype(np.float64)
-    np.testing.assert_allclose(found, wide.T @ L.toarray() @ wide, atol=1e-10)
-    assert found.dtype == np.float64
 
 
 def test_read_graph():

@@ -13,7 +13,6 @@ from _support.support import (
     features,
     operators,
     scattered,
-    stack_factor,
     thin_factor,
 )
 from scipy import sparse
@@ -262,30 +261,6 @@ def test_directions_lost_to_rounding_are_found_by_the_slower_solver(large, monke
 # --- factors that hold the features ---------------------------------------------------
 
 
-def stack_problem(shape, seed, *, beta=0.5, alpha=0.7, count=5):
-    X = features(shape, seed)
-    Y = (np.random.default_rng(seed).random((X.shape[0], 4)) < 0.4).astype(float)
-    factor = stack_factor(Y, features_square=float((X**2).sum()), beta=beta, alpha=alpha)
-    return Problem(as_operator(sparse.csr_array(X)), factor, count), X
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("alpha", [0.0, 0.7])
-def test_solvers_agree_on_mlsi(shape, alpha):
-    problem, X = stack_problem(shape, 1, alpha=alpha)
-    regression = problem.factor.regression
-    slopes = np.linalg.pinv(X.T @ X + alpha * np.eye(X.shape[1]), rcond=1e-12)
-    fitted = X @ slopes @ X.T @ problem.factor.labels
-    fitted *= regression.norm / np.linalg.norm(fitted)
-    left, values, _ = np.linalg.svd(np.c_[np.sqrt(problem.factor.share) * X, fitted])
-    for solver in (Exact(), Krylov(tol=1e-14)):
-        solution = solver.solve(problem)
-        np.testing.assert_allclose(solution.eigenvalues, values[:5] ** 2, rtol=1e-8)
-        assert angle(X @ solution.weights, left[:, :5]) < 1e-7
-        V = X @ solution.weights
-        np.testing.assert_allclose(V.T @ V, np.eye(V.shape[1]), atol=1e-7)
-
-
 @pytest.mark.parametrize(
     ("kind", "thin"),
     [
@@ -319,19 +294,6 @@ def test_labels_as_an_operator_are_the_same_labels(kind, thin, monkeypatch):
             np.testing.assert_allclose(found.label_axes * signs, exact.label_axes, atol=1e-5)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("center", [False, True])
-def test_lsi_is_the_svd(shape, center):
-    made, dense = operators(features(shape, 6), center=center)
-    expected = np.linalg.svd(dense, compute_uv=False)[:5] ** 2
-    for X in made.values():
-        problem = Problem(X, Factor(share=1.0), 5)
-        for solver in (Exact(), Krylov(tol=1e-13)):
-            solution = solver.solve(problem)
-            np.testing.assert_allclose(solution.eigenvalues, expected, rtol=1e-9)
-            check_certificates(problem, dense, solution)
-
-
 def big_sparse(seed, decay=0.7, rows=700, columns=900):
     rng = np.random.default_rng(seed)
     X = scattered((rows, columns), 0.02, rng)
@@ -349,15 +311,6 @@ def test_krylov_restarts_and_ends_at_the_svd(flip):
     assert solution.n_iter > 12
     np.testing.assert_allclose(solution.eigenvalues, expected, rtol=1e-9)
     assert eigen_residual(problem, solution) < 1e-5
-
-
-def test_krylov_finds_the_energy_within_its_tolerance():
-    X = big_sparse(1)
-    expected = (np.linalg.svd(X.toarray(), compute_uv=False)[:30] ** 2).sum()
-    for tol in (1e-2, 1e-3, 1e-4):
-        problem = Problem(as_operator(X), Factor(share=1.0), 30)
-        found = Krylov(tol=tol).solve(problem).eigenvalues.sum()
-        assert (1 - 3 * tol) * expected < found <= expected * (1 + 1e-12)
 
 
 # --- who takes what -------------------------------------------------------------------
@@ -416,13 +369,12 @@ def test_auto_chooses_by_this_table(problem, solver, reason):
     assert reason in choice.reason
 
 
-@pytest.mark.parametrize("noise", [1.0, 3.0])
-def test_labels_outside_the_space_have_a_part_of_the_norm(noise):
+def test_labels_outside_the_space_have_a_part_of_the_norm():
     """Of 300 labels the space starts from 64; the sum of eigenvalues was too large by 4 to 7%."""
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((1500, 400)) * np.geomspace(3, 0.3, 400)
-    signal = 0.1 * X @ rng.standard_normal((400, 300))
-    Y = (signal + noise * rng.standard_normal(signal.shape) > 1).astype(float)
+    X = rng.standard_normal((900, 300)) * np.geomspace(3, 0.3, 300)
+    signal = 0.1 * X @ rng.standard_normal((300, 300))
+    Y = (signal + 3 * rng.standard_normal(signal.shape) > 1).astype(float)
     found = MLSI(20, alpha=1.0, solver="krylov", random_state=0).fit(X, Y)
     exact = MLSI(20, alpha=1.0, solver="exact").fit(X, Y)
     assert found.eigenvalues_.sum() == pytest.approx(exact.eigenvalues_.sum(), rel=1e-2)
