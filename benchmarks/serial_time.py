@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from labelspan.operators import threads as threads_module
+from labelspan.operators import machine
 
 __all__ = ["SerialTime", "watch"]
 
@@ -41,7 +41,7 @@ class SerialTime:
         self.places: Counter[str] = Counter()
         self.clock = time.thread_time if simulated else time.perf_counter
         self._simulated = simulated
-        self._plain = threads_module.map_threads
+        self._plain = machine.map_threads
         self._main = threading.get_ident()
         self._busy = False
         self._running = True
@@ -137,9 +137,9 @@ def watch(threads: int, *, simulated: bool = True) -> Iterator[SerialTime]:
     changed = []
     for module in [value for name, value in sys.modules.items() if name.startswith("labelspan")]:
         for name in stands:
-            if vars(module).get(name) is getattr(threads_module, name):
+            if vars(module).get(name) is getattr(machine, name):
                 changed.append((module, name))
-    originals = {name: getattr(threads_module, name) for name in stands}
+    originals = {name: getattr(machine, name) for name in stands}
     for module, name in changed:
         setattr(module, name, stands[name])
     sampler = threading.Thread(target=found.sample, daemon=True)

@@ -31,7 +31,7 @@ from sklearn.decomposition import TruncatedSVD
 from labelspan import LSI, MLSI, OPLS, as_operator
 from labelspan.operators import sparse
 from labelspan.operators.array_backend import inner
-from labelspan.operators.threads import n_threads
+from labelspan.operators.machine import n_threads
 
 from .harness import Report, Row, make_parser
 from .rcv1_size import WORDS, draw, read

@@ -307,7 +307,7 @@ def test_an_index_of_format_4_is_fitted_again_from_its_items(here):
 def test_large_files_are_streamed_by_default(here, monkeypatch):
     formats(here)
     monkeypatch.setattr("labelspan.cli.fit._SMALL", 1)
-    monkeypatch.setattr("labelspan.operators.memory.available_memory", lambda: 1000)
+    monkeypatch.setattr("labelspan.operators.machine.available_memory", lambda: 1000)
     result = run("fit", "a.jsonl", "--dimensions", 3, "--method", "lsi")
     assert result.exit_code == 0, result.output
     assert "read in blocks" in result.stderr

@@ -25,7 +25,7 @@ from labelspan import (
 )
 from labelspan.errors import InvalidLabels, Mismatch, NotEnoughMemory
 from labelspan.labels import Factor, reading
-from labelspan.operators import RowBlocks, RowFiles, RowWriter, as_operator, memory
+from labelspan.operators import RowBlocks, RowFiles, RowWriter, as_operator, machine
 from labelspan.solvers import L2, Krylov, Problem
 from labelspan.solvers import alpha as alpha_module
 
@@ -294,7 +294,7 @@ def test_what_cannot_be_fitted_from_files(tmp_path):
 
 
 def test_a_fit_that_does_not_fit_says_so_first(monkeypatch):
-    monkeypatch.setattr(memory, "available_memory", lambda: 2**30)
+    monkeypatch.setattr(machine, "available_memory", lambda: 2**30)
     X = sparse.csr_array(sparse.eye_array(200_000, 50_000))
     Y = sparse.csr_array(sparse.eye_array(200_000, 30_000))
     message = "takes about .* GiB of memory, and 1.0 GiB are available; "

@@ -50,7 +50,7 @@ def test_blocks_threads_and_single_queries_change_nothing(kind, metric, monkeypa
     X = kind(rng.integers(0, 3, (300, 4)).astype(np.float32))
     found, values = nearest_neighbors(X, 12, metric=metric)
     monkeypatch.setattr(neighbors, "_ENTRIES", 7 * 300)
-    monkeypatch.setattr("labelspan.operators.threads.n_threads", lambda: 3)
+    monkeypatch.setattr("labelspan.operators.machine.n_threads", lambda: 3)
     again, same = nearest_neighbors(X, 12, metric=metric)
     np.testing.assert_array_equal(again, found)
     np.testing.assert_array_equal(same, values)

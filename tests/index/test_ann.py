@@ -91,7 +91,7 @@ def test_changes_are_found_and_a_save_links_them(folder, X, monkeypatch, caplog)
         index.save()
         assert len(index.store.ann) == 1501
         assert names(index.search(X[7], 2)) == hits
-        monkeypatch.setattr("labelspan.operators.memory.available_memory", lambda: 1000)
+        monkeypatch.setattr("labelspan.operators.machine.available_memory", lambda: 1000)
         index.save()
         assert index.store.ann is None
     assert "Search stays exact" in caplog.text

@@ -30,11 +30,11 @@ from labelspan.operators import (
     Sum,
     VStack,
     as_operator,
+    machine,
 )
 from labelspan.operators import dense as dense_module
 from labelspan.operators import operator as base_module
 from labelspan.operators import sparse as sparse_module
-from labelspan.operators import threads as threads_module
 
 try:
     import torch
@@ -178,7 +178,7 @@ def small_blocks(monkeypatch):
     for name, value in (("_COGRAM_BLOCK", 3), ("_WORTH_ARRANGING", 0), ("_WORTH_A_THREAD", 1)):
         monkeypatch.setattr(sparse_module, name, value)
     monkeypatch.setattr(sparse_module, "_ENTRIES_OF_A_COLUMN", 1)
-    for module in (sparse_module, threads_module):
+    for module in (sparse_module, machine):
         monkeypatch.setattr(module, "n_threads", lambda: 2)
 
 

@@ -15,21 +15,20 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from labelspan import LSI
-from labelspan.operators import array_backend, memory
-from labelspan.operators import threads as threads_module
+from labelspan.operators import array_backend, machine
 
 
 def test_map_threads_keeps_the_order_and_raises(monkeypatch):
-    monkeypatch.setattr(threads_module, "n_threads", lambda: 2)
-    assert threads_module.map_threads(abs, range(-9, 0)) == list(range(9, 0, -1))
-    assert threads_module.map_threads(abs, []) == []
+    monkeypatch.setattr(machine, "n_threads", lambda: 2)
+    assert machine.map_threads(abs, range(-9, 0)) == list(range(9, 0, -1))
+    assert machine.map_threads(abs, []) == []
     with pytest.raises(ZeroDivisionError):
-        threads_module.map_threads(lambda item: 1 // item, [1, 0])
+        machine.map_threads(lambda item: 1 // item, [1, 0])
 
 
 def test_an_interrupted_call_waits_for_what_has_started(monkeypatch):
     """Nothing may still write into a block when the caller goes on."""
-    monkeypatch.setattr(threads_module, "n_threads", lambda: 4)
+    monkeypatch.setattr(machine, "n_threads", lambda: 4)
     caller, others = threading.get_ident(), Event()
     started, ended = [], []
 
@@ -43,35 +42,35 @@ def test_an_interrupted_call_waits_for_what_has_started(monkeypatch):
         ended.append(item)
 
     with pytest.raises(KeyboardInterrupt):
-        threads_module.map_threads(task, range(100))
+        machine.map_threads(task, range(100))
     assert sorted(started) == sorted(ended)
     assert 1 <= len(started) < 99
 
 
 def test_a_process_that_was_forked_has_threads_of_its_own(monkeypatch):
-    monkeypatch.setattr(threads_module, "n_threads", lambda: 2)
+    monkeypatch.setattr(machine, "n_threads", lambda: 2)
     # As it is in a child: the pool is that of another process, and its threads were left behind.
-    process, left = threads_module.os.getpid(), threads_module._pool(threads_module.os.getpid())
+    process, left = machine.os.getpid(), machine._pool(machine.os.getpid())
     monkeypatch.setattr(left, "run", None)
-    monkeypatch.setattr(threads_module.os, "getpid", lambda: process + 1)
+    monkeypatch.setattr(machine.os, "getpid", lambda: process + 1)
     both = Barrier(2)
-    assert threads_module.map_threads(lambda item: both.wait(10) >= 0 and item, [1, 2]) == [1, 2]
+    assert machine.map_threads(lambda item: both.wait(10) >= 0 and item, [1, 2]) == [1, 2]
 
 
 def test_n_threads_follows_the_environment_and_the_limits(monkeypatch):
     cpus = set(range(8))
-    monkeypatch.setattr(threads_module.os, "sched_getaffinity", lambda _: cpus, raising=False)
-    monkeypatch.setattr(threads_module, "_OMP_NUM_THREADS", "")
+    monkeypatch.setattr(machine.os, "sched_getaffinity", lambda _: cpus, raising=False)
+    monkeypatch.setattr(machine, "_OMP_NUM_THREADS", "")
     for limit in (1, 2) if threadpool_info() else ():
         with threadpool_limits(limit):
             allowed = [library["num_threads"] for library in threadpool_info()]
-            assert threads_module.n_threads() == min(allowed) <= limit
-    monkeypatch.setattr(threads_module, "_controller", lambda: SimpleNamespace(lib_controllers=()))
+            assert machine.n_threads() == min(allowed) <= limit
+    monkeypatch.setattr(machine, "_controller", lambda: SimpleNamespace(lib_controllers=()))
     for setting, count in (("3", 3), ("1", 1), ("64", 8), ("", 8), ("0", 8), ("many", 8)):
-        monkeypatch.setattr(threads_module, "_OMP_NUM_THREADS", setting)
+        monkeypatch.setattr(machine, "_OMP_NUM_THREADS", setting)
         # What is set later is for processes that start later.
         monkeypatch.setenv("OMP_NUM_THREADS", "2")
-        assert threads_module.n_threads() == count
+        assert machine.n_threads() == count
 
 
 @pytest.fixture
@@ -87,11 +86,9 @@ def eight_cores(monkeypatch):
             blas.num_threads = self.before
 
     controller = SimpleNamespace(lib_controllers=(blas,), limit=Limit)
-    monkeypatch.setattr(threads_module, "_controller", lambda: controller)
-    monkeypatch.setattr(
-        threads_module.os, "sched_getaffinity", lambda _: set(range(8)), raising=False
-    )
-    monkeypatch.setattr(threads_module, "_OMP_NUM_THREADS", "")
+    monkeypatch.setattr(machine, "_controller", lambda: controller)
+    monkeypatch.setattr(machine.os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
+    monkeypatch.setattr(machine, "_OMP_NUM_THREADS", "")
     return blas
 
 
@@ -99,16 +96,16 @@ def test_threads_that_limit_blas_at_once_restore_what_it_was(eight_cores):
     both_in, first_out = Barrier(2, timeout=60), Barrier(2, timeout=60)
 
     def first():
-        with threads_module.own_threads():
+        with machine.own_threads():
             both_in.wait()
         first_out.wait()
-        return threads_module.n_threads()
+        return machine.n_threads()
 
     def second():
-        with threads_module.own_threads():
+        with machine.own_threads():
             both_in.wait()
             first_out.wait()
-            return eight_cores.num_threads, threads_module.n_threads()
+            return eight_cores.num_threads, machine.n_threads()
 
     with ThreadPoolExecutor(2) as pool:
         one, two = pool.submit(first), pool.submit(second)
@@ -133,7 +130,7 @@ def test_random_numbers_do_not_depend_on_threads(monkeypatch):
     monkeypatch.setattr(array_backend, "_RANDOM_PART", 64)
     found = []
     for count in (1, 2):
-        monkeypatch.setattr(threads_module, "n_threads", lambda count=count: count)
+        monkeypatch.setattr(machine, "n_threads", lambda count=count: count)
         rng = np.random.default_rng(3)
         found.append([array_backend.random_block(5000, 3, rng, np.float32, None) for _ in range(2)])
     np.testing.assert_array_equal(*found)
@@ -149,8 +146,8 @@ def test_random_numbers_do_not_depend_on_threads(monkeypatch):
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_an_overflow_is_treated_as_the_caller_asks(count, monkeypatch):
-    monkeypatch.setattr(threads_module, "_PART", 64)
-    monkeypatch.setattr(threads_module, "n_threads", lambda: count)
+    monkeypatch.setattr(machine, "_PART", 64)
+    monkeypatch.setattr(machine, "n_threads", lambda: count)
     large = np.full((200, 4), 1e300)
     with np.errstate(over="raise"), pytest.raises(FloatingPointError):
         array_backend.contiguous(large, np.float32)
@@ -162,11 +159,11 @@ def test_a_lack_of_room_is_an_error(monkeypatch):
     def refuse(*_):
         raise OSError(12, "Cannot allocate memory")
 
-    monkeypatch.setattr(memory, "_taken", False)
+    monkeypatch.setattr(machine, "_taken", False)
     with monkeypatch.context() as patch:
         patch.setattr(mmap, "mmap", refuse)
         with pytest.raises(MemoryError, match="260 MiB"):
             LSI(2).fit(np.random.default_rng(0).standard_normal((30, 5)))
-        assert not memory._taken
-    memory.take_buffers()
-    assert memory._taken
+        assert not machine._taken
+    machine.take_buffers()
+    assert machine._taken

@@ -287,7 +287,7 @@ def _is_too_large(corpus: str) -> bool:
     if not (path.is_dir() or (path.is_file() and path.stat().st_size >= _SMALL // 4)):
         return False
     from ..corpus.sources import unpacked_bytes  # noqa: PLC0415
-    from ..operators.memory import available_memory  # noqa: PLC0415
+    from ..operators.machine import available_memory  # noqa: PLC0415
 
     size, available = unpacked_bytes(path), available_memory()
     return size >= _SMALL and available is not None and _PER_BYTE * size > available

@@ -26,8 +26,7 @@ from ..errors import (
 )
 from ..labels import Labels
 from ..operators import Operator, Product
-from ..operators.memory import refuse_too_large, take_buffers
-from ..operators.threads import own_threads, single_thread
+from ..operators.machine import own_threads, refuse_too_large, single_thread, take_buffers
 from ..solvers import SOLVERS, AlphaCurve, Problem, Solution, Solver, choose_solver
 from ..solvers.alpha import choose_alpha, generalized_cross_validation, held_out
 from ..solvers.auto import FORMER

@@ -26,7 +26,7 @@ from ..labels.factor import (
 from ..labels.reading import Kind
 from ..operators import Operator, Product, VStack
 from ..operators.array_backend import host, inner, like, on_host, sum_of_squares
-from ..operators.memory import refuse_too_large
+from ..operators.machine import refuse_too_large
 from ..operators.operator import seen_by
 from ..operators.row_graph import incidence
 from ..solvers import L1, L2, AlphaCurve, LeastSquares, Problem, Solution, Solver, SolverChoice

@@ -13,7 +13,7 @@ from .._typing import Array
 from ..labels.factor import block_rank
 from ..operators import Operator, Scaled
 from ..operators.array_backend import host
-from ..operators.memory import refuse_too_large
+from ..operators.machine import refuse_too_large
 from ..operators.operator import seen_by
 from ..solvers import Solution
 from ..solvers.pls_components import (

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .._typing import Array
+from ..operators.machine import map_threads, n_threads
 from ..operators.row_data import (
     as_rows,
     group_sums,
@@ -24,7 +25,6 @@ from ..operators.row_data import (
     transposed,
     unit_rows,
 )
-from ..operators.threads import map_threads, n_threads
 
 __all__ = ["EXACT_LIMIT", "Metric", "NeighborSearch", "Progress", "Search", "nearest_neighbors"]
 

@@ -244,7 +244,7 @@ def write_ann(files: Files) -> None:
     rows, width = base.shape
     if rows < LARGE or find_spec("usearch") is None:
         return
-    from ..operators.memory import available_memory  # noqa: PLC0415 - searches do without it
+    from ..operators.machine import available_memory  # noqa: PLC0415 - searches do without it
 
     needed, there = rows * (_LINK_BYTES + 2 * width), available_memory()
     if there is not None and needed > _SHARE_OF_MEMORY * there:

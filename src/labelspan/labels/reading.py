@@ -35,8 +35,7 @@ from ..operators.array_backend import (
     torch_module,
 )
 from ..operators.convert import canonical_csr, column_names, dense_block, is_sparse, sparse_table
-from ..operators.memory import refuse_too_large
-from ..operators.threads import map_threads, row_parts
+from ..operators.machine import map_threads, refuse_too_large, row_parts
 
 __all__ = ["Kind", "Labels", "indicator_on_device", "read_labels"]
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from .._typing import Array
-from .threads import map_threads, row_parts
+from .machine import map_threads, row_parts
 
 __all__ = [
     "add_all",

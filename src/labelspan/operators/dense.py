@@ -11,8 +11,8 @@ from scipy import sparse
 
 from .._typing import Array
 from .array_backend import column_sums, inner, sum_of_squares, times
+from .machine import map_threads, row_parts
 from .operator import Operator, checked_offset, digits_to_lose
-from .threads import map_threads, row_parts
 
 __all__ = ["Dense"]
 

@@ -23,9 +23,9 @@ from .._typing import Array
 from ..errors import InvalidInput, Mismatch
 from .array_backend import cast, concatenate, host, is_tensor, on_host
 from .dense import Dense
+from .machine import one_ahead
 from .operator import Centered, Operator, checked_offset, digits_to_lose
 from .sparse import Sparse, host_operator
-from .threads import one_ahead
 
 __all__ = ["BlockStore", "LocalBlocks", "MemoryBlocks", "RowBlocks", "call_block", "checked_rows"]
 

@@ -20,8 +20,8 @@ from .._typing import Array
 from ..errors import InvalidInput
 from .array_backend import add_all, contiguous, put_rows, sum_of_squares
 from .dense import Dense
+from .machine import map_threads, n_threads, row_parts
 from .operator import Centered, Operator, checked_offset, digits_to_lose
-from .threads import map_threads, n_threads, row_parts
 
 __all__ = ["Outer", "Sparse", "SparseProducts", "canonical", "host_operator", "rows_of"]
 

@@ -24,8 +24,8 @@ from ..operators.array_backend import (
     times,
     width_of,
 )
+from ..operators.machine import single_thread
 from ..operators.operator import image_of, label_cross, seen_by
-from ..operators.threads import single_thread
 from .problem import combinations, rounding
 from .small_dense import few_leading, leading, leading_values
 

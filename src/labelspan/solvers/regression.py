@@ -29,7 +29,7 @@ from ..operators.array_backend import (
     times,
     width_of,
 )
-from ..operators.threads import single_thread
+from ..operators.machine import single_thread
 from .exact import ridge
 from .krylov_space import orthonormalize, rest_of
 from .problem import DIRECT_LIMIT, LazyProduct, accuracy_wanted, column_lengths, rounding

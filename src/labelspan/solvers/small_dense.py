@@ -17,7 +17,7 @@ from .._typing import Array
 from ..labels import Factor, Regression
 from ..labels.factor import RANK_TOLERANCE
 from ..operators.array_backend import host, torch_module
-from ..operators.threads import single_thread
+from ..operators.machine import single_thread
 
 __all__ = [
     "Ritz",

@@ -1,12 +1,13 @@
-"""Threads over blocks of rows.
+"""The machine: threads over blocks of rows, available memory, and the buffers of BLAS.
 
-Their number follows ``OMP_NUM_THREADS`` and ``threadpoolctl.threadpool_limits``: a program that
-limits the threads of its BLAS limits these threads too, and workers of joblib do not
+The number of threads follows ``OMP_NUM_THREADS`` and ``threadpoolctl.threadpool_limits``: a
+program that limits the threads of its BLAS limits these threads too, and workers of joblib do not
 oversubscribe the machine.
 """
 
 from __future__ import annotations
 
+import mmap
 import os
 import threading
 from collections import deque
@@ -14,18 +15,46 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["map_threads", "n_threads", "one_ahead", "own_threads", "row_parts", "single_thread"]
+from ..errors import NotEnoughMemory
+
+__all__ = [
+    "available_memory",
+    "map_threads",
+    "n_threads",
+    "one_ahead",
+    "own_threads",
+    "refuse_too_large",
+    "row_parts",
+    "single_thread",
+    "take_buffers",
+]
 
 # Read once, as BLAS does: dask sets it to 1 for its workers in the process that starts them.
 _OMP_NUM_THREADS = os.environ.get("OMP_NUM_THREADS", "")
 # Number of entries per task: few enough to fit into the cache of a core.
 _PART = 1 << 19
+
+# Largest single allocation of OpenBLAS, with a margin.
+_BUFFER = (1 << 27) + (1 << 20)
+# numpy and scipy each have their own BLAS.
+_LIBRARIES = 2
+_taken = False
+# Below this many bytes, memory is not checked: 256 MiB.
+_FEW_BYTES = 1 << 28
+_GROUPS = (
+    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+    (
+        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+        "/sys/fs/cgroup/memory/memory.usage_in_bytes",
+    ),
+)
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -237,3 +266,79 @@ def row_parts(rows: int, width: int, most: int | None = None) -> list[slice]:
     count = max(1, count if most is None else min(count, most))
     step = max(1, -(-rows // count))
     return [slice(start, min(start + step, rows)) for start in range(0, max(rows, 1), step)]
+
+
+# --- memory -------------------------------------------------------------------------------
+
+
+def available_memory() -> int | None:
+    """Return the number of bytes that the process can still allocate; None if unknown.
+
+    The minimum of the free memory of the machine and the limit of a container.
+    """
+    found = [_of_machine(), *(_of_group(*files) for files in _GROUPS)]
+    known = [value for value in found if value is not None]
+    return max(0, min(known)) if known else None
+
+
+def refuse_too_large(owner: str, needed: float, what: str, instead: str) -> None:
+    """Raise :class:`~labelspan.errors.NotEnoughMemory` if ``needed`` bytes are not available.
+
+    The message names the owner, what needs the memory, and what the user can do instead.
+    """
+    if needed < _FEW_BYTES:
+        return
+    available = available_memory()
+    if available is not None and needed > available:
+        raise NotEnoughMemory(
+            f"{owner}: {what} takes about {_size(needed)} of memory, and {_size(available)} are "
+            f"available; {instead}."
+        )
+
+
+def _of_machine() -> int | None:
+    try:
+        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except (OSError, ValueError):
+        pass
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def _of_group(limit: str, used: str) -> int | None:
+    try:
+        return int(Path(limit).read_text(encoding="ascii")) - int(
+            Path(used).read_text(encoding="ascii")
+        )
+    except (OSError, ValueError):
+        # There is no such control group, or it has no limit.
+        return None
+
+
+def _size(count: float) -> str:
+    return f"{count / 2**30:.1f} GiB"
+
+
+def take_buffers() -> None:
+    """Let BLAS allocate its buffers, once; raise MemoryError if there is no room for them.
+
+    OpenBLAS allocates them at its first larger product, and retries forever if the system refuses:
+    a process with little memory left would hang.
+    """
+    global _taken  # noqa: PLW0603 - a process that is forked has the buffers, too
+    if _taken:
+        return
+    from scipy.linalg import lapack  # noqa: PLC0415 - searches do without it
+
+    try:
+        mmap.mmap(-1, _LIBRARIES * _BUFFER).close()
+    except OSError:
+        raise MemoryError("BLAS needs 260 MiB of address space for its buffers.") from None
+    square = np.eye(64)
+    np.linalg.cholesky(square @ square)
+    lapack.dpotrf(square)
+    _taken = True
