@@ -30,12 +30,13 @@ from ._graph_methods import (
     coordinates,
     warn_unclear,
 )
-from ._options import ALPHA, described
 from .base import (
+    ALPHA,
     LabelledEmbedding,
     TrainingRows,
     all_or_nothing,
     centred_labels,
+    described,
     refuse_large_squares,
     refuse_overflow,
 )

@@ -31,21 +31,19 @@ from ..operators.operator import seen_by
 from ..operators.row_graph import incidence
 from ..solvers import L1, L2, AlphaCurve, LeastSquares, Problem, Solution, Solver, SolverChoice
 from ..solvers import choose_solver as choose_for_problem
-from ._options import (
-    METHOD_OPTIONS,
-    choose_penalty,
-    described,
-    dimensions_for,
-    solve,
-    stream_penalty,
-)
 from ._streams import Stream, why_no_stream
 from .base import (
+    METHOD_OPTIONS,
     LabelledEmbedding,
     TrainingRows,
     all_or_nothing,
+    choose_penalty,
+    described,
+    dimensions_for,
     placed_by_labels,
     refuse_overflow,
+    solve,
+    stream_penalty,
     stream_rows,
     training_rows,
     transform_with_labels,

@@ -11,15 +11,17 @@ from .._params import Constraint
 from ..labels import Factor
 from ..operators.array_backend import scale_columns
 from ..solvers import Problem, Solver
-from ._options import SHARED, described, solve
 from ._streams import Stream, why_no_stream
 from .base import (
+    SHARED,
     Embedding,
     TrainingRows,
     all_or_nothing,
     centre,
+    described,
     inverse_transform,
     refuse_overflow,
+    solve,
     squared_norm,
     stream_rows,
 )

@@ -19,24 +19,22 @@ from ..operators.array_backend import column_norms, inner, on_host, scale_column
 from ..solvers import AlphaCurve, Problem, Solution, Solver
 from ..solvers.alpha import choose_alpha
 from ..solvers.regression import complete_labels
-from ._options import (
+from ._streams import Stream, why_no_stream
+from .base import (
     ALPHA,
     RANK,
     SHARED,
-    choose_penalty,
-    described,
-    dimensions_for,
-    solve,
-    stream_penalty,
-)
-from ._streams import Stream, why_no_stream
-from .base import (
     LabelledEmbedding,
     TrainingRows,
     all_or_nothing,
+    choose_penalty,
+    described,
+    dimensions_for,
     inverse_transform,
     refuse_overflow,
+    solve,
     squared_norm,
+    stream_penalty,
     stream_rows,
     training_rows,
     transform_with_labels,

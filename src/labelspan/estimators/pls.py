@@ -21,13 +21,17 @@ from ..solvers.pls_components import (
     cross_directions,
     pls_components,
 )
-from ._options import SHARED, accept, described, dimensions_for, seed_of
 from ._streams import Stream
 from .base import (
+    SHARED,
     LabelledEmbedding,
     TrainingRows,
+    accept,
     all_or_nothing,
+    described,
+    dimensions_for,
     refuse_overflow,
+    seed_of,
     stream_rows,
     training_rows,
 )

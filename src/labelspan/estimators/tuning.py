@@ -18,8 +18,7 @@ from ..metrics import average_precision, retrieval_at_k
 from ..operators import Operator
 from ..solvers import AlphaCurve
 from ..solvers.shared_basis import SharedBasis, shared_basis
-from ._options import choose_penalty
-from .base import LabelledEmbedding, centre, centred_labels
+from .base import LabelledEmbedding, centre, centred_labels, choose_penalty
 from .mlsi import MLSI, label_scale
 
 __all__ = ["Candidate", "Tuning", "tune"]
