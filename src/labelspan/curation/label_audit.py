@@ -22,9 +22,9 @@ from scipy.special import expit, logit
 from .._typing import Array
 from ..errors import InvalidParameter, Mismatch
 from ..index.tagging import ItemTagger
+from ..operators.row_data import pair_products, unit_rows
 from ..tagger import Tagger
 from .audit_results import KINDS, Finding, LabelAudit
-from .similar_rows import similar_rows
 
 if TYPE_CHECKING:
     from ..index import SemanticIndex
@@ -251,15 +251,21 @@ def _unlabelled(index: SemanticIndex, tagger: Tagger, _: Names) -> Iterator[Find
 
 
 def _duplicates(_: SemanticIndex, tagger: Tagger, names: Names) -> Iterator[Finding]:
+    near, cosines = tagger.voters.nearest(tagger.features, np.arange(len(names)))
+    rows, places = np.nonzero(cosines)
+    pairs = np.unique(np.sort([rows, near[rows, places]], axis=0), axis=1)
+    units = unit_rows(tagger.features)
+    cosines = pair_products(units, pairs[0], units, pairs[1])
     found = []
-    for row, other, cosine in similar_rows(tagger.features, _NEARLY_EQUAL):
+    for pair in np.flatnonzero(cosines >= _NEARLY_EQUAL):
+        row, other = pairs[:, pair].tolist()
         a, b = (set(tagger.targets[one].indices.tolist()) for one in (row, other))
         if a != b:
-            found.append((cosine * len(a ^ b) / len(a | b), row, other, a ^ b))
+            found.append((float(cosines[pair]) * len(a ^ b) / len(a | b), row, other, a ^ b))
     for score, row, other, different in sorted(found, key=lambda one: (-one[0], one[1:3])):
         changed = tuple(sorted(tagger.labels[column] for column in different))
         reason = f"Nearly the same text, but only one of the two has {', '.join(changed[:5])}."
-        yield Finding("duplicates", score, (names[row], names[other]), changed, reason)
+        yield Finding("duplicates", min(1.0, score), (names[row], names[other]), changed, reason)
 
 
 def _merge(_: SemanticIndex, tagger: Tagger, names: Names) -> Iterator[Finding]:

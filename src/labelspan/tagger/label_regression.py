@@ -37,6 +37,9 @@ _STEPS = 40
 _ACTIVE = 0.75
 # Entries of an array of labels by rows or features: 64 MiB in float32.
 _ENTRIES = 1 << 24
+# Weights of all labels that are kept whole; of larger models this share of each label's.
+_WHOLE = 4_000_000
+_KEPT, _FEWEST_KEPT = 0.05, 1000
 
 
 class LabelRegression:
@@ -217,25 +220,25 @@ class LabelRegression:
 
 
 class WeightPruner:
-    """Keep, for each label, the weights that matter most for the scores of some rows.
+    """Keep, for each of a number of labels, the weights that matter most for the scores of rows.
 
     A weight counts by its size times the root mean square of its feature. What the others add to
     the mean score of a label goes into its intercept: without it the scores of all texts would be
     shifted, and more labels chosen than with all weights.
     """
 
-    def __init__(self, features: Any, most: int) -> None:
-        self._most = most
-        if most < features.shape[1]:
+    def __init__(self, features: Any, labels: int) -> None:
+        width = features.shape[1]
+        self._most = width
+        if width * labels > _WHOLE:
+            self._most = min(width, max(_FEWEST_KEPT, int(_KEPT * width), _WHOLE // labels))
+        if self._most < width:
             squares = features.multiply(features) if sparse.issparse(features) else features**2
             self._spread = np.sqrt(np.asarray(squares.mean(axis=0), dtype=np.float64).ravel())
             self._mean = np.asarray(features.mean(axis=0), dtype=np.float64).ravel()
 
     def __call__(self, weights: Array) -> tuple[sparse.csr_matrix, Array]:
-        """Return weights (k, d) of which few are left, and intercepts (k,).
-
-        ``weights`` has a column per label and d + 1 rows, the last with the intercepts.
-        """
+        """Return weights (k, d) and intercepts (k,) of weights (d + 1, k), the last intercepts."""
         own, intercept = np.ascontiguousarray(weights[:-1].T), weights[-1].astype(np.float32)
         k, d = own.shape
         if self._most >= d:

@@ -20,13 +20,14 @@ from ..text.vocabulary import (
     checked_parts,
     offsets_rise,
     pack_strings,
+    require,
     unpack_strings,
     within,
 )
 from .decision import NEVER, Decision, LabelRecord, LeftOutTags, emphasised
 from .label_regression import LabelRegression, WeightPruner
 
-__all__ = ["Tagger", "Voters", "pruner"]
+__all__ = ["Tagger", "Voters"]
 
 # How many items vote.
 _VOTERS = 20
@@ -35,36 +36,25 @@ _VOTERS = 20
 _FREQUENT, _MOST_ITEMS, _MANY = 0.03, 50, 1000
 # Entries of a block of scores.
 _ENTRIES = 1 << 22
-# Weights of all labels that are kept whole; of larger models this share of each label's.
-_WHOLE = 4_000_000
-_KEPT, _FEWEST_KEPT = 0.05, 1000
 
-# Types of the arrays that are stored, and dimensions where they are not one.
-_TYPES = {
-    "rows": "i8",
-    "diagonal": "f4",
-    "intercept": "f4",
-    "thresholds": "f4",
-    "record": "i8 2",
-    "levels": "f8 2",
-    "numbers": "f8",
-    "left_out_columns": "i4 2",
-    "left_out_chances": "f4 2",
-    "left_out_own": "f4",
+# Types and shapes of the arrays that are stored.
+_SHAPES = {
+    "rows": "i8 n",
+    "diagonal": "f4 n",
+    "intercept": "f4 k",
+    "thresholds": "f4 k",
+    "record": "i8 3 k",
+    "levels": "f8 2 knots",
+    "numbers": "f8 5",
+    "left_out_columns": "i4 n listed",
+    "left_out_chances": "f4 n listed",
+    "left_out_own": "f4 labels",
 }
 _DAMAGED = "The parts of the tagger do not fit together; the index is damaged."
 
 
 class Voters:
-    """Labelled items, of which the nearest vote.
-
-    Parameters
-    ----------
-    features : array or CSR matrix of shape (n, d)
-        Compared by their cosine, without the most frequent features.
-    labels : CSR matrix of shape (n, k)
-        0 and 1.
-    """
+    """Labelled items, of which the nearest vote, by the cosine of all but frequent features."""
 
     def __init__(self, features: Any, labels: sparse.csr_matrix) -> None:
         self._features = features
@@ -128,48 +118,27 @@ class Tagger:
     of votes; ``decision`` maps it to a probability. A label is chosen if its probability reaches
     its threshold. :func:`labelspan.tagger.learning.learn_tagger` makes one; a change makes another
     one by :meth:`updated`.
-
-    Attributes
-    ----------
-    labels : tuple of str
-        Name of each column.
-    alpha : float
-        Regularization strength of the regression.
-    weights : CSR matrix of shape (k, d)
-        The largest weights of every label.
-    intercept, thresholds : arrays of shape (k,)
-    decision : Decision
-    record : LabelRecord
-        Decisions on left-out items.
-    rows : array of int64, shape (n,)
-        Row numbers of the labelled items in the collection, rising.
-    features : array or CSR matrix of shape (n, d)
-        Their features.
-    targets : CSR matrix of shape (n, k)
-        Their labels, 0 and 1.
-    diagonal : array of shape (n,)
-        What their left-out scores are computed with.
-    left_out : LeftOutTags
-        Their most probable labels, predicted without the item.
-    texts : TextFeatures or None
-        Computes features of texts; None if others do.
-    sampled : bool
-        Whether the tagger has learned from a sample of the labelled items only.
     """
 
+    # Name of each column; the largest weights (k, d), intercepts and thresholds (k,) of labels.
     labels: tuple[str, ...]
     alpha: float
     weights: sparse.csr_matrix
     intercept: Array
     thresholds: Array
     decision: Decision
+    # Decisions on left-out items.
     record: LabelRecord
+    # Of the labelled items: rows in the collection, rising; features (n, d); labels (n, k), 0 and
+    # 1; what left-out scores are computed with; labels predicted without the item.
     rows: Array
     features: Any
     targets: sparse.csr_matrix
     diagonal: Array
     left_out: LeftOutTags
+    # Computes features of texts; None if others do.
     texts: TextFeatures | None = None
+    # Whether it has learned from a sample of the labelled items only.
     sampled: bool = False
 
     @property
@@ -269,22 +238,13 @@ class Tagger:
     ) -> Tagger:
         """Return a tagger after some items were added, relabelled or removed.
 
+        ``labels`` are those of the tagger, in their order, and new ones; ``rows`` the rising
+        numbers of items that are new or have other labels, ``targets``; ``features`` those of the
+        new ones; ``removed`` the numbers of items that were removed or lost their labels.
+
         Only labels of these items are learned again, starting from their present weights. Alpha,
         the map to probabilities and the weights of other labels stay: for those a new item is
         only one more without the label.
-
-        Parameters
-        ----------
-        labels : sequence of str
-            Those of the tagger, in their order, and new ones.
-        rows : array of int
-            Row numbers of the items that are new or have other labels, rising.
-        targets : CSR matrix of shape (len(rows), len(labels))
-            Their labels, 0 and 1.
-        features : array or CSR matrix or None
-            Features of those that the tagger does not know yet, in the order of ``rows``.
-        removed : sequence of int
-            Row numbers of items that were removed, or whose labels are not known any more.
         """
         rows = np.asarray(rows, dtype=np.int64)
         at = self.places(rows)
@@ -327,16 +287,15 @@ class Tagger:
         order = np.argsort(every, kind="stable")
         source = np.concatenate([source[kept], count + fresh])[order]
         held = np.concatenate([kept, count + np.arange(fresh.size)])[order]
-        table = sparse.csr_matrix(sparse.vstack([wide, given], format="csr")[source])
-        table.sort_indices()
+        table = _stacked(wide, given)[source]
         found, diagonal = self.features, self.diagonal
         if fresh.size:
-            found = (sparse.vstack if sparse.issparse(found) else np.vstack)([found, features])
+            found = _stacked(found, features)
             # The smallest that a row of this length can have.
             least = 1.0 / (row_squares(features) + 1.0 + self.alpha)
             diagonal = np.concatenate([diagonal, least.astype(np.float32)])
         if fresh.size or gone.size:
-            found = sparse.csr_matrix(found)[held] if sparse.issparse(found) else found[held]
+            found = found[held]
         support = np.asarray(table.sum(axis=0)).ravel().astype(np.int64)
         limits = _padded(self.thresholds, width)
         limits[len(self.labels) :] = self.decision.threshold
@@ -344,10 +303,7 @@ class Tagger:
         limits[support < 2] = NEVER
         before = self.left_out
         extra = np.zeros((fresh.size, before.columns.shape[1]), dtype=np.int32)
-        own, stay = np.zeros(table.nnz, dtype=np.float32), source < count
-        own[np.repeat(stay, np.diff(table.indptr))] = before.own[
-            np.repeat(np.isin(np.arange(count), source[stay]), np.diff(self.targets.indptr))
-        ]
+        chances = sparse.csr_matrix((before.own, wide.indices, wide.indptr), wide.shape)
         made = replace(
             self,
             labels=labels,
@@ -358,7 +314,8 @@ class Tagger:
             left_out=LeftOutTags(
                 np.vstack([before.columns, extra])[held],
                 np.vstack([before.chances, extra.astype(np.float32)])[held],
-                own,
+                # Those of changed items are computed later.
+                _stacked(chances, given)[source].data,
             ),
             record=LabelRecord(
                 _padded(self.record.chosen, width), _padded(self.record.right, width), support
@@ -374,7 +331,7 @@ class Tagger:
         if not touched.size or not self.rows.size:
             return self
         regression = LabelRegression(self.features, self.alpha)
-        prune = pruner(self.features, len(self.labels))
+        prune = WeightPruner(self.features, len(self.labels))
         wanted = emphasised(self.targets)[:, touched].toarray()
         before = np.vstack([self.weights[touched].toarray().T, self.intercept[touched]])
         start = (wanted - regression.predict(before)) / self.alpha
@@ -382,7 +339,7 @@ class Tagger:
         kept, intercept = prune(regression.weights_of(found))
         order = np.arange(len(self.labels))
         order[touched] = len(self.labels) + np.arange(touched.size)
-        weights = sparse.csr_matrix(sparse.vstack([self.weights, kept], format="csr")[order])
+        weights = _stacked(self.weights, kept)[order]
         constants = self.intercept.copy()
         constants[touched] = intercept
         return replace(self, weights=weights, intercept=constants)
@@ -442,34 +399,25 @@ class Tagger:
     ) -> Tagger:
         """Make the tagger that :meth:`arrays` described; raise InvalidFile if it is damaged."""
         k = len(labels)
-        parts = checked_parts(_TYPES, arrays, _DAMAGED)
+        parts = checked_parts(_SHAPES, arrays, _DAMAGED, k=k)
         rows, diagonal, intercept, thresholds, record, levels, numbers, columns, chances, own = (
             parts
         )
-        sound = (
-            rows.shape == diagonal.shape
-            and intercept.shape == thresholds.shape == (k,)
-            and record.shape == (3, k)
-            and levels.shape[0] == 2 < 2 + levels.shape[1]
-            and bool((np.diff(rows) > 0).all())
-            and bool(np.isfinite(levels).all() and (np.diff(levels) >= 0).all())
-            and numbers.shape == (5,)
-            and bool(np.isfinite(numbers).all() and numbers[0] > 0)
-            and bool((diagonal > 0).all())
-            and columns.shape == chances.shape
-            and len(columns) == rows.size
-            and within(columns.ravel(), k)
-            and bool((own >= 0).all() and (own <= 1).all())
+        require(
+            _DAMAGED,
+            (np.diff(rows) > 0).all(),
+            np.isfinite(levels).all() and (np.diff(levels) >= 0).all() and levels.size > 0,
+            np.isfinite(numbers).all() and numbers[0] > 0,
+            (diagonal > 0).all(),
+            within(columns.ravel(), k),
+            (own >= 0).all() and (own <= 1).all(),
         )
-        if not sound:
-            raise InvalidFile(_DAMAGED)
         alpha, weight, threshold, sampled, width = numbers.tolist()
         features = _unpacked("features", arrays, rows.size, int(width))
         weights = _unpacked("weights", arrays, k, int(width))
         targets = _unpacked("targets", arrays, rows.size, k)
         texts = _read_texts(arrays, static)
-        if own.shape != (targets.nnz,) or (texts is not None and texts.size != features.shape[1]):
-            raise InvalidFile(_DAMAGED)
+        require(_DAMAGED, own.size == targets.nnz, texts is None or texts.size == width)
         return cls(
             tuple(labels),
             alpha,
@@ -488,12 +436,13 @@ class Tagger:
         )
 
 
-def pruner(features: Any, labels: int) -> WeightPruner:
-    """Return what keeps the largest weights of a number of labels."""
-    width = features.shape[1]
-    if width * labels <= _WHOLE:
-        return WeightPruner(features, width)
-    return WeightPruner(features, max(_FEWEST_KEPT, int(_KEPT * width), _WHOLE // labels))
+def _stacked(first: Any, second: Any) -> Any:
+    """Put rows below others."""
+    if not sparse.issparse(first):
+        return np.vstack([first, second])
+    found = sparse.csr_matrix(sparse.vstack([first, second], format="csr"))
+    found.sort_indices()
+    return found
 
 
 def _padded(values: Array, count: int) -> Array:
@@ -510,7 +459,7 @@ def _resized(matrix: sparse.csr_matrix, rows: int, columns: int) -> sparse.csr_m
 def _read_texts(arrays: Mapping[str, Array], static: PooledVectors | None) -> TextFeatures | None:
     if "texts_language" not in arrays:
         return None
-    language = "".join(unpack_strings(arrays["texts_language"]))
+    language = "".join(unpack_strings("texts_language", arrays))
     own = {
         name.removeprefix("texts_"): array
         for name, array in arrays.items()
@@ -536,20 +485,11 @@ def _packed(name: str, matrix: Any) -> dict[str, Array]:
 def _unpacked(name: str, arrays: Mapping[str, Array], count: int, width: int) -> Any:
     """Read a matrix; one with places outside would make products read foreign memory."""
     if f"{name}_columns" not in arrays:
-        (data,) = checked_parts({f"{name}_data": "f4 2"}, arrays, _DAMAGED)
-        if data.shape != (count, width):
-            raise InvalidFile(_DAMAGED)
-        return data
-    kinds = {f"{name}_data": "f4", f"{name}_columns": "i4", f"{name}_starts": "i8"}
-    data, columns, starts = checked_parts(kinds, arrays, _DAMAGED)
-    sound = (
-        0 <= width < np.iinfo(np.int32).max
-        and columns.shape == data.shape
-        and starts.size == count + 1
-        and offsets_rise(starts, data.size)
-        and within(columns, width)
-    )
-    if not sound:
-        raise InvalidFile(_DAMAGED)
-    small = starts.astype(np.int32) if data.size < np.iinfo(np.int32).max else starts
+        shape = {f"{name}_data": "f4 n d"}
+        return checked_parts(shape, arrays, _DAMAGED, n=count, d=width)[0]
+    shapes = {f"{name}_data": "f4 p", f"{name}_columns": "i4 p", f"{name}_starts": "i8 n+1"}
+    data, columns, starts = checked_parts(shapes, arrays, _DAMAGED, n=count)
+    largest = np.iinfo(np.int32).max
+    require(_DAMAGED, 0 <= width < largest, offsets_rise(starts, data.size), within(columns, width))
+    small = starts.astype(np.int32) if data.size < largest else starts
     return sparse.csr_matrix((data, columns, small), shape=(count, width))

@@ -15,8 +15,8 @@ from ..operators.row_data import row_squares
 from ..solvers.alpha import choose_alpha
 from ..text import TextFeatures
 from .decision import Candidates, Decision, LabelRecord, LeftOutTags, collect, emphasised
-from .label_regression import LabelRegression
-from .label_tagger import Tagger, Voters, pruner
+from .label_regression import LabelRegression, WeightPruner
+from .label_tagger import Tagger, Voters
 
 __all__ = ["Fold", "learn_tagger"]
 
@@ -42,29 +42,14 @@ def learn_tagger(
     sampled: bool = False,
     seed: int = 0,
 ) -> Tagger:
-    """Learn to predict labels from the features of labelled items.
+    """Learn to predict labels from the features (n, d) of labelled items.
 
-    Parameters
-    ----------
-    labels : sequence of str
-        Name of each column.
-    targets : CSR matrix of shape (n, k)
-        0 and 1.
-    features : array or CSR matrix of shape (n, d)
-        float32.
-    rows : array of int, shape (n,)
-        Row numbers of the items in the collection, rising.
-    folds : iterable of (held, others, unseen)
-        For features that have seen the labels, for example those of a supervised embedding:
-        numbers of held-out items, and features of all other items and of the held-out ones that
-        were learned without them. Otherwise the scores of left-out items come from the regression
-        in closed form.
-    texts : TextFeatures or None, default=None
-        What computed the features, if the tagger keeps it.
-    sampled : bool, default=False
-        Whether these are only a sample of the labelled items.
-    seed : int, default=0
-        Of random numbers, where there are many items.
+    ``targets`` (n, k) has 0 and 1, and ``rows`` the rising row numbers of the items in the
+    collection. ``folds`` are for features that have seen the labels, for example those of a
+    supervised embedding: numbers of held-out items, and features of all other items and of these,
+    learned without them. Otherwise the scores of left-out items come from the regression in
+    closed form. ``texts`` computed the features, if the tagger keeps it; ``sampled`` tells that
+    these are not all labelled items.
     """
     targets = sparse.csr_matrix(targets, dtype=np.float32)
     targets.sort_indices()
@@ -72,7 +57,7 @@ def learn_tagger(
     # A factorisation costs the same for any number of labels, iterations do not.
     direct = min(_MOST_DIRECT, max(_DIRECT, 2 * len(labels)))
     regression = LabelRegression(features, alpha, seed, direct, len(labels))
-    prune = pruner(features, len(labels))
+    prune = WeightPruner(features, len(labels))
     weights: list[sparse.csr_matrix] = []
     intercept: list[Array] = []
 

@@ -19,7 +19,6 @@ import numpy as np
 from scipy import sparse
 
 from .._typing import Array
-from ..errors import InvalidFile
 from .analysis import Analyzer, is_unspaced
 from .static_vectors import PooledVectors
 from .vocabulary import (
@@ -28,6 +27,7 @@ from .vocabulary import (
     Vocabulary,
     checked_parts,
     pack_strings,
+    require,
     unpack_strings,
     within,
 )
@@ -384,21 +384,18 @@ class TextFeatures:
         static: PooledVectors | None = None,
     ) -> Self:
         """Make the features that :meth:`arrays` described; raise InvalidFile if damaged."""
-        words, parts = unpack_strings(arrays["words"]), unpack_strings(arrays["parts"])
-        kinds = {"singles": "i4", "pairs": "i4 2", "idf": "f4"}
-        singles, pairs, idf = checked_parts(kinds, arrays, _DAMAGED)
-        count = len(words)
-        sound = (
-            pairs.shape[1] == 2
-            and idf.shape == (singles.size + len(pairs) + len(parts),)
-            and within(singles, count)
-            and within(pairs, count)
-            and bool(np.isfinite(idf).all())
-            and len(set(words)) == count
-            and len(set(parts)) == len(parts)
+        words, parts = unpack_strings("words", arrays), unpack_strings("parts", arrays)
+        shapes = {"singles": "i4 s", "pairs": "i4 p 2", "idf": "f4 d"}
+        singles, pairs, idf = checked_parts(shapes, arrays, _DAMAGED)
+        require(
+            _DAMAGED,
+            idf.size == singles.size + len(pairs) + len(parts),
+            within(singles, len(words)),
+            within(pairs, len(words)),
+            np.isfinite(idf).all(),
+            len(set(words)) == len(words),
+            len(set(parts)) == len(parts),
         )
-        if not sound:
-            raise InvalidFile(_DAMAGED)
         return cls(
             language,
             stems=stems,

@@ -20,7 +20,7 @@ from scipy import sparse
 from .._typing import Array
 from ..errors import InvalidFile, InvalidInput, MissingData
 from .analysis import normalise
-from .vocabulary import TextBlock, Vocabulary, checked_parts, pack_strings, unpack_strings
+from .vocabulary import TextBlock, Vocabulary, checked_parts, pack_strings, require, unpack_strings
 
 __all__ = ["PooledVectors", "check_static", "word_vectors"]
 
@@ -116,16 +116,11 @@ class PooledVectors:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Array]) -> Self:
         """Make the vectors that :meth:`arrays` described; raise InvalidFile if damaged."""
-        kinds = {"words": "u1", "vectors": "f2 2", "mean": "f4"}
-        packed, vectors, mean = checked_parts(kinds, arrays, _DAMAGED)
-        words = unpack_strings(packed)
-        sound = (
-            vectors.shape == (len(words), mean.size)
-            and len(set(words)) == len(words)
-            and bool(np.isfinite(vectors).all() and np.isfinite(mean).all())
-        )
-        if not sound:
-            raise InvalidFile(_DAMAGED)
+        words = unpack_strings("words", arrays)
+        shapes = {"vectors": "f2 n d", "mean": "f4 d"}
+        vectors, mean = checked_parts(shapes, arrays, _DAMAGED, n=len(words))
+        finite = np.isfinite(vectors).all() and np.isfinite(mean).all()
+        require(_DAMAGED, finite, len(set(words)) == len(words))
         return cls(words, vectors, np.array(mean))
 
 

@@ -29,6 +29,7 @@ __all__ = [
     "offsets_rise",
     "pack_strings",
     "ranges",
+    "require",
     "unpack_strings",
     "within",
 ]
@@ -161,18 +162,12 @@ class Vocabulary:
     def from_arrays(cls, language: str, arrays: Mapping[str, Array]) -> Self:
         """Make the vocabulary that :meth:`arrays` described; raise InvalidFile if it is damaged."""
         made = cls(language)
-        words, terms = unpack_strings(arrays["words"]), unpack_strings(arrays["terms"])
-        (term_of,) = checked_parts({"term_of": "i4"}, arrays, _DAMAGED)
+        words, terms = unpack_strings("words", arrays), unpack_strings("terms", arrays)
+        (term_of,) = checked_parts({"term_of": "i4 n"}, arrays, _DAMAGED, n=len(words))
         made._words.update(zip(words, range(len(words)), strict=True))
         made._terms.update(zip(terms, range(len(terms)), strict=True))
-        sound = (
-            term_of.shape == (len(words),)
-            and len(made._words) == len(words)
-            and len(made._terms) == len(terms)
-            and within(term_of, len(terms))
-        )
-        if not sound:
-            raise InvalidFile(_DAMAGED)
+        different = len(made._words) == len(words) and len(made._terms) == len(terms)
+        require(_DAMAGED, different, within(term_of, len(terms)))
         made.terms, made.term_of = terms, np.asarray(term_of)
         made._append(words)
         return made
@@ -274,18 +269,16 @@ class TextBlock:
     @classmethod
     def from_arrays(cls, vocabulary: Vocabulary, arrays: Mapping[str, Array]) -> TextBlock:
         """Make the block that :meth:`arrays` described; raise InvalidFile if it is damaged."""
-        kinds = {"tokens": "i4", "starts": "i8", "titles": "i4", "runs": "i8"}
-        tokens, starts, titles, runs = checked_parts(kinds, arrays, _DAMAGED)
-        sound = (
-            starts.size == titles.size + 1
-            and offsets_rise(starts, tokens.size)
-            and within(tokens, len(vocabulary))
-            and within(runs, tokens.size)
-            and bool((titles >= 0).all())
-            and bool((titles <= np.diff(starts)).all())
+        shapes = {"tokens": "i4 t", "starts": "i8 n+1", "titles": "i4 n", "runs": "i8 r"}
+        tokens, starts, titles, runs = checked_parts(shapes, arrays, _DAMAGED)
+        require(
+            _DAMAGED,
+            offsets_rise(starts, tokens.size),
+            within(tokens, len(vocabulary)),
+            within(runs, tokens.size),
+            (titles >= 0).all(),
+            (titles <= np.diff(starts)).all(),
         )
-        if not sound:
-            raise InvalidFile(_DAMAGED)
         return cls(vocabulary, tokens, starts, titles, runs)
 
 
@@ -302,10 +295,10 @@ def pack_strings(strings: Sequence[str]) -> Array:
     return np.frombuffer("".join(f"{one}\n" for one in strings).encode(), dtype=np.uint8)
 
 
-def unpack_strings(content: Array) -> list[str]:
-    """Read what :func:`pack_strings` wrote."""
-    if content.dtype != np.uint8 or content.ndim != 1 or (content.size and content[-1] != 10):
-        raise InvalidFile(_DAMAGED)
+def unpack_strings(name: str, arrays: Mapping[str, Array]) -> list[str]:
+    """Read one of some arrays, which :func:`pack_strings` wrote."""
+    (content,) = checked_parts({name: "u1 n"}, arrays, _DAMAGED)
+    require(_DAMAGED, not content.size or content[-1] == ord("\n"))
     try:
         found = bytes(content).decode().split("\n")
     except UnicodeDecodeError as error:
@@ -314,15 +307,33 @@ def unpack_strings(content: Array) -> list[str]:
 
 
 def checked_parts(
-    kinds: Mapping[str, str], arrays: Mapping[str, Array], message: str
+    shapes: Mapping[str, str], arrays: Mapping[str, Array], message: str, **sizes: int
 ) -> list[Array]:
-    """Return arrays by name; raise InvalidFile if one has another type or number of dimensions."""
-    found = [arrays.get(name) for name in kinds]
-    for name, part in zip(kinds, found, strict=True):
-        kind, _, dimensions = kinds[name].partition(" ")
-        if part is None or part.dtype.str[1:] != kind or part.ndim != int(dimensions or 1):
+    """Return arrays by name; raise InvalidFile if one has another type or shape.
+
+    A shape is a type and sizes, for example ``"i8 n+1"``: a name stands for the same size in all
+    of them, which may be given.
+    """
+    found = []
+    for name, shape in shapes.items():
+        kind, *wanted = shape.split()
+        part = arrays.get(name)
+        if part is None or part.dtype.str[1:] != kind or part.ndim != len(wanted):
             raise InvalidFile(message)
-    return [part for part in found if part is not None]
+        for size, one in zip(part.shape, wanted, strict=True):
+            base, _, more = one.partition("+")
+            least = int(more or 0)
+            known = int(base) if base.isdigit() else sizes.setdefault(base, size - least)
+            if size != known + least:
+                raise InvalidFile(message)
+        found.append(part)
+    return found
+
+
+def require(message: str, *conditions: bool | np.bool_) -> None:
+    """Raise InvalidFile unless all conditions hold."""
+    if not all(conditions):
+        raise InvalidFile(message)
 
 
 def offsets_rise(offsets: Array, end: int) -> bool:

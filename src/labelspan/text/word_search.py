@@ -22,9 +22,8 @@ import numpy as np
 from scipy import sparse
 
 from .._typing import Array
-from ..errors import InvalidFile
 from .analysis import Analyzer, ParsedQuery, first_line, normalise, split_words
-from .vocabulary import TextBlock, Vocabulary, checked_parts, offsets_rise, ranges, within
+from .vocabulary import TextBlock, Vocabulary, checked_parts, offsets_rise, ranges, require, within
 
 __all__ = ["WordScores", "WordSearch", "WordSegment"]
 
@@ -212,31 +211,26 @@ class WordSegment:
     def from_arrays(cls, vocabulary: Vocabulary, arrays: Mapping[str, Array]) -> WordSegment:
         """Make the segment that :meth:`arrays` described; raise InvalidFile if it is damaged."""
         block = TextBlock.from_arrays(vocabulary, arrays)
-        kinds = {
-            "lengths": "i4",
-            "posting_terms": "i4",
-            "posting_starts": "i8",
-            "posting_rows": "i4",
-            "posting_weights": "i4",
-            "name_keys": "i8",
-            "name_rows": "i4",
+        shapes = {
+            "lengths": "i4 n",
+            "posting_terms": "i4 t",
+            "posting_starts": "i8 t+1",
+            "posting_rows": "i4 p",
+            "posting_weights": "i4 p",
+            "name_keys": "i8 m",
+            "name_rows": "i4 m",
         }
-        parts = checked_parts(kinds, arrays, _DAMAGED)
-        lengths, terms, starts, rows, weights, name_keys, name_rows = parts
-        sound = (
-            lengths.size == len(block)
-            and within(lengths, 1 << 31)
-            and starts.size == terms.size + 1
-            and offsets_rise(starts, rows.size)
-            and rows.size == weights.size
-            and name_keys.size == name_rows.size
-            and within(terms, len(vocabulary.terms))
-            and within(rows, len(block))
-            and within(name_rows, len(block))
-            and (not weights.size or int(weights.min()) > 0)
+        parts = checked_parts(shapes, arrays, _DAMAGED, n=len(block))
+        lengths, terms, starts, rows, weights, _, name_rows = parts
+        require(
+            _DAMAGED,
+            (lengths >= 0).all(),
+            offsets_rise(starts, rows.size),
+            within(terms, len(vocabulary.terms)),
+            within(rows, len(block)),
+            within(name_rows, len(block)),
+            (weights > 0).all(),
         )
-        if not sound:
-            raise InvalidFile(_DAMAGED)
         return cls(block, *parts)
 
 
