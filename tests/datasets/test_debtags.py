@@ -35,18 +35,14 @@ def corpus():
     return load_debtags()
 
 
-def test_the_corpus_is_small_and_complete(corpus):
+def test_the_corpus_is_complete_and_its_labels_agree(corpus):
     path = Path(registry.__file__).with_name("debtags_corpus.jsonl.gz")
     assert path.stat().st_size < 2_000_000
     assert 1_000 < len(corpus) == len(set(corpus.ids)) == len(corpus.texts) == len(corpus.metadata)
     assert all(text.strip() for text in corpus.texts)
     assert np.array_equal(corpus.test, ~corpus.train)
     assert 0.7 < corpus.train.mean() < 0.9
-
-
-def test_labels_and_indicator_agree(corpus):
     assert corpus.label_names == sorted(corpus.label_names)
-    assert corpus.Y.shape == (len(corpus), len(corpus.label_names))
     for row in range(0, len(corpus), 97):
         columns = corpus.Y[[row]].nonzero()[1]
         assert sorted(corpus.label_names[j] for j in columns) == corpus.labels[row]
@@ -133,25 +129,15 @@ Description-en: classic UNIX line editor
 """
 
 
-@pytest.fixture
-def small(tool, monkeypatch, tmp_path):
+def test_a_package_list_becomes_a_corpus(tool, monkeypatch, tmp_path):
     monkeypatch.setattr(tool, "LEAST_ITEMS", 2)
     monkeypatch.setattr(tool, "LEAST_TAGS", 2)
     (tmp_path / "Packages").write_text(PACKAGES)
     with gzip.open(tmp_path / "Translation-en.gz", "wt") as file:
         file.write(TRANSLATION)
-
-    def run(out="corpus.jsonl.gz"):
-        folder = tmp_path
-        names = [folder / "Packages", "--translation", folder / "Translation-en.gz"]
-        tool.main([str(name) for name in (*names, "--out", folder / out)])
-        return folder / out
-
-    return run
-
-
-def test_a_package_list_becomes_a_corpus(small):
-    about, *items = map(json.loads, lines(small()))
+    names = ["Packages", "--translation", "Translation-en.gz", "--out", "corpus.jsonl.gz"]
+    tool.main([one if one.startswith("--") else str(tmp_path / one) for one in names])
+    about, *items = map(json.loads, lines(tmp_path / "corpus.jsonl.gz"))
     assert about["tags"] == ["interface::commandline", "use::editing"]
     assert set(about["made_from"]) == {"Packages", "Translation-en.gz"}
     assert [item["package"] for item in items] == ["ed", "sox"]

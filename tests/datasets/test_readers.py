@@ -52,72 +52,49 @@ def fruit(tmp_path):
 # --- ARFF -------------------------------------------------------------------------------
 
 
-def test_dense_arff_with_xml(fruit):
+def test_dense_arff_with_xml_and_labels_by_number_and_name(fruit):
     data = read_arff(fruit)
     assert data.label_names == ("it's sweet", "round", "red")
     assert data.feature_names == ("weight", "colour", "steps")
     np.testing.assert_array_equal(data.X, [[1.5, 0, 4], [np.nan, 1, 8], [-20, 2, 2]])
     np.testing.assert_array_equal(data.Y, [[1, 0, 1], [-1, 1, 0], [0, -1, 0]])
-    assert data.source == str(fruit)
     packed = fruit.with_name("packed.arff.gz")
     packed.write_bytes(gzip.compress(fruit.read_bytes()))
-    again = read_arff(packed, fruit.with_suffix(".xml"))
-    np.testing.assert_array_equal(again.X, data.X)
-
-
-def test_dense_arff_is_what_scipy_reads(tmp_path):
-    rng = np.random.default_rng(0)
-    values = rng.standard_normal((20, 4))
-    lines = ["@relation r", *(f"@attribute a{j} real" for j in range(4))]
-    lines += ["@attribute l {0,1}", "@attribute m {0,1}", "@data"]
-    labels = rng.integers(2, size=(20, 2))
-    for row, marks in zip(values, labels, strict=True):
-        lines.append(",".join([*(repr(float(v)) for v in row), *map(str, marks)]))
-    path = write(tmp_path, "r.arff", "\n".join(lines))
-    data = read_arff(path, ["l", "m"])
-    reference = scipy_arff.loadarff(path)[0]
-    np.testing.assert_array_equal(data.X, np.stack([reference[f"a{j}"] for j in range(4)], axis=1))
-    np.testing.assert_array_equal(data.Y, labels)
+    np.testing.assert_array_equal(read_arff(packed, fruit.with_suffix(".xml")).X, data.X)
+    fruit.with_suffix(".xml").unlink()
+    assert read_arff(fruit, -1).label_names == ("red",)
+    assert read_arff(fruit, ("round", "it's sweet")).label_names == ("round", "it's sweet")
+    for labels, message in [
+        (None, r"there is no fruit.xml next to fruit.arff"),
+        (6, r"labels=6 does not fit fruit.arff, which has 6"),
+        (["sour"], "has no attribute 'sour'; correct labels"),
+        (["red", "red"], "cannot have a label twice"),
+        (["colour"], "label 'colour' has the values green, dark red, pale"),
+    ]:
+        with pytest.raises((InvalidParameter, InvalidFile), match=message):
+            read_arff(fruit, labels)
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_sparse_arff_equals_dense_arff(tmp_path, seed):
+def test_dense_arff_is_what_scipy_reads_and_sparse_arff_says_the_same(tmp_path, seed):
     rng = np.random.default_rng(seed)
     block = rng.random((15, 7)).round(3) * (rng.random((15, 7)) < 0.4)
     block[:, 5:] = block[:, 5:] > 0
     head = ["@relation 'x: -C -2'", *(f"@attribute a{j} numeric" for j in range(5))]
     head += ["@attribute l5 {0,1}", "@attribute l6 {0,1}", "@data"]
-    cells = [[f"{v:g}" for v in row] for row in block]
-    dense = write(tmp_path, "d.arff", "\n".join([*head, *map(",".join, cells)]))
-    rows = []
-    for row in block:
-        # The places may come in any order.
-        entries = [f"{j} {row[j]:g}" for j in rng.permutation(7) if row[j]]
-        rows.append("{" + ", ".join(entries) + "}")
-    thin = read_arff(write(tmp_path, "s.arff", "\n".join([*head, *rows])))
-    wide = read_arff(dense)
-    assert sparse.issparse(thin.X)
+    cells = [",".join(f"{v:g}" for v in row) for row in block]
+    dense = write(tmp_path, "d.arff", "\n".join([*head, *cells]))
+    # The places may come in any order.
+    entries = [[f"{j} {row[j]:g}" for j in rng.permutation(7) if row[j]] for row in block]
+    rows = ["{" + ", ".join(own) + "}" for own in entries]
+    thin, wide = read_arff(write(tmp_path, "s.arff", "\n".join([*head, *rows]))), read_arff(dense)
     assert sparse.issparse(thin.Y)
     assert thin.X.has_canonical_format
     np.testing.assert_array_equal(thin.X.toarray(), wide.X)
     np.testing.assert_array_equal(thin.Y.toarray(), wide.Y)
+    reference = scipy_arff.loadarff(dense)[0]
+    np.testing.assert_array_equal(wide.X, np.stack([reference[f"a{j}"] for j in range(5)], axis=1))
     np.testing.assert_array_equal(wide.Y, block[:, 5:])
-
-
-def test_labels_by_number_and_by_name(fruit):
-    fruit.with_suffix(".xml").unlink()
-    assert read_arff(fruit, -1).label_names == ("red",)
-    assert read_arff(fruit, ("round", "it's sweet")).label_names == ("round", "it's sweet")
-    with pytest.raises(InvalidParameter, match=r"there is no fruit.xml next to fruit.arff"):
-        read_arff(fruit)
-    with pytest.raises(InvalidParameter, match=r"labels=6 does not fit fruit.arff, which has 6"):
-        read_arff(fruit, 6)
-    with pytest.raises(InvalidParameter, match="has no attribute 'sour'; correct labels"):
-        read_arff(fruit, ["sour"])
-    with pytest.raises(InvalidParameter, match="cannot have a label twice"):
-        read_arff(fruit, ["red", "red"])
-    with pytest.raises(InvalidFile, match="label 'colour' has the values green, dark red, pale"):
-        read_arff(fruit, ["colour"])
 
 
 SPARSE_HEAD = "@relation x\n@attribute l {0,1}\n@attribute a numeric\n@attribute b {x,y}\n@data\n"
@@ -264,15 +241,12 @@ def test_a_broken_npz_raises_an_error(name, tmp_path):
     assert "\n" not in str(caught.value)
 
 
-def test_texts_and_objects_are_not_written_as_npz(tmp_path):
+def test_what_is_not_written_as_npz_and_nothing_half_written(tmp_path):
     with pytest.raises(InvalidInput, match="cannot hold texts"):
         write_npz(DataSet("a", texts=["b"]), tmp_path / "a.npz")
     with pytest.raises(InvalidInput, match="what holds objects, which are never pickled"):
         write_npz(DataSet("a", np.eye(1), extra={"what": [None]}), tmp_path / "a.npz")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_nothing_half_written(tmp_path):
     path = tmp_path / "new" / "file"
 
     def fail(file):

@@ -65,19 +65,16 @@ def test_every_format_in_batches(tmp_path, kind, rows):
     np.testing.assert_array_equal(vectors.read(), X)
 
 
-def test_bfloat16_and_half_of_safetensors(tmp_path):
+def test_types_of_safetensors(tmp_path):
+    path = tmp_path / "v.safetensors"
     upper = (X.view(np.uint32) >> 16).astype(np.uint16)
-    path = write_safetensors(tmp_path / "b.safetensors", upper, "BF16")
-    found = open_vectors(path).read()
-    np.testing.assert_allclose(found, X, rtol=2**-7)
-    path = write_safetensors(tmp_path / "h.safetensors", X.astype(np.float16), "F16")
+    write_safetensors(path, upper, "BF16")
+    np.testing.assert_allclose(open_vectors(path).read(), X, rtol=2**-7)
+    write_safetensors(path, X.astype(np.float16), "F16")
     np.testing.assert_allclose(open_vectors(path).read(), X, rtol=1e-3, atol=1e-3)
-
-
-def test_safetensors_as_its_own_package_writes_it(tmp_path):
     package = pytest.importorskip("safetensors.numpy")
-    package.save_file({"a": X, "b": np.zeros(3)}, tmp_path / "v.safetensors")
-    np.testing.assert_array_equal(open_vectors(tmp_path / "v.safetensors").read(), X)
+    package.save_file({"a": X, "b": np.zeros(3)}, path)
+    np.testing.assert_array_equal(open_vectors(path).read(), X)
 
 
 def test_hostile_files(tmp_path):
@@ -146,17 +143,17 @@ LISTS = [["b", "a"], [], ["c"], ["a", "c"]]
 TABLE = np.array([[1, 1, 0], [-1, -1, -1], [0, 0, 1], [1, 0, 1]])
 
 
-def label_files(folder):
-    (folder / "a.jsonl").write_text("".join(json.dumps({"tags": t, "n": 1}) + "\n" for t in LISTS))
-    (folder / "b.csv").write_text("id,tags\n" + "".join(f"1,{';'.join(t)}\n" for t in LISTS))
-    (folder / "c.txt").write_text("".join(";".join(t) + "\n" for t in LISTS))
-    names = np.array(["a", "b", "c"])
-    np.savez(folder / "d.npz", Y=TABLE, label_names=names)
-    return ["a.jsonl", "b.csv", "c.txt", "d.npz"]
-
-
 def test_labels_in_every_format(tmp_path):
-    for name in label_files(tmp_path):
+    known = np.maximum(TABLE, 0)
+    files = {
+        "a.jsonl": "".join(json.dumps({"tags": own, "n": 1}) + "\n" for own in LISTS),
+        "b.csv": "id,tags\n" + "".join(f"1,{';'.join(own)}\n" for own in LISTS),
+        "c.txt": "".join(";".join(own) + "\n" for own in LISTS),
+    }
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    np.savez(tmp_path / "d.npz", Y=TABLE, label_names=np.array(["a", "b", "c"]))
+    for name in (*files, "d.npz"):
         found = read_label_file(tmp_path / name)
         assert found.names == ("a", "b", "c"), name
         np.testing.assert_array_equal(found.block(0, 4), TABLE)
@@ -165,16 +162,16 @@ def test_labels_in_every_format(tmp_path):
     np.testing.assert_array_equal(found.block(1, 2), [[0, 0, 0]])
     assert read_label_file(tmp_path / "c.txt", min_count=2).names == ("a", "c")
     assert read_label_file(tmp_path / "b.csv", field="id").names == ("1",)
-
-
-def test_labels_in_arrays(tmp_path):
-    known = np.maximum(TABLE, 0)
     sparse.save_npz(tmp_path / "s.npz", sparse.csr_matrix(known))
     np.testing.assert_array_equal(read_label_file(tmp_path / "s.npz").block(0, 4), known)
-    np.save(tmp_path / "y.npy", np.array([2, 0, -1, 2]))
-    found = read_label_file(tmp_path / "y.npy")
-    assert found.names == ("0", "2")
-    np.testing.assert_array_equal(found.block(0, 4), [[0, 1], [1, 0], [-1, -1], [0, 1]])
+    classes = np.array([2, 0, -1, 2])
+    for vector in (classes, np.where(classes < 0, np.nan, classes)):
+        np.save(tmp_path / "y.npy", vector)
+        found = read_label_file(tmp_path / "y.npy")
+        assert found.names == ("0", "2")
+        np.testing.assert_array_equal(found.block(0, 4), [[0, 1], [1, 0], [-1, -1], [0, 1]])
+    np.savez(tmp_path / "c.npz", y=classes, class_names=np.array(["p", "q", "r"]))
+    assert read_label_file(tmp_path / "c.npz").names == ("p", "r")
 
 
 def test_labels_that_are_refused(tmp_path):
@@ -190,6 +187,7 @@ def test_labels_that_are_refused(tmp_path):
     (tmp_path / "two.csv").write_text("p,q\n1,2\n")
     for path, message in [
         (array("half.npy", np.full((3, 2), 0.5)), "0 and 1"),
+        (array("part.npy", np.array([[0, -1], [1, 0]])), "-1 in whole rows"),
         (array("float.npy", np.array([0.5, 1.5])), "whole numbers or strings"),
         (array("cube.npy", np.zeros((2, 2, 2))), "must be a vector"),
         (tmp_path / "csc.npz", "CSR format"),
