@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache, lru_cache
 from pathlib import Path
@@ -87,15 +87,26 @@ def listed(names: Sequence[str], last: str = ", ") -> str:
     return last.join([", ".join(quoted[:-1]), quoted[-1]]) if len(quoted) > 1 else "".join(quoted)
 
 
-class _Profile:
-    """What the values of a field look like."""
+class _Field:
+    """A field: its name, and what its values in some items look like."""
 
-    def __init__(self, sample: Sequence[Any], name: str) -> None:
+    def __init__(self, name: str, part: str, sample: Sequence[Any]) -> None:
+        # In the part of the records that has the text and the labels, the rest of the name counts.
+        self.name, self.is_main = name, name.startswith(part)
+        self.short = name.removeprefix(part)
+        self.words = normal(self.short).split()
         values = [value for value in sample if not is_missing(value) and value not in ("", [])]
         self.strings = bool(values) and all(isinstance(value, str) for value in values)
         self.lists = bool(values) and all(is_names(value) for value in values)
         # Whether all values are whole numbers, or texts of them.
         self.whole = bool(values) and all(_is_whole(value) for value in values)
+        # Decimal numbers and dates differ, but name nothing.
+        self.is_measure = all(_MEASURE.fullmatch(str(value).strip()) for value in sample[:100])
+        # Dates can be stored as text, and lists of names, too.
+        self.is_metadata = all(
+            is_names(value) or not isinstance(value, dict | list | tuple | bytes)
+            for value in sample
+        )
         counts: Counter[str] = Counter()
         if self.strings or self.lists or self.whole:
             parse = LabelParser(values, name, None)
@@ -111,226 +122,152 @@ class _Profile:
         self.length = sum(map(len, texts)) / some
         self.distinct = len(set(texts)) / some
         self.spaces = sum(" " in text for text in texts) / some
-        # Of the labels that the values would be: number per value and in all, share of those that
-        # come again, mean length, share with digits.
+        # Of the labels that the values would be: number per value, share of those that come again,
+        # mean length.
         total = max(1, sum(counts.values()))
-        self.per_value, self.n_labels = total / max(1, len(values)), len(counts)
-        self.repeats = sum(count for count in counts.values() if count > 1) / total
-        self.label_length = sum(len(label) * count for label, count in counts.items()) / total
-        self.digits = sum(n for one, n in counts.items() if any(map(str.isdigit, one))) / total
-
-        self.is_prose = self.strings and self.spaces > 0.5 and not self.lists
+        repeats = sum(count for count in counts.values() if count > 1) / total
+        length = sum(len(label) * count for label, count in counts.items()) / total
+        digits = sum(n for one, n in counts.items() if any(map(str.isdigit, one))) / total
+        self.per_value = total / max(1, len(values))
         # A text may have the name of labels.
-        self.may_be_labels = self.lists or not self.strings or self.label_length <= 60
+        self.may_be_labels = self.lists or not self.strings or length <= 60
         # Values that are short and come again, as labels do.
-        self.repeats_short = (
-            self.strings
-            and self.n_labels > 1
-            and self.repeats >= 0.8
-            and self.label_length <= 40
-            and self.digits < 0.5
-            and self.filled >= 0.3
-        )
+        short = len(counts) > 1 and length <= 40 and digits < 0.5
+        self.repeats_short = self.strings and short and repeats >= 0.8 and self.filled >= 0.3
         # Numbers of classes: few, each of them often.
-        self.is_class = (
-            self.whole and 1 < self.n_labels <= 100 and min(self.filled, self.repeats) > 0.95
-        )
+        self.is_class = self.whole and 1 < len(counts) <= 100 and min(self.filled, repeats) > 0.95
+
+    def rank(self, kind: str) -> int | None:
+        """Return the rank for a role by the name, 0 first; None if it is unknown."""
+        return rank(self.short, kind) if self.is_main else None
+
+    def is_named(self, *kinds: str) -> bool:
+        return any(" ".join(self.words) in known_names(kind) for kind in kinds)
 
 
-class _Guess:
-    """Fields of some items, and what they look like."""
+def _likeliest(fields: Iterable[_Field], kind: str) -> _Field | None:
+    ranked = [(place, one) for one in fields if (place := one.rank(kind)) is not None]
+    return min(ranked, key=lambda pair: pair[0])[1] if ranked else None
 
-    def __init__(self, name: str, items: Sequence[dict[str, Any]]) -> None:
-        self.name, self.items = name, items
-        self.there = names_in(items)
-        self.sample = items[:: -(-len(items) // _SAMPLE)]
-        self.profiles = {
-            one: _Profile([item.get(one) for item in self.sample], one) for one in self.there
-        }
-        # Of records with objects inside, one object has the text and the labels.
-        self.part = _main_part(self.there)
-        self.main = [one for one in self.there if one.startswith(self.part)]
 
-    def short(self, name: str) -> str:
-        return name.removeprefix(self.part)
+# --- labels ---------------------------------------------------------------------------------
 
-    def first(self, names: Iterable[str], kind: str) -> str | None:
-        """Return the likeliest field of a kind, by its name in the main part."""
-        by_short = {self.short(one): one for one in names if one in self.main}
-        return by_short.get(first_known(by_short, kind) or "")
 
-    def is_named(self, name: str, *kinds: str) -> bool:
-        return any(normal(self.short(name)) in known_names(kind) for kind in kinds)
+def _guess_labels(free: Sequence[_Field]) -> tuple[list[_Field], list[_Field], str]:
+    """Return the fields of labels, other candidates, and how they were recognised."""
+    named = _named_labels(free)
+    if named:
+        chosen = _family(named)
+        return chosen, [one for one in named if one not in chosen], "name"
+    free = [one for one in free if not one.is_named("texts", "headings", "judgements")]
+    mild = [one for one in free if not one.is_named("circumstances")]
+    for some in (mild, free):
+        guess = _labels_by_content([one for one in some if one.is_main])
+        if guess:
+            others = _labels_by_content(free, every=True)
+            return guess[:1], [one for one in others if one is not guess[0]], "content"
+    return [], [], "content"
 
-    def existing(self, name: str, keys: Iterable[str] = ()) -> str:
-        lower = {one.lower(): one for one in self.there}
-        inner = (lower.get(f"{name}.{key}".lower()) for key in keys)
-        found = name if name in self.there else next(filter(None, inner), None)
-        if found is not None:
-            return found
-        near = get_close_matches(name, self.there, 1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
-        raise InvalidParameter(
-            f"{self.name}: there is no field {name!r}; {hint}there are {listed(self.there)}."
-        )
 
-    # --- labels ---
+def _named_labels(free: Sequence[_Field]) -> list[_Field]:
+    """Return the fields whose names are those of labels, the likeliest first."""
+    keys = known_names("label_keys")
+    ranked: list[tuple[bool, int, int, int]] = []
+    for place, field in enumerate(free):
+        outer, _, inner = field.short.rpartition(".")
+        # [{"name": "bug"}] is one list of labels.
+        inside = bool(outer) and inner in keys and "." not in outer
+        found = rank(outer if inside else inner, "labels") if inside or not outer else None
+        if found is not None and field.is_main and field.may_be_labels:
+            # A field without values in what was read may have some later.
+            ranked.append((not field.filled, found, keys.index(inner) if inside else 0, place))
+    # Of [{"id": 1, "name": "bug"}], the first key only.
+    names: dict[Any, _Field] = {}
+    for _, found, _, place in sorted(ranked):
+        names.setdefault(found if "." in free[place].short else free[place].name, free[place])
+    ordered = list(names.values())
+    if ordered and ordered[0].whole:
+        # Names come before numbers, as in "label" and "label_text".
+        word = ordered[0].words[-1]
+        ordered.sort(key=lambda one: one.whole or word not in one.words)
+    return ordered
 
-    def labels(self, taken: Container[str | None]) -> tuple[tuple[str, ...], tuple[str, ...], str]:
-        """Return the fields of labels, other candidates, and how they were recognised."""
-        free = [one for one in self.there if one not in taken]
-        named = self._named_labels(free)
-        if named:
-            chosen = self._family(named)
-            return chosen, tuple(one for one in named if one not in chosen), "name"
-        free = [one for one in free if not self.is_named(one, "texts", "headings", "judgements")]
-        mild = [one for one in free if not self.is_named(one, "circumstances")]
-        for names in (mild, free):
-            guess = self._by_content([one for one in names if one in self.main])
-            if guess:
-                rest = self._by_content(free, every=True)
-                return guess[:1], tuple(one for one in rest if one != guess[0]), "content"
-        return (), (), "content"
 
-    def _named_labels(self, free: Sequence[str]) -> list[str]:
-        """Return the fields whose names are those of labels, the likeliest first."""
-        keys = known_names("label_keys")
-        ranked: list[tuple[bool, int, int, int, str]] = []
-        for place, name in enumerate(free):
-            if name not in self.main or not self.profiles[name].may_be_labels:
-                continue
-            outer, _, inner = self.short(name).rpartition(".")
-            # [{"name": "bug"}] is one list of labels.
-            inside = bool(outer) and inner in keys and "." not in outer
-            found = rank(outer if inside else inner, "labels") if inside or not outer else None
-            if found is not None:
-                # A field without values in what was read may have some later.
-                empty = not self.profiles[name].filled
-                ranked.append((empty, found, keys.index(inner) if inside else 0, place, name))
-        # Of [{"id": 1, "name": "bug"}], the first key only.
-        names: dict[Any, str] = {}
-        for _, found, _, _, name in sorted(ranked):
-            names.setdefault(found if "." in self.short(name) else name, name)
-        ordered = list(names.values())
-        if ordered and self.profiles[ordered[0]].whole:
-            # Names come before numbers, as in "label" and "label_text".
-            word = normal(self.short(ordered[0])).split()[-1]
-            ordered.sort(
-                key=lambda one: (
-                    self.profiles[one].whole or word not in normal(self.short(one)).split()
-                )
-            )
-        return ordered
+def _family(named: list[_Field]) -> list[_Field]:
+    """Return the first field, or all like it: "Manual Tags" and "Automatic Tags"."""
+    first = named[0].words
+    if len(first) == 1 or not first[-1].endswith("s"):
+        return named[:1]
+    family = [one for one in named if one.words[-1] == first[-1]]
+    # What people gave comes before what programs did.
+    return sorted(family, key=lambda one: "auto" in one.name.lower())
 
-    def _family(self, named: list[str]) -> tuple[str, ...]:
-        """Return the first field, or all like it: "Manual Tags" and "Automatic Tags"."""
-        first = normal(self.short(named[0])).split()
-        if len(first) == 1 or not first[-1].endswith("s"):
-            return (named[0],)
-        family = [one for one in named if normal(self.short(one)).split()[-1] == first[-1]]
-        # In the order of the file: what people gave before what programs did.
-        return tuple(sorted(family, key=lambda one: ("auto" in one.lower(), self.there.index(one))))
 
-    def _by_content(self, names: Sequence[str], *, every: bool = False) -> tuple[str, ...]:
-        """Return the fields that may be labels by their values, the likeliest first."""
-        own = {name: self.profiles[name] for name in names}
-        lists = [name for name, one in own.items() if one.lists]
-        # Short values that come again: several in one string before one in each.
-        short = [one for one in own if own[one].repeats_short]
-        single = [one for one in short if own[one].filled >= 0.8]
-        several = sorted(
-            (one for one in short if own[one].per_value >= 1.3),
-            key=lambda one: -own[one].per_value,
-        )
-        if every:
-            return tuple(dict.fromkeys((*lists, *several, *single)))
-        classes = [one for one in own if own[one].is_class]
-        return tuple(lists or several or single or (classes if len(classes) == 1 else ()))
+def _labels_by_content(fields: Sequence[_Field], *, every: bool = False) -> list[_Field]:
+    """Return the fields that may be labels by their values, the likeliest first."""
+    lists = [one for one in fields if one.lists]
+    # Short values that come again: several in one string before one in each.
+    short = [one for one in fields if one.repeats_short]
+    single = [one for one in short if one.filled >= 0.8]
+    several = sorted((one for one in short if one.per_value >= 1.3), key=lambda one: -one.per_value)
+    if every:
+        return list(dict.fromkeys((*lists, *several, *single)))
+    classes = [one for one in fields if one.is_class]
+    return lists or several or single or (classes if len(classes) == 1 else [])
 
-    # --- text ---
 
-    def text(self, taken: Container[str | None]) -> tuple[tuple[str, ...], str]:
-        """Return the fields of the text, headings first, and how they were recognised."""
-        free = [one for one in self.there if one not in taken]
-        strings = [
-            one
-            for one in free
-            if self.profiles[one].strings
-            or (self.profiles[one].lists and self.profiles[one].spaces > 0.5)
-        ]
-        main = self.first(strings, "texts") or self.first(free, "texts")
-        headings = self._headings(free)
-        if main is not None:
-            return (*(one for one in headings if one != main), main), "name"
-        lengths = {
-            one: self.profiles[one].length * self.profiles[one].distinct
-            for one in free
-            if self.profiles[one].is_prose and one not in headings
-        }
-        longest = max(lengths, key=lambda one: lengths[one], default=None)
-        # Shorter ones are names, dates or codes; with a heading, a text is longer than that.
-        if longest is not None and lengths[longest] >= (40 if headings else 20):
-            return (*headings, longest), "content"
-        if headings:
-            return tuple(headings), "name"
-        # Without any text, short texts are better than none, as in "good service", "positive".
-        if lengths and len(self.there) <= 3:
-            return (max(lengths, key=lambda one: self.profiles[one].distinct),), "content"
-        raise InvalidParameter(
-            f"{self.name}: no field looks like a text; name it by text (--text); there are "
-            f"{listed(self.there)}."
-        )
+# --- text and ids ---------------------------------------------------------------------------
 
-    def _headings(self, free: Sequence[str]) -> list[str]:
-        """Return the headings: those of a known name, or the one that ends in such a name."""
-        exact = [one for one in free if one in self.main and self.is_named(one, "headings")]
-        if exact:
-            return exact
-        varied = [
-            one for one in free if self.profiles[one].strings and self.profiles[one].distinct > 0.5
-        ]
-        found = self.first(varied, "headings")
-        return [] if found is None else [found]
 
-    # --- ids ---
+def _guess_text(free: Sequence[_Field], n_fields: int) -> tuple[list[_Field], str]:
+    """Return the fields of the text, headings first, and how they were recognised."""
+    strings = [one for one in free if one.strings or (one.lists and one.spaces > 0.5)]
+    main = _likeliest(strings, "texts") or _likeliest(free, "texts")
+    # Headings have a known name, or one of them ends in such a name.
+    headings = [one for one in free if one.is_main and one.is_named("headings")]
+    if not headings:
+        varied = (one for one in free if one.strings and one.distinct > 0.5)
+        headings = [one for one in [_likeliest(varied, "headings")] if one is not None]
+    if main is not None:
+        return [*(one for one in headings if one is not main), main], "name"
+    prose = [
+        one
+        for one in free
+        if one.strings and one.spaces > 0.5 and not one.lists and one not in headings
+    ]
+    longest = max(prose, key=lambda one: one.length * one.distinct, default=None)
+    # Shorter ones are names, dates or codes; with a heading, a text is longer than that.
+    if longest and longest.length * longest.distinct >= (40 if headings else 20):
+        return [*headings, longest], "content"
+    if headings:
+        return headings, "name"
+    # Without any text, short texts are better than none, as in "good service", "positive".
+    return sorted(prose, key=lambda one: -one.distinct)[: n_fields <= 3], "content"
 
-    def ids(self, taken: Container[str | None]) -> tuple[str | None, str]:
-        """Return a field that is unique for all items, and how it was recognised."""
-        free = [one for one in self.there if one not in taken]
-        ranked = [(rank(self.short(one), "ids"), one) for one in free if one in self.main]
-        named = [one for place, one in sorted(pair for pair in ranked if pair[0] is not None)]
-        named += [one for one in free if _ID_NAME.search(one)]
-        short = [
-            one
-            for one in free
-            if self.profiles[one].strings
-            and self.profiles[one].length <= 40
-            and not self.profiles[one].spaces
-            and not self._is_measure(one)
-        ]
-        # With one item every value is unique, and only a name tells.
-        for name in dict.fromkeys((*named, *(short if len(self.items) > 1 else ()))):
-            values = [item.get(name) for item in self.items]
-            whole = all(
-                isinstance(value, str | int) and not isinstance(value, bool) and str(value).strip()
-                for value in values
-            )
-            if whole and len(set(map(str, values))) == len(values):
-                return name, "name" if name in named else "content"
-        return None, "content"
 
-    def _is_measure(self, name: str) -> bool:
-        """Return whether the values are decimal numbers or dates, which differ but name nothing."""
-        values = (str(item.get(name)) for item in self.sample[:100])
-        return all(_MEASURE.fullmatch(value.strip()) for value in values)
-
-    def is_metadata(self, name: str) -> bool:
-        """Return whether the values can be stored; dates can, as text, and lists of names."""
-        values = (item.get(name) for item in self.sample)
-        return all(
-            is_names(value) or not isinstance(value, dict | list | tuple | bytes)
+def _guess_ids(free: Sequence[_Field], items: Sequence[dict[str, Any]]) -> tuple[str | None, str]:
+    """Return a field that is unique for all items, and how it was recognised."""
+    known = [(place, one.name) for one in free if (place := one.rank("ids")) is not None]
+    named = [name for _, name in sorted(known, key=lambda pair: pair[0])]
+    named += [one.name for one in free if _ID_NAME.search(one.name)]
+    short = [
+        one.name
+        for one in free
+        if one.strings and one.length <= 40 and not one.spaces and not one.is_measure
+    ]
+    # With one item every value is unique, and only a name tells.
+    for name in dict.fromkeys((*named, *(short if len(items) > 1 else ()))):
+        values = [item.get(name) for item in items]
+        whole = all(
+            isinstance(value, str | int) and not isinstance(value, bool) and str(value).strip()
             for value in values
         )
+        if whole and len(set(map(str, values))) == len(values):
+            return name, "name" if name in named else "content"
+    return None, "content"
+
+
+# --- all fields -----------------------------------------------------------------------------
 
 
 def choose_fields(
@@ -347,41 +284,51 @@ def choose_fields(
 
     ``like`` has fields of an earlier reading, which are taken where they are there.
     """
-    guess = _Guess(name, items)
-    there, why = set(guess.there), dict[str, str]()
+    there, why = names_in(items), dict[str, str]()
+    part, sample = _main_part(there), items[:: -(-len(items) // _SAMPLE)]
+    fields = {one: _Field(one, part, [item.get(one) for item in sample]) for one in there}
+
+    def free(*taken: str | None) -> list[_Field]:
+        return [one for one in fields.values() if one.name not in taken]
+
     before = tuple(like.get("text") or ())
-    text = text or (before if there.issuperset(before) else ())
-    labels = labels or tuple(one for one in like.get("labels") or () if one in there and labelled)
-    ids = like.get("ids") if ids is None and like.get("ids") in there else ids
-    wanted = text = tuple(guess.existing(one) for one in text)
-    labels = tuple(guess.existing(one, known_names("label_keys")) for one in labels)
+    text = text or (before if fields.keys() >= set(before) else ())
+    labels = labels or tuple(one for one in like.get("labels") or () if one in fields and labelled)
+    ids = like.get("ids") if ids is None and like.get("ids") in fields else ids
+    wanted = text = tuple(_existing(name, there, one) for one in text)
+    labels = tuple(_existing(name, there, one, known_names("label_keys")) for one in labels)
     # An empty name numbers the items.
-    numbered, ids = ids is not None, guess.existing(ids) if ids else None
-    others: tuple[str, ...] = ()
+    numbered, ids = ids is not None, _existing(name, there, ids) if ids else None
+    others: list[_Field] = []
     if not labels and labelled:
-        labels, others, why["labels"] = guess.labels({*text, ids})
+        found, others, why["labels"] = _guess_labels(free(*text, ids))
+        labels = tuple(one.name for one in found)
     if not text:
-        text, why["text"] = guess.text({*labels, ids})
+        found, why["text"] = _guess_text(free(*labels, ids), len(there))
+        text = tuple(one.name for one in found)
+    if not text:
+        raise InvalidParameter(
+            f"{name}: no field looks like a text; name it by text (--text); there are "
+            f"{listed(there)}."
+        )
     if not numbered:
-        ids, told = guess.ids({*labels, *text})
-        if ids is not None:
-            why["ids"] = told
-    title = next((one for one in text if rank(guess.short(one), "headings") is not None), None)
-    if not wanted and title is None and "name" in guess.there and ids != "name":
+        ids, told = _guess_ids(free(*labels, *text), items)
+        why |= {"ids": told} if ids is not None else {}
+    title = next((one for one in text if rank(fields[one].short, "headings") is not None), None)
+    named = fields.get("name") if not wanted and title is None else None
+    if named and ids != "name" and "name" not in labels and named.strings and named.distinct > 0.5:
         # A name is the title of what has no other.
-        profile = guess.profiles["name"]
-        if profile.strings and profile.distinct > 0.5 and "name" not in labels:
-            text, title = ("name", *(one for one in text if one != "name")), "name"
+        text, title = ("name", *(one for one in text if one != "name")), "name"
     if title is None:
-        title = guess.first([one for one in guess.there if one not in (*labels, ids)], "headings")
+        heading = _likeliest(free(*labels, ids), "headings")
+        title = None if heading is None else heading.name
     # A heading is worth showing, even if it is part of the text.
-    taken = {*labels, ids, *text} - ({title} if len(text) > 1 else set())
-    left = [one for one in guess.there if one not in taken]
-    named = [one for one in left if not _UNNAMED.fullmatch(one)]
+    left = free(*labels, ids, *(one for one in text if one != title or len(text) == 1))
+    kept = [one for one in left if not _UNNAMED.fullmatch(one.name)]
     notes = []
-    if len(named) < len(left):
-        notes.append(f"{len(left) - len(named):,} column(s) without a name left out")
-    judged = [one for one in left if guess.is_named(one, "judgements")]
+    if len(kept) < len(left):
+        notes.append(f"{len(left) - len(kept):,} column(s) without a name left out")
+    judged = [one.name for one in left if one.is_named("judgements")]
     if judged and labelled and not labels:
         notes.append(f"{judged[0]!r} says which items are right for a query; these are not labels")
     return {
@@ -389,11 +336,25 @@ def choose_fields(
         "labels": labels,
         "ids": ids,
         "title": title,
-        "metadata": tuple(filter(guess.is_metadata, named)),
+        "metadata": tuple(one.name for one in kept if one.is_metadata),
         "guessed": why,
-        "other_labels": others,
+        "other_labels": tuple(one.name for one in others),
         "notes": tuple(notes),
     }
+
+
+def _existing(corpus: str, there: Sequence[str], name: str, keys: Iterable[str] = ()) -> str:
+    """Return a field that was named, or the key of names in its objects."""
+    lower = {one.lower(): one for one in there}
+    inner = (lower.get(f"{name}.{key}".lower()) for key in keys)
+    found = name if name in there else next(filter(None, inner), None)
+    if found is None:
+        near = get_close_matches(name, there, 1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise InvalidParameter(
+            f"{corpus}: there is no field {name!r}; {hint}there are {listed(there)}."
+        )
+    return found
 
 
 def names_in(items: Sequence[dict[str, Any]]) -> list[str]:
