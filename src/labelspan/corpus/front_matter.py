@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from textwrap import dedent
 from typing import Any
 
@@ -48,30 +47,25 @@ def split_front_matter(text: str) -> tuple[dict[str, Any], str, int]:
     return _fields(lines[1:end]), "\n".join(lines[end + 1 :]).strip(), end
 
 
-@dataclass
-class _Field:
-    """A field: its key, what is behind it, and its lines, of which ``stop`` is the end."""
+def _entries(lines: list[str]) -> list[tuple[str, str, int, int]]:
+    """Return the key of each field, what is behind it, and its first line and its end.
 
-    key: str
-    value: str
-    start: int
-    stop: int
-
-
-def _entries(lines: list[str]) -> list[_Field]:
-    """Return the fields in some lines; lines that are indented or begin with - go on."""
-    found: list[_Field] = []
+    Lines that are indented or begin with - go on.
+    """
+    found: list[tuple[str, str, int, int]] = []
     for at, line in enumerate(lines):
         match = _KEY.match(line.rstrip())
         if match is not None:
-            found.append(_Field(_scalar(match["key"]), _bare(match["value"] or ""), at, at + 1))
+            found.append((_scalar(match["key"]), _bare(match["value"] or ""), at, at + 1))
         elif found and (line[:1] in " \t" or _DASH.match(line)) and line.strip():
-            found[-1].stop = at + 1
+            found[-1] = (*found[-1][:3], at + 1)
     return found
 
 
 def _fields(lines: list[str]) -> dict[str, Any]:
-    return {one.key: _value(one.value, lines[one.start + 1 : one.stop]) for one in _entries(lines)}
+    return {
+        key: _value(value, lines[start + 1 : stop]) for key, value, start, stop in _entries(lines)
+    }
 
 
 def _value(value: str, block: list[str]) -> Any:
@@ -123,9 +117,9 @@ def with_labels(text: str, field: str, labels: list[str]) -> str:
     if not end:
         lines = [f"{_FENCE}{ending}", f"{_FENCE}{ending}", *lines]
         start = stop = 1
-    for own in _entries(lines[1:end]):
-        if own.key == field:
-            start, stop, head = own.start + 1, own.stop + 1, lines[own.start + 1].partition(":")[0]
+    for key, _, first, last in _entries(lines[1:end]):
+        if key == field:
+            start, stop, head = first + 1, last + 1, lines[first + 1].partition(":")[0]
     dashes = [line for line in lines[start + 1 : stop] if _DASH.match(line)]
     value = "" if start == stop else lines[start].partition(":")[2].strip()
     if dashes:

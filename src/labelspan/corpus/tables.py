@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -213,25 +213,23 @@ def _sampled(name: str, text: str, delimiter: str, cut: bool) -> tuple[Cells, bo
             return found if cut and found and "unexpected end" in str(error) else None
         return found
 
-    quoted = parse(strict=True)
-    if quoted is not None and (delimiter != "\t" or '"' not in text):
-        return quoted, True, []
+    strict = parse(strict=True)
+    if strict is not None and (delimiter != "\t" or '"' not in text):
+        return strict, True, []
     plain = parse(quoting=csv.QUOTE_NONE)
-    lenient = parse() if quoted is None else quoted
+    lenient = parse() if strict is None else strict
     if plain is None and lenient is None:
         raise InvalidFile(f"{name} is not a table; give its format (--format).")
-    if lenient is None or (plain is not None and _is_better(plain, lenient, delimiter, quoted)):
-        return plain or [], False, ["quotation marks are part of the text (guessed)"]
-    return lenient, True, [] if quoted is not None else ["some quotation marks do not match"]
-
-
-def _is_better(plain: Cells, lenient: Cells, delimiter: str, quoted: Cells | None) -> bool:
-    """Return whether cells without quoting fit their columns better than those with it."""
+    # Without quotation marks, cells may fit their columns better.
     ragged, other = (
-        sum(len(row) != len(rows[0][1]) for _, row in rows) for rows in (plain, lenient)
+        sum(len(row) != len(rows[0][1]) for _, row in rows) if rows else len(text)
+        for rows in (plain, lenient)
     )
-    spans = any("\n" in cell for _, row in lenient for cell in row)
-    return ragged < other or (not ragged and (spans or (delimiter == "\t" and quoted is None)))
+    spans = any("\n" in cell for _, row in lenient or () for cell in row)
+    doubtful = spans or (delimiter == "\t" and strict is None)
+    if ragged < other or (not ragged and doubtful):
+        return plain or [], False, ["quotation marks are part of the text (guessed)"]
+    return lenient or [], True, [] if strict is not None else ["some quotation marks do not match"]
 
 
 def _has_names(cells: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
@@ -245,13 +243,7 @@ def _is_header(columns: list[str], rows: list[list[str]]) -> bool:
     """Return whether the first line names columns."""
     if _has_names(columns, rows):
         return True
-    checks: tuple[Callable[[str], bool], ...] = (
-        lambda cell: len(cell) > 60 or len(cell.split()) > 5 or cell[-1] in ".!?",
-        lambda cell: cell[0] in "<[{(",
-        lambda cell: "://" in cell,
-        _is_number,
-    )
-    if any(check(cell) for cell in columns if cell for check in checks):
+    if any(map(_is_value, filter(None, columns))):
         return False
     # A name of a column is not one of its values.
     others = [row for row in rows if [cell.strip() for cell in row] != columns]
@@ -259,6 +251,12 @@ def _is_header(columns: list[str], rows: list[list[str]]) -> bool:
         column and any(len(row) > place and row[place].strip() == column for row in others)
         for place, column in enumerate(columns)
     )
+
+
+def _is_value(cell: str) -> bool:
+    """Return whether a cell is too long or of another form than a name."""
+    long = len(cell) > 60 or len(cell.split()) > 5 or cell[-1] in ".!?"
+    return long or cell[0] in "<[{(" or "://" in cell or _is_number(cell)
 
 
 def _is_number(cell: str) -> bool:
