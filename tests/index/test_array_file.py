@@ -88,9 +88,9 @@ LIES = {
 def test_headers_that_lie_take_no_memory(tmp_path):
     path = tmp_path / "x.arrays"
 
-    def read(head):
+    def read(head, size=16):
         content = crafted(head)[:-32]
-        path.write_bytes(content + bytes(-len(content) % 64) + bytes(16) + bytes(32))
+        path.write_bytes(content + bytes(-len(content) % 64 + size + 32))
         return ArrayFile(path, verify=False).array("x")
 
     assert read(described("<f4", 4)).tolist() == [0, 0, 0, 0]
@@ -100,6 +100,9 @@ def test_headers_that_lie_take_no_memory(tmp_path):
             read(head)
         assert tracemalloc.get_traced_memory()[1] < 5_000_000, name
         tracemalloc.stop()
+    for shape in ((0, 2**62, 2**62), (0,) * 70, (0, 10**30)):
+        with pytest.raises(InvalidFile, match="no valid array 'x'"):
+            read(described("<f4", *shape), 0)
     with path.open("wb") as file:
         file.write(b"labelspan array\n" + (1 << 39).to_bytes(8, "little"))
         file.truncate(1 << 40)

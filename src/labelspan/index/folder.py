@@ -8,8 +8,7 @@
 
 A save writes a new generation next to the old one, then replaces the manifest, then deletes the
 old generation: a process killed at any moment leaves the old index or the new one. Later changes
-are transactions in the generation's items.sqlite. An index of another format is not read, but
-:mod:`labelspan.index.store` reads its items, so that it can be fitted again.
+are transactions in the generation's items.sqlite.
 
 A file of arrays:
 
@@ -430,12 +429,12 @@ class IndexFolder:
 
     def close(self) -> None:
         """Release the lock; a folder that was made and holds nothing is removed."""
-        if self._lock is not None:
-            self._lock.close()
-            self._lock = None
         kept = (self.path / _MANIFEST).exists() or (self.path / UNFINISHED).exists()
         if self._created and not kept:
             shutil.rmtree(self.path, ignore_errors=True)
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
 
 
 def _write_lock(folder: Path) -> sqlite3.Connection:

@@ -66,19 +66,6 @@ class MetadataField:
     keys: Array
     codes: Array
 
-    @classmethod
-    def of(cls, rows: Mapping[tuple[bool, Any], Sequence[int]], size: int) -> MetadataField:
-        """Make a field of the rows of each value; a value comes with whether it is a boolean."""
-        total = sum(map(len, rows.values()))
-        plain = [value for _, value in rows]
-        kind, keys = _kind(plain, total)
-        order = sorted(range(len(plain)), key=lambda n: _sort_key(plain[n], keys[n]))
-        codes = np.full(size, -1, dtype=np.int32)
-        every = list(rows.values())
-        for code, n in enumerate(order):
-            codes[every[n]] = code
-        return cls(kind, [plain[n] for n in order], np.array(keys)[order], codes)
-
     def chosen(self, choice: Any) -> Array:
         """Mark the different values that a condition accepts.
 
@@ -150,9 +137,20 @@ def read_fields(
     for row, table in tables:
         if row < alive.size and alive[row]:
             for key, value in table.items():
-                own = found.setdefault(key, {})
-                own.setdefault((type(value) is bool, value), []).append(row)
-    return {key: MetadataField.of(found[key], alive.size) for key in sorted(found)}
+                # True is not 1.
+                found.setdefault(key, {}).setdefault((type(value) is bool, value), []).append(row)
+    return {key: _field(found[key], alive.size) for key in sorted(found)}
+
+
+def _field(rows: Mapping[tuple[bool, Any], Sequence[int]], size: int) -> MetadataField:
+    """Make a field of the rows of each value."""
+    plain, every = [value for _, value in rows], list(rows.values())
+    kind, keys = _kind(plain, sum(map(len, every)))
+    order = sorted(range(len(plain)), key=lambda n: _sort_key(plain[n], keys[n]))
+    codes = np.full(size, -1, dtype=np.int32)
+    for code, n in enumerate(order):
+        codes[every[n]] = code
+    return MetadataField(kind, [plain[n] for n in order], np.array(keys)[order], codes)
 
 
 def _kind(values: Sequence[Any], total: int) -> tuple[FieldKind, list[float]]:
@@ -214,11 +212,10 @@ def _sort_key(value: Any, key: float) -> tuple[int, float, str]:
         return 2, 0.0, ""
     if math.isfinite(key):
         return 0, key, metadata_text(value)
-    plain = isinstance(value, bool | int | float)
-    try:
-        return (0, float(value), "") if plain else (1, 0.0, str(value).casefold())
-    except OverflowError:
-        return 0, math.inf if value > 0 else -math.inf, ""
+    if isinstance(value, str):
+        return 1, 0.0, value.casefold()
+    # A whole number may be too large for float.
+    return 0, max(-1e308, min(value, 1e308)), ""
 
 
 def _numbers(keys: Array) -> list[tuple[float, float, tuple[Any, Any]]]:
@@ -231,18 +228,13 @@ def _numbers(keys: Array) -> list[tuple[float, float, tuple[Any, Any]]]:
     step = 10.0 ** math.floor(math.log10(span / _BINS))
     step *= next(factor for factor in (1, 2, 5, 10, 20) if span / (factor * step) <= _BINS)
     step = max(step, 1.0) if whole else step
-    first, count = math.floor(low / step), int(span // step) + 2
-    found: list[tuple[float, float, tuple[Any, Any]]] = []
-    for n in range(first, first + count):
-        start, end = n * step, (n + 1) * step - (1.0 if whole else 0.0)
-        if start > high or end < low:
-            continue
-        if whole:
-            found.append((start, end, (int(start), int(end))))
-        else:
-            shown = float(f"{start:.12g}"), float(f"{end:.12g}")
-            found.append((*shown, shown))
-    return found
+    starts = np.arange(math.floor(low / step), math.floor(high / step) + 1) * step
+    ends = starts + step - (1.0 if whole else 0.0)
+    limits = [
+        [int(n) if whole else float(f"{n:.12g}") for n in pair]
+        for pair in zip(starts, ends, strict=True)
+    ]
+    return [(start, end, (start, end)) for start, end in limits]
 
 
 def _dates(keys: Array) -> list[tuple[float, float, tuple[Any, Any]]]:
