@@ -5,11 +5,9 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
-from typing import Annotated
 
 import typer
 
-from .. import __version__
 from .adapt import adapt
 from .changes import add, relabel, remove
 from .data import data
@@ -22,7 +20,7 @@ from .reproduce import reproduce
 from .review import review
 from .search import search
 from .serve import mcp, serve
-from .shared import CommandGroup
+from .shared import CommandGroup, main_options
 from .tag import tag
 
 __all__ = ["app"]
@@ -51,18 +49,4 @@ for _command in _COMMANDS:
     app.command(name, help=_help(_command))(_command)
 app.add_typer(data, name="data")
 app.command()(reproduce)
-
-
-def _version(value: bool) -> None:
-    if value:
-        typer.echo(f"labelspan {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
-    """Label-informed dimensionality reduction and search for tagged data."""
+app.callback()(main_options)

@@ -19,6 +19,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from typer.core import TyperGroup
 
+from .. import __version__
+
 if TYPE_CHECKING:
     from ..corpus import CorpusReader, TaggedTexts
     from ..index import SemanticIndex
@@ -40,6 +42,7 @@ __all__ = [
     "counted",
     "is_bundled",
     "label_language",
+    "main_options",
     "note",
     "open_index",
     "plain_errors",
@@ -56,6 +59,20 @@ __all__ = [
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite what exists.")]
+
+
+def _version(value: bool) -> None:
+    if value:
+        typer.echo(f"labelspan {__version__}")
+        raise typer.Exit
+
+
+def main_options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Label-informed dimensionality reduction and search for tagged data."""
 
 
 def print_json(answer: Any) -> None:
