@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -153,23 +154,27 @@ def test_ctrl_c_while_the_server_starts(saved, monkeypatch):
     assert signal.getsignal(signal.SIGINT) is before
 
 
+def test_ctrl_c_in_a_reproduction_says_what_is_kept(here, monkeypatch):
+    def stop(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("labelspan.papers.reproduction.reproduce", stop)
+    result = run("reproduce", "--out", "part")
+    assert result.exit_code == 130
+    told = "Stopped; finished results are in part, and the same command continues.\n"
+    assert result.stderr == told
+
+
 # --- evaluate -----------------------------------------------------------------------------
 
 
-def recommended(result):
-    assert result.exit_code == 0, result.output
-    (line,) = [line for line in result.stdout.splitlines() if line.startswith("  labelspan fit")]
-    return line
-
-
 def test_the_recommended_command_reads_the_corpus_the_same_way(here):
-    import shlex
-
     lines = [{"name": r["body"], "kinds": ", ".join(r["tags"]), "key": r["id"]} for r in rows(40)]
     (here / "my corpus.jsonl").write_text(as_lines(lines))
     options = ["--text", "name", "--labels", "kinds", "--separator", ",", "--ids", "key"]
     options += ["--empty-is-none", "--format", "jsonl"]
     result = run("evaluate", "my corpus.jsonl", *options, "--dimensions", 2)
-    line = recommended(result)
+    assert result.exit_code == 0, result.output
+    (line,) = [line for line in result.stdout.splitlines() if line.startswith("  labelspan fit")]
     assert "'my corpus.jsonl' --text name --labels kinds" in line
     assert run(*shlex.split(line)[1:]).exit_code == 0

@@ -12,18 +12,38 @@ from labelspan import SemanticIndex
 from labelspan.index.fitting import fit_stream
 from labelspan.index.folder import write_manifest
 
+
+def stop(*args, **options):
+    raise KeyboardInterrupt
+
+
 # --- fit and add --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "b.csv", "a.json", "a.jsonl.gz", "stdin"])
-def test_fit_in_every_format(name, here):
+@pytest.mark.parametrize(
+    ("name", "method"),
+    [
+        ("a.jsonl", "mlsi"),
+        ("a.csv", "lsi"),
+        ("b.csv", "cca"),
+        ("a.json", "opls"),
+        ("a.jsonl.gz", "hsl"),
+        ("-", "mlsi"),
+    ],
+)
+def test_fit_in_every_format_by_every_method(name, method, here):
     formats(here)
-    given = {"input": as_lines(rows())} if name == "stdin" else {}
-    result = run("fit", "-" if name == "stdin" else name, "--dimensions", 5, "--json", **given)
+    options = ("--dimensions", 3, "--method", method, "--json")
+    result = run("fit", name, *options, input=as_lines(rows()))
     assert result.exit_code == 0, result.output
     answer = json.loads(result.stdout)
     assert (answer["index"], answer["items"], answer["labels"]) == ("index.labelspan", 48, 4)
-    assert (answer["dimensions"], answer["method"]) == (5, "mlsi")
+    assert (answer["dimensions"], answer["method"]) == (3, method)
+    shown = json.loads(run("info", "--json").stdout)
+    assert (shown["method"], shown["labels"]) == (method.upper(), 4)
+    if method != "lsi":
+        assert shown["parameters"]["alpha"] == "auto"
+        assert f"alpha {shown['alpha']:.3g} (auto)" in run("info").stdout
     for part in ("labels from 'tags' (guessed)", "item0: '", "item1: '", "most frequent of 4"):
         assert part in result.stderr
     assert "item2: " not in result.stderr
@@ -41,20 +61,6 @@ def test_options_of_reading(here):
     assert result.exit_code == 0, result.output
     assert "2 label(s) are not in the vocabulary: 'image'" in result.stderr
     assert "Games" in result.stderr
-
-
-@pytest.mark.parametrize("method", ["mlsi", "lsi", "cca"])
-def test_methods(method, here):
-    formats(here)
-    result = run("fit", "a.jsonl", "--method", method, "--json")
-    assert result.exit_code == 0, result.output
-    shown = json.loads(run("info", "--json").stdout)
-    assert shown["method"] == method.upper()
-    assert shown["labels"] == 4
-    if method != "lsi":
-        assert shown["parameters"]["alpha"] == "auto"
-        assert shown["alpha"] > 0
-        assert f"alpha {shown['alpha']:.3g} (auto)" in run("info").stdout
 
 
 def test_fit_does_not_overwrite_an_index(here):
@@ -117,10 +123,6 @@ def test_wrong_usage_has_its_own_exit_code(args):
 )
 def test_ctrl_c_leaves_nothing(moment, here, monkeypatch):
     formats(here)
-
-    def stop(*args, **options):
-        raise KeyboardInterrupt
-
     monkeypatch.setattr(f"labelspan.index.{moment}", stop)
     before = sorted(here.rglob("*"))
     said = one_sentence(run("fit", "a.jsonl", "--dimensions", 4), code=130)
@@ -128,7 +130,7 @@ def test_ctrl_c_leaves_nothing(moment, here, monkeypatch):
     assert sorted(here.rglob("*")) == before
 
 
-def test_add_and_replace(here):
+def test_add_and_replace(here, monkeypatch):
     formats(here)
     assert run("fit", "a.jsonl", "--dimensions", 5).exit_code == 0
     more = [{**item, "id": f"new{n}", "tags": ["game", "fresh"]} for n, item in enumerate(rows(3))]
@@ -146,6 +148,15 @@ def test_add_and_replace(here):
     assert len(SemanticIndex.load("index.labelspan")) == 51
     result = run("add", "-", "--replace", input=as_lines([{**more[0], "body": "other"}]))
     assert "0 items added, 1 replaced; index.labelspan now has 51." in result.stdout
+    # All of them, or none.
+    extra = as_lines([{**rows()[0], "id": "extra"}])
+    bad = extra + '{"id": "x", "title": 3, "body": "b", "tags": []}'
+    assert "'title' must be a text" in one_sentence(run("add", "-", input=bad))
+    with monkeypatch.context() as patch:
+        patch.setattr("labelspan.index.store.ItemDatabase.insert", stop)
+        one_sentence(run("add", "-", input=extra), code=130)
+    assert len(SemanticIndex.load("index.labelspan")) == 51
+    assert "1 item added" in run("add", "-", input=extra).stdout
 
 
 @pytest.mark.parametrize("options", [(), ("--stream",)])
@@ -183,26 +194,6 @@ def test_many_added_items_are_joined_with_the_others(here, monkeypatch, most, sa
         assert (len(index), len(index.store.vectors.base)) == (48, saved)
 
 
-def test_add_is_all_or_nothing(here, monkeypatch):
-    formats(here)
-    assert run("fit", "a.jsonl", "--dimensions", 5).exit_code == 0
-    bad = (
-        as_lines([{**rows()[0], "id": "new"}]) + '{"id": "x", "title": 3, "body": "b", "tags": []}'
-    )
-    assert "'title' must be a text" in one_sentence(run("add", "-", input=bad))
-
-    def stop(*args, **options):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("labelspan.index.store.ItemDatabase.insert", stop)
-    more = as_lines([{**rows()[0], "id": "new"}])
-    one_sentence(run("add", "-", input=more), code=130)
-    monkeypatch.undo()
-    monkeypatch.chdir(here)
-    assert len(SemanticIndex.load("index.labelspan")) == 48
-    assert "1 item added" in run("add", "-", input=more).stdout
-
-
 # --- streams ------------------------------------------------------------------------------
 
 
@@ -227,10 +218,6 @@ def test_fit_a_stream(name, method, found, here, monkeypatch):
 
 def test_ctrl_c_in_a_stream_says_what_is_kept(here, monkeypatch):
     formats(here)
-
-    def stop(*args, **options):
-        raise KeyboardInterrupt
-
     options = ("a.jsonl", "--stream", "--dimensions", 3)
     with monkeypatch.context() as patch:
         patch.setattr("labelspan.index.fitting.learn_tagger", stop)

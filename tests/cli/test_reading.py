@@ -25,68 +25,62 @@ def saved(tmp_path_factory):
 # --- search and tag -----------------------------------------------------------------------
 
 
-def test_search_prints_and_gives_json(saved):
-    result = run("search", "-i", saved, "music", "radio", "-n", 3)
-    assert result.exit_code == 0, result.output
-    answer = json.loads(run("search", "-i", saved, "music", "radio", "-n", 3, "--json").stdout)
-    expected = SemanticIndex.load(saved).search("music radio", 3)
+def asked(*args, **options):
+    return json.loads(run("search", "--json", "-i", *args, **options).stdout)
+
+
+def test_search_prints_explains_and_gives_json(saved):
+    index = SemanticIndex.load(saved)
+    expected = index.search("music radio", 3)
+    answer = asked(saved, "music", "radio", "-n", 3)
     assert answer["query"] == "music radio"
     assert [hit["id"] for hit in answer["hits"]] == [hit.id for hit in expected]
     assert answer["hits"][0]["labels"] == list(expected[0].labels)
     assert answer["hits"][0]["metadata"]["year"] == expected[0].metadata["year"]
-    for hit in expected:
-        assert f"{hit.score:.2f}" in result.stdout
-        assert hit.id in result.stdout
-
-
-def test_search_by_item_label_and_filters(saved):
-    index = SemanticIndex.load(saved)
-
-    def found(*args):
-        return [
-            h["id"] for h in json.loads(run("search", "-i", saved, *args, "--json").stdout)["hits"]
-        ]
-
-    assert found("--like", "item3") == [hit.id for hit in index.search(items="item3")]
-    assert found("--label", "sound") == [hit.id for hit in index.search(labels="sound")]
-    names = found("music", "--having", "game", "--without", "image", "--where", "year=2001")
-    assert names
-    for name in names:
-        item = index.item(name)
-        assert "game" in item.labels
-        assert "image" not in item.labels
-        assert item.metadata["year"] == 2001
-
-
-def test_search_explains(saved):
-    shown = run("search", "-i", saved, "music", "-n", 2, "--explain")
-    assert re.search(r"words 0\.\d\d: music 0\.\d\d; space 0\.\d\d \(cosine", shown.stdout)
-    assert "labels expected: " in shown.stdout
-    answer = json.loads(run("search", "-i", saved, "music", "-n", 2, "--explain", "--json").stdout)
-    why = answer["hits"][0]["why"]
+    shown = run("search", "-i", saved, "music", "radio", "-n", 3).stdout
+    assert all(f"{hit.score:.2f}" in shown and hit.id in shown for hit in expected)
+    shown = run("search", "-i", saved, "music", "-n", 2, "--explain").stdout
+    assert re.search(r"words 0\.\d\d: music 0\.\d\d; space 0\.\d\d \(cosine", shown)
+    assert "labels expected: " in shown
+    hit = asked(saved, "music", "-n", 2, "--explain")["hits"][0]
+    why = hit["why"]
     assert why["words"][0]["word"] == "music"
     matched = sum(one["share"] for one in why["matches"])
-    assert matched == pytest.approx(answer["hits"][0]["from_words"], abs=1e-5)
+    assert matched == pytest.approx(hit["from_words"], abs=1e-5)
     assert why["axes"]
-    assert {one["label"] for one in why["labels"]} == set(answer["hits"][0]["labels"])
+    assert {one["label"] for one in why["labels"]} == set(hit["labels"])
 
 
-def test_many_queries_from_standard_input(saved):
+def test_search_by_item_label_filters_and_standard_input(saved):
+    index = SemanticIndex.load(saved)
+    for option, name in (("--like", {"items": "item3"}), ("--label", {"labels": "sound"})):
+        found = asked(saved, option, *name.values())["hits"]
+        assert [hit["id"] for hit in found] == [hit.id for hit in index.search(**name)]
+    options = ("--having", "game", "--without", "image", "--where", "year=2001")
+    found = asked(saved, "music", *options)["hits"]
+    assert found
+    for hit in found:
+        assert "game" in hit["labels"]
+        assert "image" not in hit["labels"]
+        assert hit["metadata"]["year"] == 2001
     lines = run("search", "-i", saved, "-", "--json", input="chess\n\npaint\n").stdout.splitlines()
     answers = [json.loads(line) for line in lines]
     assert [answer["query"] for answer in answers] == ["chess", "paint"]
-    assert answers[0]["hits"][0]["id"] == SemanticIndex.load(saved).search("chess", 1)[0].id
+    assert answers[0]["hits"][0]["id"] == index.search("chess", 1)[0].id
     shown = run("search", "-i", saved, "-", input="chess\npaint\n").stdout
     assert shown.index("chess") < shown.index("paint")
 
 
-def test_markup_in_texts_is_printed_as_it_is(here):
+def test_markup_and_damage(here):
     items = [{**item, "body": f"[bold]{item['body']}[/bold] [/red]"} for item in rows()]
     (here / "a.jsonl").write_text(as_lines(items))
     assert run("fit", "a.jsonl", "--dimensions", 4).exit_code == 0
     result = run("search", "chess", "-n", 2)
     assert result.exit_code == 0, result.output
-    assert "[bold]" in result.stdout
+    assert "[bold]" in result.stdout, "markup of texts is printed as it is"
+    vectors = next(here.rglob("vectors.arrays"))
+    vectors.write_bytes(vectors.read_bytes()[:-5])
+    assert "is damaged" in one_sentence(run("search", "chess"))
 
 
 @pytest.mark.parametrize(
@@ -109,14 +103,6 @@ def test_bad_arguments_are_reported(args, message, saved, here):
     assert message in one_sentence(result)
     assert result.stderr.count("\n") == 1
     assert list(here.iterdir()) == []
-
-
-def test_a_damaged_index_is_reported(here):
-    formats(here)
-    assert run("fit", "a.jsonl", "--dimensions", 4).exit_code == 0
-    vectors = next(here.rglob("vectors.arrays"))
-    vectors.write_bytes(vectors.read_bytes()[:-5])
-    assert "is damaged" in one_sentence(run("search", "chess"))
 
 
 def test_tag_a_text_lines_and_a_corpus(saved, here):
@@ -249,13 +235,9 @@ def test_fit_on_a_device_is_the_fit_on_the_host(saved, tmp_path):
     asked = ("fit", saved.parent / "corpus.jsonl", "--dimensions", 6)
     result = run(*asked, "-o", tmp_path / "there", "--device", "cpu")
     assert result.exit_code == 0, result.output
-    here, there = SemanticIndex.load(saved), SemanticIndex.load(tmp_path / "there")
-    expected = here.search("music radio", 5)
-    found = there.search("music radio", 5)
-    assert [hit.id for hit in found] == [hit.id for hit in expected]
-    np.testing.assert_allclose(
-        [hit.score for hit in found], [hit.score for hit in expected], atol=1e-4
-    )
-    assert [tag.label for tag in there.tag("music radio")] == [
-        tag.label for tag in here.tag("music radio")
-    ]
+    both = SemanticIndex.load(saved), SemanticIndex.load(tmp_path / "there")
+    host, device = (index.search("music radio", 5) for index in both)
+    assert [hit.id for hit in device] == [hit.id for hit in host]
+    np.testing.assert_allclose([hit.score for hit in device], [h.score for h in host], atol=1e-4)
+    host, device = (index.tag("music radio") for index in both)
+    assert [tag.label for tag in device] == [tag.label for tag in host]
