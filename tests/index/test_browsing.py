@@ -212,13 +212,8 @@ def test_kinds_of_fields_and_wrong_ranges():
         for n in range(count)
     ]
     index = collection(tables)
-    kinds = {
-        "url": "text",
-        "code": "category",
-        "day": "date",
-        "wide": "number",
-        "colour": "category",
-    }
+    kinds = {"url": "text", "code": "category", "day": "date", "wide": "number"}
+    kinds["colour"] = "category"
     assert index.fields() == dict(sorted({**kinds, "huge": "text"}.items()))
     facets = {one.field: one for one in index.browse().facets(1)}
     assert set(facets) == set(kinds) - {"url"}

@@ -88,6 +88,11 @@ def test_what_the_constructor_refuses_in_fit(params, message):
         (lambda i: i.add(["a"], ids=["x", "y"]), "there are 1 items and 2 entries"),
         (lambda i: i.add(["a", "b"], ids=["x", "x"]), "id 'x' occurs twice"),
         (lambda i: i.remove(["item0", "nobody"]), "There is no item 'nobody'"),
+        (lambda i: i.relabel(["item1", "item1"], [["a"], ["b"]]), "occurs twice"),
+        (lambda i: i.relabel("item1", "game"), "labels"),
+        (lambda i: i.relabel("nobody", ["a"]), "There is no item"),
+        (lambda i: i.explain_tag("unheard", "chess"), "has not learned the label"),
+        (lambda i: i.explain_tag("game", ["chess", "dice"]), "not several"),
     ],
 )
 def test_what_questions_refuse(index, ask, message):

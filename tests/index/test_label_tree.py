@@ -20,15 +20,8 @@ WORDS = LabelVocabulary(
     }
 )
 TEXTS = ["hill fort", "ring fort", "stone grave", "old grave", "grave mound", "a mound", "no label"]
-LABELS = [
-    ["forts"],
-    ["forts"],
-    ["graves"],
-    ["graves", "sites"],
-    ["mounds", "graves"],
-    ["mounds"],
-    [],
-]
+LABELS = [["forts"], ["forts"], ["graves"], ["graves", "sites"], ["mounds", "graves"], ["mounds"]]
+LABELS.append([])
 
 
 def fitted():
@@ -152,13 +145,7 @@ def test_it_is_kept_saved_and_not_lost(folder, tmp_path):
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "[]",
-        "{",
-        '{"a": 1}',
-        '{"a": ["x", 1, []]}',
-        '{"a": ["x"]}',
-        "[" * 100_000,
+        *("", "[]", "{", '{"a": 1}', '{"a": ["x", 1, []]}', '{"a": ["x"]}', "[" * 100_000),
         '{"a": ["x", [], ["y"]], "b": ["y", [], ["x"]]}',
     ],
 )
@@ -187,16 +174,14 @@ def test_the_commands_use_it(folder, tmp_path):
     ]
     corpus.write_text("\n".join(lines))
     pytest.importorskip("rdflib", reason="install labelspan[skos]")
-    for language, names in (("en", {"graves", "forts"}), ("de", {"Gr\u00e4ber", "Burgen"})):
-        for stream in ("--stream", "--no-stream"):
-            out = tmp_path / f"{language}{stream}.labelspan"
-            done = run(
-                "fit", corpus, "-o", out, "--vocabulary", thesaurus, "--language", language, stream
-            )
-            assert done.exit_code == 0, done.stderr
-            with SemanticIndex.load(out) as index:
-                assert set(index.labels) == names
-                assert [node.label for node in index.label_tree()] == [
-                    min(names - {"Burgen", "forts"})
-                ]
-                assert index.find_labels("buria")[0].by == "burials"
+    for language, stream, names in (
+        ("en", "--stream", ["graves", "forts"]),
+        ("de", "--no-stream", ["Gr\u00e4ber", "Burgen"]),
+    ):
+        options = ("--vocabulary", thesaurus, "--language", language, stream, "--force")
+        done = run("fit", corpus, "-o", tmp_path / "i", *options)
+        assert done.exit_code == 0, done.stderr
+        with SemanticIndex.load(tmp_path / "i") as index:
+            assert set(index.labels) == set(names)
+            assert [node.label for node in index.label_tree()] == names[:1]
+            assert index.find_labels("buria")[0].by == "burials"

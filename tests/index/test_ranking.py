@@ -43,12 +43,24 @@ def test_the_score_is_the_sum_of_standardised_scores(index, query, balance):
     assert [hit.id for hit in index.search(query, 4, balance=balance)] == [h.id for h in hits[:4]]
 
 
-def test_many_queries_are_as_one_by_one(index, monkeypatch):
-    queries = ["chess", "paint a picture", '"a photo"', "play* -chess", "unheard", ""]
-    single = [index.search(query, 7) for query in queries]
-    for size in (1 << 22, 100, 1):
-        monkeypatch.setattr("labelspan.index.vectors._SCORES_AT_ONCE", size)
-        assert index.search(queries, 7) == single
+QUERIES = ["chess", "paint a picture", '"a photo"', "play* -chess", "unheard", ""]
+
+
+@pytest.mark.parametrize("few", [1, 8, 1000])
+def test_the_best_are_those_of_all_however_few_rows_are_compared(few, monkeypatch):
+    # Many texts are the same: equal scores are ranked by rows.
+    texts, labels, _, _ = corpus(60)
+    index = SemanticIndex(estimator=MLSI(8)).fit(texts * 15, labels * 15)
+    monkeypatch.setattr("labelspan.index.searching._CANDIDATES", 8)
+    monkeypatch.setattr("labelspan.index.searching._FEW", few)
+    for wanted in (None, {"labels": ["game"]}):
+        every = index.search(QUERIES, len(index), wanted)
+        for k in (1, 7, 40):
+            assert index.search(QUERIES, k, wanted) == [found[:k] for found in every]
+    for balance in (0, 1):
+        assert index.search(QUERIES, 5, balance=balance) == [
+            index.search(query, len(index), balance=balance)[:5] for query in QUERIES
+        ]
 
 
 def test_the_own_id_and_title_come_first():

@@ -5,7 +5,6 @@ import pytest
 from _support.topics import WORDS, corpus
 
 from labelspan import MLSI, SemanticIndex
-from labelspan.errors import InvalidInput
 from labelspan.index.tagging import ItemTagger
 from labelspan.tagger.decision import emphasised
 from labelspan.tagger.label_regression import LabelRegression
@@ -127,18 +126,3 @@ def test_an_explanation_names_words_and_items(index):
     assert len(why.votes) == 3
     own = index.explain_tag("game", items="item6")
     assert "item6" not in {vote.id for vote in own.votes}
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda index: index.relabel(["item1", "item1"], [["a"], ["b"]]), "occurs twice"),
-        (lambda index: index.relabel("item1", "game"), "labels"),
-        (lambda index: index.relabel("nothing", ["a"]), "There is no item"),
-        (lambda index: index.explain_tag("unheard", "chess"), "has not learned the label"),
-        (lambda index: index.explain_tag("game", ["chess", "dice"]), "not several"),
-    ],
-)
-def test_errors_say_what_to_do(index, call, message):
-    with pytest.raises(InvalidInput, match=message):
-        call(index)
