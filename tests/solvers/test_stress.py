@@ -21,7 +21,7 @@ from labelspan.solvers import (
     krylov,
     regression,
 )
-from labelspan.solvers.krylov_space import truncated_svd
+from labelspan.solvers.krylov import truncated_svd
 from labelspan.solvers.shared_basis import shared_basis
 
 KINDS = [kind for kind, *_ in stress.data_sets((6, 5))]

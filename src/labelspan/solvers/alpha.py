@@ -29,7 +29,7 @@ from ..operators import Operator, RowBlocks, Scaled, as_operator
 from ..operators.array_backend import host, inner, plus, subtract_outer, tensor_or_none
 from ..operators.operator import Composite
 from .exact import decompose
-from .krylov_space import KrylovSpace, refuse_apart
+from .krylov import KrylovSpace, refuse_apart
 from .problem import decomposes, rounding
 
 __all__ = [

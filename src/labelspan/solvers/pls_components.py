@@ -11,7 +11,7 @@ from .._typing import Array
 from ..operators import Operator, Product, as_operator
 from ..operators.array_backend import host
 from ..operators.operator import label_blocks, label_cross, label_square, seen_by
-from .krylov_space import truncated_svd
+from .krylov import truncated_svd
 
 __all__ = ["PLSComponents", "cross_directions", "pls_components"]
 

@@ -31,8 +31,8 @@ from ..operators.array_backend import (
 )
 from ..operators.machine import single_thread
 from .exact import ridge
-from .krylov_space import orthonormalize, rest_of
-from .problem import DIRECT_LIMIT, LazyProduct, accuracy_wanted, column_lengths, rounding
+from .problem import DIRECT_LIMIT, LazyProduct, accuracy_wanted, column_lengths, rest_of, rounding
+from .small_dense import orthonormalize
 
 __all__ = [
     "Regressed",

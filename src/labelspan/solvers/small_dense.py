@@ -6,8 +6,10 @@ and numpy's would wait for each other inside an iteration.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,16 @@ from scipy.linalg import eigh, lapack
 from .._typing import Array
 from ..labels import Factor, Regression
 from ..labels.factor import RANK_TOLERANCE
-from ..operators.array_backend import host, torch_module
+from ..operators.array_backend import (
+    column_norms,
+    divide_columns,
+    host,
+    inner_all,
+    subtract_products,
+    times,
+    torch_module,
+)
+from ..operators.array_backend import inner as inner_product
 from ..operators.machine import single_thread
 
 __all__ = [
@@ -29,13 +40,17 @@ __all__ = [
     "leading",
     "leading_values",
     "length",
+    "orthonormalize",
     "psd_basis",
     "psd_solve",
+    "remove",
+    "remove_measured",
     "ritz",
     "scaled_cholesky",
     "spectral",
     "thin_ritz",
     "thin_spectrum",
+    "unit_columns",
     "units_decide",
 ]
 
@@ -46,6 +61,15 @@ _WELL_CONDITIONED = 1e-8
 _TINY, _SMALL = 96, 768
 # Squares below this have lost digits or are zero, because the numbers are too small.
 _UNDERFLOW = 1e-290
+
+
+# Directions whose squared length is below this fraction of the longest are rounding, in either
+# precision: this is the limit of float64 Gram matrices and of float32 blocks.
+_TOLERANCE = 1e-12
+# Above this condition number a triangular factor would not show a loss of rank.
+_SAFE = 1e4
+# Below this condition number one pass makes the columns orthonormal up to rounding.
+_ENOUGH = 10.0
 
 
 def _threads(side: int) -> AbstractContextManager[object]:
@@ -450,3 +474,87 @@ def _lost_digits(gram: Array, own: float, alpha: float, tolerance: float) -> boo
     squares = np.diag(gram)
     short = squares.min(initial=1.0) <= tolerance * squares.max(initial=0.0)
     return own <= _WELL_CONDITIONED or (alpha == 0 and bool(short))
+
+
+# --- thin blocks: orthonormal columns from Gram matrices, which cost one pass of BLAS 3 --------
+
+
+def orthonormalize(block: Array) -> tuple[Array, Array]:
+    """``block = Q R`` with orthonormal Q, whose number of columns is the rank of the block.
+
+    R is in float64. Uses the Gram matrix: its Cholesky factor if that is safe, otherwise
+    its eigenvalues, which show the rank; and a second pass if one
+    is not accurate enough.
+    """
+    basis, total = block, np.eye(block.shape[1])
+    for _ in range(3):
+        gram = inner_product(basis, basis, dtype=np.float64)
+        if gram.size == 0 or not np.trace(gram) > 0:
+            return block[:, :0], total[:0]
+        with single_thread():
+            root, inverse, condition = _triangular(gram) or _spectral(gram)
+        basis = times(basis, inverse)
+        total = root @ total
+        if condition < _ENOUGH:
+            break
+    return basis, total
+
+
+def _triangular(gram: Array) -> tuple[Array, Array, float] | None:
+    """Return ``R``, ``R^-1`` and a condition number, ``R'R`` the Gram matrix; None if unsafe."""
+    lengths = np.sqrt(np.diag(gram))
+    if not lengths.min() > 0:
+        return None
+    try:
+        # Scale columns to length 1 first, so that different lengths do not affect the condition
+        # number.
+        lower = np.linalg.cholesky(gram / np.outer(lengths, lengths))
+    except np.linalg.LinAlgError:
+        return None
+    inverse = np.linalg.inv(lower)
+    condition = float(np.linalg.norm(lower) * np.linalg.norm(inverse)) / lengths.size
+    if not condition < _SAFE:
+        return None
+    return lower.T * lengths, inverse.T / lengths[:, None], condition
+
+
+def _spectral(gram: Array) -> tuple[Array, Array, float]:
+    """Do the same by eigenvalues, without directions that are rounding."""
+    values, vectors = np.linalg.eigh(gram)
+    keep = values > _TOLERANCE * values[-1]
+    root, vectors = np.sqrt(values[keep]), vectors[:, keep]
+    return root[:, None] * vectors.T, vectors / root, float(root[-1] / root[0])
+
+
+def remove(block: Array, against: Sequence[Array]) -> Array:
+    """Project out orthonormal blocks, in place; twice if that removes much."""
+    remove_measured(block, against)
+    return block
+
+
+def remove_measured(
+    block: Array, against: Sequence[Array], along: Array | None = None
+) -> tuple[Array, Array]:
+    """Do the same, and return the norms of the columns before and after it.
+
+    ``along`` is ``against' @ block`` if it is known already, up to rounding.
+    """
+    if not against:
+        lengths = column_norms(block)
+        return lengths, lengths
+    ends = np.cumsum([0, *(basis.shape[1] for basis in against)])
+    if along is None:
+        parts = inner_all(against, block)
+    else:
+        parts = [along[start:stop] for start, stop in pairwise(ends)]
+    before, after = subtract_products(block, against, parts)
+    if not (after > 0.1 * before).all():
+        _, after = subtract_products(block, against, inner_all(against, block))
+    return before, after
+
+
+def unit_columns(block: Array) -> Array:
+    """Scale columns to length 1; drop zero columns."""
+    lengths = column_norms(block)
+    alive = np.flatnonzero(lengths > 0)
+    return divide_columns(block if alive.size == lengths.size else block[:, alive], lengths[alive])
