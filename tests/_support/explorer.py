@@ -3,6 +3,8 @@
 import asyncio
 import json
 import socket
+import subprocess
+import sys
 import threading
 from contextlib import contextmanager, suppress
 from html.parser import HTMLParser
@@ -124,6 +126,20 @@ def listen(path, *, drawn=False, **settings):
         finally:
             running.should_exit = True
             thread.join()
+
+
+@contextmanager
+def command(folder, *options, script="from labelspan.cli import app; app()", given=(), cwd=None):
+    """The command as a process that serves a folder on a free port; it is killed at the end."""
+    arguments = [*given, "serve", str(folder), "--port", "0", *options]
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, *arguments], stderr=subprocess.PIPE, text=True, cwd=cwd
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def send(address, data, *, patience=120):

@@ -15,7 +15,7 @@ from sklearn.decomposition import PCA
 
 from labelspan import LDA, LSI, MLSI
 from labelspan.display import EmbeddingDisplay
-from labelspan.display.style import COLOURS, GREY, PALE
+from labelspan.display.embedding import COLOURS, GREY, PALE
 from labelspan.errors import InvalidInput, InvalidLabels, InvalidParameter, Mismatch
 
 mpl.use("Agg")

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from labelspan import MLSI, SemanticIndex
 from labelspan.display import CorpusMap, CorpusMapDisplay, corpus_html
-from labelspan.display import stored_layout as stored_module
+from labelspan.display import layout as stored_module
 from labelspan.display.layout import layout, place
 from labelspan.display.map_data import encode_map
 from labelspan.display.map_regions import MapRegions, Region, name_regions, word_lists

@@ -1,7 +1,22 @@
-"""A browser for the tests that need one."""
+"""A small index, a client of its explorer, and a browser."""
 
 import pytest
 from _support.chromium import launch
+from _support.explorer import explore, make_index
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    """An index of 60 items, which no test changes."""
+    path = tmp_path_factory.mktemp("explorer") / "index"
+    make_index(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def client(folder):
+    with explore(folder, drawn=True) as client:
+        yield client
 
 
 @pytest.fixture(scope="module")

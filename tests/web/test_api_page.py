@@ -4,10 +4,10 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from _support.explorer import command
 
 from labelspan import SemanticIndex
 
@@ -23,10 +23,7 @@ def test_the_shell_example_runs(tmp_path):
     texts = ["a chess game", "a chess club", "chess online", "edit a photo", "crop a photo"]
     SemanticIndex().fit(texts, [["game"]] * 3 + [["image"]] * 2).save(tmp_path / "notes.labelspan")
     (tmp_path / "token").write_text("for-this-test-only-0123456789\n")
-    command = [sys.executable, "-m", "labelspan", "serve", "notes.labelspan"]
-    command += ["--token-file", "token", "--port", "0"]
-    server = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-    try:
+    with command("notes.labelspan", "--token-file", "token", cwd=tmp_path) as server:
         port = re.search(r":(\d+)/", server.stderr.readline()).group(1)
         assert ":8000/" in example
         shell = ["bash", "-ec", example.replace(":8000/", f":{port}/")]
@@ -36,7 +33,3 @@ def test_the_shell_example_runs(tmp_path):
         (tmp_path / "token").write_text("another-token-0123456789\n")
         done = subprocess.run(shell, cwd=tmp_path, capture_output=True, check=True, text=True)
         assert json.loads(done.stdout)["error"]["status"] == 401
-    finally:
-        server.terminate()
-        server.wait()
-        server.stderr.close()

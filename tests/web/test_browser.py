@@ -3,8 +3,6 @@
 import io
 import json
 import re
-import subprocess
-import sys
 import time
 import urllib.request
 from urllib.parse import urlsplit
@@ -13,7 +11,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from _support.chromium import CHROMIUM
-from _support.explorer import ODD, WORDS, make_index
+from _support.explorer import ODD, WORDS, command
 
 for needed in ("starlette", "uvicorn"):
     pytest.importorskip(needed, reason="install labelspan[app]")
@@ -26,17 +24,9 @@ IMAGE = sorted(WORDS)[2]
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory):
+def address(folder):
     """The command, serving a small index whose map is drawn."""
-    folder = tmp_path_factory.mktemp("browser") / "index"
-    make_index(folder)
-    script = [sys.executable, "-c", "from labelspan.cli import app; app()"]
-    process = subprocess.Popen(
-        [*script, "serve", str(folder), "--port", "0", "--compare-with", str(folder)],
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
+    with command(folder, "--compare-with", str(folder)) as process:
         where = re.search(r"http://127\.0\.0\.1:\d+", process.stderr.readline())[0]
         end = time.monotonic() + 180
         while time.monotonic() < end:
@@ -45,9 +35,6 @@ def address(tmp_path_factory):
                     break
             time.sleep(0.1)
         yield where
-    finally:
-        process.terminate()
-        process.communicate()
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ import io
 import json
 import re
 import shutil
-import subprocess
 import sys
 from contextlib import contextmanager
 from urllib.parse import urlsplit
@@ -13,6 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 from _support.chromium import CHROMIUM
 from _support.commands import run
+from _support.explorer import command
 from _support.topics import corpus, planted_index
 
 from labelspan import MLSI, SemanticIndex
@@ -48,14 +48,10 @@ app()
 @contextmanager
 def serving(folder, where="nowhere"):
     """The command, serving for editing; gives the address that lets a browser in, and it."""
-    command = [sys.executable, "-c", SERVE, where, "serve", str(folder), "--edit", "--as", "anna"]
-    process = subprocess.Popen([*command, "--port", "0"], stderr=subprocess.PIPE, text=True)
-    try:
+    options = ("--edit", "--as", "anna")
+    with command(folder, *options, script=SERVE, given=[where]) as process:
         process.stderr.readline()
         yield re.search(r"http://\S+", process.stderr.readline())[0], process
-    finally:
-        process.kill()
-        process.communicate()
 
 
 @contextmanager

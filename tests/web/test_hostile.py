@@ -15,27 +15,19 @@ from _support.explorer import (
     check_refusal,
     explore,
     make_attacks,
-    make_index,
 )
 
 from labelspan import SemanticIndex
 
 pytest.importorskip("starlette.testclient", reason="install labelspan[test]")
 
-from labelspan.web import Served, make_app, middleware, parameters, server
+from labelspan.web import Served, make_app, requests, server
 from labelspan.web.pages import PAGES
-from labelspan.web.parameters import LONGEST_BODY
 from labelspan.web.render import as_json
+from labelspan.web.requests import LONGEST_BODY
 
 PATHS = [page.path for page in PAGES] + [page.json_path for page in PAGES]
 FORM = [(b"content-type", b"application/x-www-form-urlencoded")]
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    path = tmp_path_factory.mktemp("hostile") / "index"
-    make_index(path)
-    return path
 
 
 @pytest.fixture(scope="module")
@@ -265,17 +257,17 @@ def test_the_docs_have_the_limits_that_hold():
     number = "{:,.0f}".format
     assert limits["connections"] == [number(server.MOST_CONNECTIONS)]
     assert limits["URL; headers"] == [
-        number(parameters.LONGEST_ADDRESS),
-        number(parameters._MOST_FIELDS),
-        number(2 * parameters.LONGEST_ADDRESS),
+        number(requests.LONGEST_ADDRESS),
+        number(requests._MOST_FIELDS),
+        number(2 * requests.LONGEST_ADDRESS),
     ]
     assert limits["body"] == [
-        number(parameters.LONGEST_BODY),
-        number(middleware.SECONDS_FOR_A_BODY),
+        number(requests.LONGEST_BODY),
+        number(requests.SECONDS_FOR_A_BODY),
     ]
     assert limits["a query; an id or a label; a text to tag"] == [
-        number(parameters.LONGEST_QUERY),
-        number(parameters.LONGEST_NAME),
-        number(parameters.LONGEST_TEXT),
+        number(requests.LONGEST_QUERY),
+        number(requests.LONGEST_NAME),
+        number(requests.LONGEST_TEXT),
     ]
     assert limits["idle connection"] == [number(server._SECONDS_BETWEEN_REQUESTS)]

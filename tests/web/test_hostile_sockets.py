@@ -6,24 +6,17 @@ import socket
 from functools import partial
 
 import pytest
-from _support.explorer import check_refusal, listen, make_index, send
+from _support.explorer import check_refusal, listen, send
 
 pytest.importorskip("uvicorn", reason="install labelspan[app]")
 pytest.importorskip("starlette", reason="install labelspan[app]")
 
-from labelspan.web import middleware
-from labelspan.web.parameters import LONGEST_ADDRESS, LONGEST_BODY
+from labelspan.web import requests
+from labelspan.web.requests import LONGEST_ADDRESS, LONGEST_BODY
 
 HOST = b"Host: localhost\r\n"
 FORM = HOST + b"Connection: close\r\nContent-Type: application/x-www-form-urlencoded\r\n"
 LAST = HOST + b"Connection: close\r\n\r\n"
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    path = tmp_path_factory.mktemp("sockets") / "index"
-    make_index(path)
-    return path
 
 
 @pytest.fixture(scope="module")
@@ -210,7 +203,7 @@ def test_a_length_that_lies(address):
 
 
 def test_a_slow_body_is_not_waited_for(folder, monkeypatch):
-    monkeypatch.setattr(middleware.read_all, "__defaults__", (0.5, middleware.LONGEST_BODY))
+    monkeypatch.setattr(requests.read_all, "__defaults__", (0.5, requests.LONGEST_BODY))
     head = b"POST /tag.json HTTP/1.1\r\n" + FORM + b"Content-Length: 5000\r\n\r\n"
     with listen(folder) as address, socket.create_connection(address, timeout=120) as connection:
         connection.sendall(head)

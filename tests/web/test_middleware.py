@@ -3,34 +3,19 @@
 import asyncio
 
 import pytest
-from _support.explorer import explore, make_index
 
 testclient = pytest.importorskip("starlette.testclient", reason="install labelspan[test]")
 
 from labelspan.web import Served, make_app  # noqa: E402
-from labelspan.web.http_errors import Refused  # noqa: E402
-from labelspan.web.middleware import read_all  # noqa: E402
-from labelspan.web.parameters import (  # noqa: E402
+from labelspan.web.app import POINTS  # noqa: E402
+from labelspan.web.requests import (  # noqa: E402
     LONGEST_ADDRESS,
     LONGEST_BODY,
     LONGEST_QUERY,
     LONGEST_TEXT,
+    Refused,
+    read_all,
 )
-from labelspan.web.points import POINTS  # noqa: E402
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    path = tmp_path_factory.mktemp("guard") / "index"
-    make_index(path)
-    return path
-
-
-@pytest.fixture(scope="module")
-def client(folder):
-    with explore(folder, drawn=True) as client:
-        yield client
-
 
 # --- headers and hosts ----------------------------------------------------------------------
 

@@ -25,9 +25,7 @@ TOKEN = "0123456789abcdef0123456789"
 
 
 @pytest.fixture(scope="module")
-def described(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("openapi") / "index"
-    make_index(folder)
+def described(folder):
     served = Served(folder, compare_with=folder)
     with served.lease() as snapshot:
         snapshot.draw_map()

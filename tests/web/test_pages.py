@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import numpy as np
 import pytest
-from _support.explorer import BASE, ODD, WORDS, Page, make_index, read_points
+from _support.explorer import BASE, ODD, WORDS, Page, read_points
 
 from labelspan import LSI, SemanticIndex
 from labelspan.index.tagging import ItemTagger
@@ -15,9 +15,9 @@ from labelspan.index.tagging import ItemTagger
 testclient = pytest.importorskip("starlette.testclient", reason="install labelspan[test]")
 
 from labelspan.web import Served, make_app  # noqa: E402
+from labelspan.web.app import POINTS  # noqa: E402
 from labelspan.web.openapi import describe  # noqa: E402
 from labelspan.web.pages import PAGES  # noqa: E402
-from labelspan.web.points import POINTS  # noqa: E402
 
 IMAGE = sorted(WORDS)[2]
 # Stands for the key of a finding.
@@ -60,13 +60,6 @@ ASKED = [
     ("/tag", {}),
     ("/tag", {"text": "a picture of a chess board", "k": 2}),
 ]
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    path = tmp_path_factory.mktemp("explorer") / "index"
-    make_index(path)
-    return path
 
 
 @pytest.fixture(scope="module")

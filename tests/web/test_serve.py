@@ -5,16 +5,15 @@ import os
 import re
 import signal
 import socket
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
-from _support.explorer import make_index
+from _support.explorer import command
 from typer.testing import CliRunner
 
-from labelspan.cli import app as command
+from labelspan.cli import app
 from labelspan.errors import InvalidParameter
 
 for needed in ("starlette", "uvicorn"):
@@ -23,15 +22,8 @@ for needed in ("starlette", "uvicorn"):
 from labelspan.web import serve  # noqa: E402
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    path = tmp_path_factory.mktemp("command") / "index"
-    make_index(path)
-    return path
-
-
 def run(*args):
-    return CliRunner().invoke(command, ["serve", *map(str, args)])
+    return CliRunner().invoke(app, ["serve", *map(str, args)])
 
 
 def test_the_command_reports_bad_arguments(folder, tmp_path):
@@ -47,13 +39,6 @@ def test_the_command_reports_bad_arguments(folder, tmp_path):
         "cannot be listened on: Address already in use; choose another by --port" in result.stderr
     )
     assert run(folder, "--host", "no such host").exit_code == 1
-
-
-def served_by(folder, *options):
-    script = [sys.executable, "-c", "from labelspan.cli import app; app()"]
-    return subprocess.Popen(
-        [*script, "serve", str(folder), "--port", "0", *options], stderr=subprocess.PIPE, text=True
-    )
 
 
 def items_at(port):
@@ -80,17 +65,13 @@ def wait_until(true, seconds=120):
 
 
 def test_the_command_serves_until_it_is_told_to_stop(folder):
-    process = served_by(folder)
-    try:
+    with command(folder) as process:
         line = process.stderr.readline()
         assert re.fullmatch(r"Serving 60 items at http://127.0.0.1:\d+/ \(Ctrl-C ends it\)\n", line)
         assert items_at(int(re.search(r":(\d+)/", line)[1])) == 60
         process.send_signal(signal.SIGINT)
         _, rest = process.communicate(timeout=120)
         assert (process.returncode, rest) == (0, "")
-    finally:
-        process.kill()
-        process.communicate()
 
 
 several = pytest.mark.skipif(sys.platform != "linux", reason="workers are found in /proc")
@@ -98,8 +79,7 @@ several = pytest.mark.skipif(sys.platform != "linux", reason="workers are found 
 
 @several
 def test_several_processes_serve_are_started_again_and_end_together(folder):
-    process = served_by(folder, "--workers", "2")
-    try:
+    with command(folder, "--workers", "2") as process:
         line = process.stderr.readline()
         assert re.fullmatch(
             r"Serving 60 items at http://127.0.0.1:\d+/ by 2 processes \(Ctrl-C ends it\)\n", line
@@ -123,9 +103,6 @@ def test_several_processes_serve_are_started_again_and_end_together(folder):
         assert not any(map(is_there, now))
         with pytest.raises(ConnectionRefusedError):
             items_at(port)
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def is_there(process):
@@ -138,8 +115,7 @@ def is_there(process):
 
 @several
 def test_workers_end_with_the_process_that_started_them(folder):
-    process = served_by(folder, "--workers", "2")
-    try:
+    with command(folder, "--workers", "2") as process:
         port = int(re.search(r":(\d+)/", process.stderr.readline())[1])
         wait_until(lambda: len(workers_of(process)) == 2)
         assert items_at(port) == 60
@@ -148,9 +124,6 @@ def test_workers_end_with_the_process_that_started_them(folder):
         # The end of its output comes when the last process has closed it.
         process.communicate(timeout=120)
         wait_until(lambda: not any(map(is_there, workers)))
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def test_workers_that_cannot_serve_are_refused(folder):

@@ -5,7 +5,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from _support.explorer import BASE, explore, make_index
+from _support.explorer import BASE, make_index
 
 from labelspan import SemanticIndex
 from labelspan.errors import InvalidFile
@@ -13,20 +13,7 @@ from labelspan.errors import InvalidFile
 testclient = pytest.importorskip("starlette.testclient", reason="install labelspan[test]")
 
 from labelspan.web import Served, make_app  # noqa: E402
-from labelspan.web.points import POINTS  # noqa: E402
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    path = tmp_path_factory.mktemp("changes") / "index"
-    make_index(path)
-    return path
-
-
-@pytest.fixture(scope="module")
-def client(folder):
-    with explore(folder, drawn=True) as client:
-        yield client
+from labelspan.web.app import POINTS  # noqa: E402
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from ..errors import InvalidInput
 from ..graph.neighbors import Progress
 from ..index import SemanticIndex
 from ..text import Analyzer
+from .layout import stored_layout
 from .map_regions import MapRegions, Region, name_regions, word_lists
-from .stored_layout import stored_layout
 from .style import GREY, make_axes, palettes, shorten
 
 __all__ = ["CorpusMap", "CorpusMapDisplay"]

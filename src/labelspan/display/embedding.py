@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from .._params import Integer
 from .._typing import Array
@@ -16,22 +17,28 @@ from ..labels import Labels, read_labels
 from ..metrics.metric_inputs import read_numbers
 from ..operators.convert import column_names
 from ..solvers.small_dense import leading
-from .style import (
-    COLOURS,
-    GREY,
-    MARKERS,
-    PALE,
-    check_fitted,
-    check_names,
-    legend_point,
-    make_axes,
-    short_ticks,
-    shorten,
-    side_legend,
-)
+from .style import GREY, make_axes, shorten
 
 __all__ = ["EmbeddingDisplay"]
 
+# Okabe and Ito's colours, and two more that are distinguishable from them, and
+# from the greys, for colour-blind readers. Yellow, weak on white, comes last.
+COLOURS = (
+    "#0072B2",
+    "#E69F00",
+    "#009E73",
+    "#D55E00",
+    "#56B4E9",
+    "#CC79A7",
+    "#000000",
+    "#5500BB",
+    "#663311",
+    "#F0E442",
+)
+PALE = "#DADADA"
+# When all colours are used, they repeat with the next marker.
+MARKERS = ("o", "^", "s", "D", "v", "P", "X")
+_FONT, _LEGEND_ROWS = 9, 18
 # Above this many points they are drawn as pixels, to keep vector files small.
 _RASTER = 1_000
 # Codes of rows that have none of the labels, and of rows whose labels are not known.
@@ -131,7 +138,7 @@ class EmbeddingDisplay:
             The display itself.
         """
         owner = cls.__name__
-        check_fitted(owner, estimator)
+        check_is_fitted(estimator, msg=f"{owner}: this %(name)s is not fitted; call its fit first.")
         if not hasattr(estimator, "transform"):
             raise InvalidInput(
                 f"{owner}: this {type(estimator).__name__} has no transform, so it has no "
@@ -190,9 +197,11 @@ class EmbeddingDisplay:
             handles = _draw_rest(ax, points, groups, style)
             handles = _draw_groups(ax, points, groups, style) + handles
             if legend:
-                side_legend(ax, handles)
+                _side_legend(ax, handles)
         ax.set(xlabel=self.axis_names[0], ylabel=self.axis_names[1])
-        short_ticks(ax)
+        # Few and short tick labels, with a power of ten at the end of the axis.
+        ax.locator_params(nbins=6)
+        ax.ticklabel_format(scilimits=(-2, 4))
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -204,7 +213,7 @@ def _draw_rest(ax: Any, points: Array, groups: _Groups, style: dict[str, Any]) -
         rows = groups.codes == code
         if rows.any():
             ax.scatter(*points[rows].T, color=grey, linewidths=0, zorder=1, **style)
-            handles.append(legend_point(text, grey))
+            handles.append(_legend_point(text, grey))
     return handles[::-1]
 
 
@@ -220,9 +229,37 @@ def _draw_groups(ax: Any, points: Array, groups: _Groups, style: dict[str, Any])
                 *points[mine].T, color=colours, marker=marker, linewidths=0, zorder=2, **style
             )
     return [
-        legend_point(shorten(name), COLOURS[code % len(COLOURS)], MARKERS[code // len(COLOURS)])
+        _legend_point(shorten(name), COLOURS[code % len(COLOURS)], MARKERS[code // len(COLOURS)])
         for code, name in enumerate(groups.names)
     ]
+
+
+def _legend_point(text: str, colour: str, marker: str = "o", size: float = 6.0) -> Any:
+    """Return a legend entry: a point, with its diameter in points, and a text."""
+    from matplotlib.lines import Line2D  # noqa: PLC0415
+
+    return Line2D(
+        [],
+        [],
+        linestyle="",
+        marker=marker,
+        markersize=size,
+        markeredgewidth=0,
+        color=colour,
+        label=text,
+    )
+
+
+def _side_legend(ax: Any, handles: list[Any]) -> None:
+    """Draw a legend to the right of the axes, where it hides nothing."""
+    ax.legend(
+        handles=handles,
+        loc="center left",
+        bbox_to_anchor=(1.0, 0.5),
+        frameon=False,
+        fontsize=_FONT,
+        ncols=-(-len(handles) // _LEGEND_ROWS),
+    )
 
 
 # --- two dimensions --------------------------------------------------------------------------
@@ -319,7 +356,11 @@ def _group_rows(owner: str, y: Any, n_rows: int, names: Any, labels: Any) -> _Gr
             f"{owner} takes classes or a 0/1 indicator, but y has continuous targets; "
             "omit y, or bin them into classes."
         )
-    known = found.names if names is None else check_names(owner, "names", names, found.names.size)
+    known = found.names if names is None else np.asarray(names)
+    if known.shape != found.names.shape:
+        raise InvalidParameter(
+            f"{owner}: names must have {found.names.size} entries, but has shape {known.shape}."
+        )
     shown = _frequent(found) if labels is None else _asked(owner, known, labels)
     carried = found.values[:, shown] > 0
     codes = np.full(n_rows, _OTHER)

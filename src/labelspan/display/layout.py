@@ -1,7 +1,12 @@
-"""Lay out items in the plane."""
+"""Lay out items in the plane; the layout of an index is stored in its folder, and extended."""
 
 from __future__ import annotations
 
+import hashlib
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,11 +15,15 @@ from sklearn.utils import check_array, check_random_state
 from threadpoolctl import threadpool_limits
 
 from .._typing import Array
-from ..errors import InvalidInput
+from ..errors import InvalidFile, InvalidInput, LabelspanError
 from ..graph.neighbors import Progress, nearest_neighbors
+from ..index import SemanticIndex
+from ..index.folder import MAP_FILE, ArrayFile, write_arrays
 from .mesh_tsne import ROUNDS, descend
 
-__all__ = ["layout", "place"]
+__all__ = ["layout", "place", "stored_layout"]
+
+_log = logging.getLogger("labelspan.display")
 
 # Number of neighbours that attract each item.
 _NEIGHBOURS = 15
@@ -30,6 +39,10 @@ _NOISE = 0.01
 _SAME = 1e-5
 # Number of points from which the usual distance to the nearest one is estimated.
 _MEASURED = 5000
+# If fewer than this fraction of the items were laid out together, all are laid out again.
+_LEAST_LAID = 0.5
+# Bytes of the hash of an item.
+_KEY = 16
 
 
 def layout(vectors: Any, *, random_state: int = 0, progress: Progress | None = None) -> Array:
@@ -186,3 +199,92 @@ def _beside(means: Array, laid: Array) -> Array:
         taken.add(spot.tobytes())
         found[row] = spot
     return found
+
+
+# --- the layout of an index -----------------------------------------------------------------
+
+
+def stored_layout(
+    index: SemanticIndex,
+    ids: Sequence[str],
+    *,
+    progress: Progress | None = None,
+) -> Array:
+    """Return the positions of items, read from the folder of the index if they are stored there.
+
+    Items added since are placed among the others; when half of all items are new, the layout is
+    computed again. The result is written to the folder, if possible.
+    """
+    vectors = index.vectors(ids)
+    if index.path is None:
+        return layout(vectors, progress=progress)
+    path = index.path / MAP_FILE
+    keys = _item_keys(ids, vectors)
+    known = _read_file(path)
+    if known is not None:
+        rows = dict(zip(known.keys, range(len(known.keys)), strict=True))
+        found = np.array([rows.get(key, -1) for key in keys], dtype=np.intp)
+        old = found >= 0
+        if old.all():
+            return known.places[found]
+        laid = min(known.laid, int(old.sum()))
+        if laid >= _LEAST_LAID * len(keys):
+            places = np.empty((len(keys), 2), dtype=np.float32)
+            places[old] = known.places[found[old]]
+            places[~old] = place(vectors[~old], vectors[old], places[old])
+            _write_file(path, _Layout(keys, places, laid))
+            return places
+    places = layout(vectors, progress=progress)
+    _write_file(path, _Layout(keys, places, len(keys)))
+    return places
+
+
+@dataclass(frozen=True, eq=False)
+class _Layout:
+    """Keys and positions of items, and the number that were laid out together."""
+
+    keys: Sequence[bytes]
+    places: Array
+    laid: int
+
+
+def _item_keys(ids: Sequence[str], vectors: Array) -> list[bytes]:
+    """Return for each item a hash of its id and vector.
+
+    With these, positions stay valid when items are added or removed, or the index is saved again,
+    and are not used for another embedding.
+    """
+    table = np.ascontiguousarray(vectors, dtype="<f4")
+    return [
+        hashlib.blake2b(
+            vector.tobytes() + name.encode("utf-8", "surrogatepass"), digest_size=_KEY
+        ).digest()
+        for name, vector in zip(ids, table, strict=True)
+    ]
+
+
+def _read_file(path: Path) -> _Layout | None:
+    """Read the file, which is a cache: it may be deleted, and is not used if it is damaged."""
+    try:
+        file = ArrayFile(path, mapped=False)
+        keys, places = file.array("keys"), file.array("places")
+        laid = int(file.about.get("laid", -1))
+        fits = keys.shape == (len(places), _KEY) and places.shape == (len(places), 2)
+        if not fits or places.dtype != np.float32 or not (np.abs(places) <= 1.0).all():
+            raise InvalidFile(f"{path} is damaged: its positions do not match its items.")
+        return _Layout([key.tobytes() for key in keys], places, laid)
+    except FileNotFoundError:
+        return None
+    except (LabelspanError, OSError) as error:
+        _log.warning("A stored map is not used: %s", error)
+        return None
+
+
+def _write_file(path: Path, found: _Layout) -> None:
+    """Store positions for later; a read-only folder is left unchanged."""
+    keys = np.frombuffer(b"".join(found.keys), dtype=np.uint8).reshape(-1, _KEY)
+    try:
+        if path.parent.is_dir():
+            write_arrays(path, {"keys": keys, "places": found.places}, laid=found.laid)
+    except (LabelspanError, OSError) as error:
+        _log.warning("The map is kept in memory only: %s", error)

@@ -13,7 +13,7 @@ import numpy as np
 from .._files import write_whole
 from .._install import install_command
 from .._typing import Array
-from ..display.stored_layout import stored_layout
+from ..display.layout import stored_layout
 from ..errors import InvalidParameter, MissingData
 
 if TYPE_CHECKING:

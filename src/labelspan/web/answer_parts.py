@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypedDict, TypeVar
 from ..index import Hit, Item, Tag
 from ..index.inputs import label_name
 from ..index.passages import passage
-from .http_errors import Refused
+from .requests import Refused
 from .schema import Count, Unit
 from .snapshot import Snapshot
 

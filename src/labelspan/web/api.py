@@ -26,10 +26,8 @@ from ..index.inputs import label_name
 from ..index.results import Vote, WordShare
 from .answer_parts import rounded
 from .edit_routes import DecisionData, Labels, Name, Who, decision_data, known_items
-from .http_errors import Refused
-from .json_body import read_json_body
-from .parameters import LONGEST_TEXT
 from .render import as_json
+from .requests import LONGEST_TEXT, Refused, read_json_body
 from .schema import Bounds, Characters, Count, Entries, Unit
 from .snapshot import Served
 

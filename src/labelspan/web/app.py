@@ -15,19 +15,20 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Mount, Route, Router
 from starlette.staticfiles import NotModifiedResponse, StaticFiles
 
+from ..display.map_data import MapPoints
 from .api import api_routes
-from .downloads import DOWNLOADS, Download
 from .edit_routes import edit_routes
-from .http_errors import Refused
-from .middleware import LOOPBACK, Guard, read_all
+from .item_list import DOWNLOADS, Download
+from .middleware import LOOPBACK, Guard
 from .openapi import describe
 from .pages import DATA, PAGES, Page
-from .parameters import read_pairs, read_parameters
-from .points import POINTS, MapPoints
 from .render import as_json, as_page, templates
+from .requests import Refused, read_all, read_pairs, read_parameters
 from .snapshot import Served
 
 __all__ = ["make_app"]
+
+POINTS = "/map/points.bin"
 
 # Requests that are answered at the same time, by threads.
 _THREADS = 16

@@ -28,11 +28,9 @@ from ..curation.review_queue import finding_key
 from ..errors import InvalidFile, InvalidInput
 from ..index import SemanticIndex
 from .editing import ENTRANCE, SECRET_HEADER, Editing
-from .http_errors import Refused
-from .json_body import read_json_body
 from .pages import Page
-from .parameters import LONGEST_NAME, Parameter, read_pairs, read_parameters
 from .render import as_json, as_page
+from .requests import LONGEST_NAME, Parameter, Refused, read_json_body, read_pairs, read_parameters
 from .schema import Characters, Count, Entries
 
 __all__ = ["DecisionData", "decision_data", "edit_routes", "known_items"]

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from ..curation import Review
 from ..errors import Mismatch
 from ..index import SemanticIndex
-from .http_errors import Refused
+from .requests import Refused
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from ..index.metadata_fields import metadata_text
 from ..index.passages import word_places
-from .parameters import LONGEST_NAME
+from .requests import LONGEST_NAME
 
 __all__ = ["FILTERS", "hit_list", "link"]
 

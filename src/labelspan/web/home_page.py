@@ -10,12 +10,11 @@ from itertools import pairwise
 from typing import Annotated, Literal, TypedDict
 
 from ..curation.audit_results import KINDS
-from ..display.map_data import SCALE
+from ..display.map_data import SCALE, small_place
 from ..display.map_regions import Region
 from ..display.style import shorten
 from .answer_parts import Asked, find_item, find_label, labels_by_count
 from .label_pages import report_of
-from .points import small_place
 from .schema import Count
 from .snapshot import PAIRS, Snapshot
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, TypedDict
 
 import numpy as np
@@ -15,27 +18,65 @@ from ..errors import InvalidInput
 from ..index.browsing import Facet, ItemList, label_separator
 from ..index.label_tree import LabelNode
 from ..index.metadata_fields import FieldKind, metadata_text
-from .answer_parts import Asked, HitData, PageData, find_label, hits_data, page_of
-from .http_errors import Refused
+from ..index.searching import BALANCE
+from .answer_parts import Asked, HitData, PageData, find_label, hits_data, page_of, rounded
 from .item_pages import compared
-from .schema import Count
+from .requests import LONGEST_QUERY, Refused, text_input, texts_input, whole_input
+from .schema import Count, json_text
 from .snapshot import Snapshot
 
-__all__ = ["LASSO", "RANGE", "browse", "matches", "search"]
+__all__ = [
+    "BALANCE_INPUT",
+    "DOWNLOADS",
+    "QUERY",
+    "SELECTION",
+    "SORT",
+    "Download",
+    "matches",
+    "range_of",
+    "search",
+]
 
 # Corners of a polygon on the map: whole numbers x.y, separated by underscores.
-LASSO = r"(-?[0-9]{1,5}\.-?[0-9]{1,5}(_-?[0-9]{1,5}\.-?[0-9]{1,5}){2,199})?"
+_LASSO = r"(-?[0-9]{1,5}\.-?[0-9]{1,5}(_-?[0-9]{1,5}\.-?[0-9]{1,5}){2,199})?"
 # A key of the metadata, and the ends of a range; one end may be missing.
-RANGE = r"(?s).+:[-+.0-9eE]{0,40}\.\.[-+.0-9eE]{0,40}"
-# Parameters that say which items, and in which order.
-SELECTED = (
-    *("q", "balance", "label", "without", "meta", "without_meta", "range", "finding", "lasso"),
-    "sort",
+_RANGE = r"(?s).+:[-+.0-9eE]{0,40}\.\.[-+.0-9eE]{0,40}"
+QUERY = text_input("q", "The text to search for.", largest=LONGEST_QUERY)
+BALANCE_INPUT = whole_input(
+    "balance",
+    "Weight of the space in percent: 0 compares only words, 100 only meaning.",
+    round(100 * BALANCE),
+    100,
 )
+# What selects items, in the list, in its downloads and on the map.
+SELECTION = (
+    QUERY,
+    BALANCE_INPUT,
+    texts_input("label", "Only items with this label; an * at its end matches any end."),
+    texts_input("without", "Only items without this label; an * as above."),
+    texts_input("meta", "Only items with one of these values of a key, as key=value."),
+    texts_input("without_meta", "Only items without this metadata, as key=value."),
+    texts_input(
+        "range",
+        "Only items whose metadata lies between two numbers or dates, as key:low..high.",
+        _RANGE,
+    ),
+    text_input("finding", "Only items about which the audit has found something of this kind."),
+    text_input(
+        "lasso",
+        "Only items inside this polygon on the map: corners as x.y, separated by underscores.",
+        pattern=_LASSO,
+    ),
+)
+SORT = text_input("sort", "What to sort by: title, id, labels, or meta.KEY; reversed by a minus.")
 _CARDS, _ROWS = 20, 50
 _MOST_COLUMNS = 3
 _MOST_GROUPS = 20
 _FEW, _FEW_LABELS, _MOST = 6, 20, 300
+_ITEMS_AT_ONCE = 500
+_COLUMNS = ["id", "title", "text", "score", "labels"]
+# What a spreadsheet takes for the beginning of a formula.
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 
 
 class BinData(TypedDict):
@@ -152,7 +193,7 @@ def browse(snapshot: Snapshot, asked: Asked) -> ItemList:
             # A text can be wrong; anything else does not exist.
             raise Refused(400 if asked["q"].startswith("-") else 404, str(error)) from None
 
-    found: ItemList = snapshot.cached(tuple(asked[name] for name in SELECTED), make)
+    found: ItemList = snapshot.cached(tuple(asked[one.name] for one in (*SELECTION, SORT)), make)
     return found
 
 
@@ -313,3 +354,88 @@ def _facet(one: Facet, asked: Asked) -> FacetData:
         "low": ends[1] if ends else "",
         "high": ends[2] if ends else "",
     }
+
+
+# --- downloads ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Download:
+    """A file with all items of a list: its address, name, media type, and what yields its parts."""
+
+    path: str
+    file: str
+    kind: str
+    parts: Callable[[Snapshot, Asked], Iterator[bytes]]
+    parameters = (*SELECTION, SORT)
+
+
+def _found(snapshot: Snapshot, asked: Asked) -> Iterator[list[dict[str, Any]]]:
+    """Yield all items that match, a few hundred at once; a wrong request is refused at once."""
+    found = browse(snapshot, asked)
+    return (
+        [
+            {
+                "id": hit.id,
+                "title": hit.title,
+                "text": hit.text,
+                "score": rounded(hit.score) if found.scored else None,
+                "labels": None if hit.labels is None else list(hit.labels),
+                "metadata": hit.metadata,
+            }
+            for hit in hits
+            if not hit.weak
+        ]
+        for hits in found.blocks(_ITEMS_AT_ONCE)
+    )
+
+
+def _table(snapshot: Snapshot, asked: Asked) -> Iterator[bytes]:
+    parts, keys = _found(snapshot, asked), list(snapshot.index.fields())
+    # A title of the metadata is the title; other keys do not repeat the name of a column.
+    own = [key for key in keys if key != "title"]
+
+    def texts() -> Iterator[bytes]:
+        yield _csv([[*_COLUMNS, *(f"meta.{key}" if key in _COLUMNS else key for key in own)]])
+        for rows in parts:
+            yield _csv(
+                [
+                    [
+                        row["id"],
+                        row["metadata"].get("title") or row["title"],
+                        row["text"],
+                        row["score"],
+                        "|".join(row["labels"] or ()),
+                        *(row["metadata"].get(key, "") for key in own),
+                    ]
+                    for row in rows
+                ]
+            )
+
+    return texts()
+
+
+def _csv(rows: Sequence[Sequence[Any]]) -> bytes:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerows([_cell(value) for value in row] for row in rows)
+    return out.getvalue().encode()
+
+
+def _cell(value: Any) -> Any:
+    """Return what a spreadsheet shows as it is: text that it would compute gets a quote before."""
+    if value is None or type(value) in (int, float):
+        return value
+    text = metadata_text(value).replace("\0", "\ufffd")
+    return f"'{text}" if text.startswith(_FORMULAS) else text
+
+
+def _lines(snapshot: Snapshot, asked: Asked) -> Iterator[bytes]:
+    parts = _found(snapshot, asked)
+    return ("".join(f"{json_text(row)}\n" for row in rows).encode() for rows in parts)
+
+
+DOWNLOADS = (
+    Download("/search.csv", "items.csv", "text/csv; charset=utf-8", _table),
+    Download("/search.jsonl", "items.jsonl", "application/jsonl; charset=utf-8", _lines),
+)

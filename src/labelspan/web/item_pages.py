@@ -14,7 +14,7 @@ from ..index.passages import SharedWords, passage
 from ..index.results import WordShare
 from ..text import parse_query
 from .answer_parts import Asked, HitData, find_item, find_label, hits_data, rounded
-from .http_errors import Refused
+from .requests import Refused
 from .schema import Count, Unit
 from .snapshot import Snapshot
 

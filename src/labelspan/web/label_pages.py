@@ -20,7 +20,7 @@ from .answer_parts import (
     page_of,
     rounded,
 )
-from .http_errors import Refused
+from .requests import Refused
 from .schema import Count, Unit
 from .snapshot import Snapshot
 

@@ -7,16 +7,21 @@ instead of a page or JSON that names ``--allow-host``; the Origin header needs t
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ..errors import InvalidFile, MissingData
-from .http_errors import Refused, as_refused
-from .parameters import LONGEST_ADDRESS, LONGEST_BODY, LONGEST_JSON
 from .render import CONTENT_POLICY, policy_line, refused_response
+from .requests import (
+    LONGEST_ADDRESS,
+    LONGEST_BODY,
+    LONGEST_JSON,
+    Refused,
+    as_refused,
+    too_large,
+)
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -26,7 +31,6 @@ __all__ = ["LOOPBACK", "Guard"]
 _log = logging.getLogger("labelspan.web")
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-SECONDS_FOR_A_BODY = 10.0
 _HOST = re.compile(r"(?:\[([^\[\]]*)\]|([^:\[\]]*))(?::[0-9]+)?")
 # An answer is sent in parts of this size, each after the client has read the one before.
 _SENT_AT_ONCE = 1 << 16
@@ -110,7 +114,7 @@ class Guard:
         longest = LONGEST_JSON if scope["path"].startswith(("/edit/", "/api/")) else LONGEST_BODY
         for value in lengths:
             if not value.isdigit() or len(value) > 18 or int(value) > longest:
-                raise _too_large(longest)
+                raise too_large(longest)
 
 
 async def _send(message: Message, send: Send) -> None:
@@ -131,11 +135,6 @@ def _values(scope: Scope, header: bytes) -> list[bytes]:
     return [value for name, value in scope["headers"] if name == header]
 
 
-def _too_large(longest: int) -> Refused:
-    # What follows on this connection is the rest of the body.
-    return Refused(413, f"A body may have at most {longest:,} bytes.", {"connection": "close"})
-
-
 def _host_name(header: bytes) -> str:
     """Return the name in a Host header, without port and the brackets of IPv6."""
     found = _HOST.fullmatch(header.decode("latin-1").strip().lower())
@@ -154,29 +153,3 @@ def wants_json(scope: Scope) -> bool:
         return True
     accepted = b",".join(_values(scope, b"accept"))
     return b"application/json" in accepted and b"text/html" not in accepted
-
-
-async def read_all(
-    receive: Callable[[], object],
-    seconds: float = SECONDS_FOR_A_BODY,
-    longest: int = LONGEST_BODY,
-) -> bytes:
-    """Read the body of a request, unless it is too large or too slow."""
-    parts: list[bytes] = []
-    size = 0
-    try:
-        async with asyncio.timeout(seconds):
-            while True:
-                message: Message = await receive()  # type: ignore[misc]
-                if message["type"] == "http.disconnect":
-                    raise Refused(400, "The connection ended before the body did.")
-                parts.append(message.get("body", b""))
-                size += len(parts[-1])
-                if size > longest:
-                    raise _too_large(longest)
-                if not message.get("more_body", False):
-                    return b"".join(parts)
-    except TimeoutError:
-        raise Refused(
-            408, f"The body did not come within {seconds:g} seconds.", {"connection": "close"}
-        ) from None

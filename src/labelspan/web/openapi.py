@@ -6,9 +6,8 @@ from typing import Any
 
 from .. import __version__
 from .api import ENDPOINTS, Endpoint
-from .http_errors import RefusalData
 from .pages import DATA, PAGES, Page
-from .parameters import LONGEST_NAME, Parameter
+from .requests import LONGEST_NAME, Parameter, RefusalData
 from .schema import Schema, json_schema
 
 __all__ = ["describe"]

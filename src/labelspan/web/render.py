@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Mapping
-from dataclasses import fields
 from functools import cache, partial
 from typing import Any
 
@@ -15,11 +12,10 @@ from starlette.responses import Response
 from .. import __version__
 from ..index.searching import BALANCE
 from .fragments import FILTERS, hit_list, link
-from .http_errors import Refused, refusal
 from .item_list import range_of
 from .pages import PAGES, Page
-from .parameters import LONGEST_NAME, LONGEST_QUERY, LONGEST_TEXT
-from .schema import computed_fields
+from .requests import LONGEST_NAME, LONGEST_QUERY, LONGEST_TEXT, Refused, refusal
+from .schema import json_text
 
 __all__ = ["CONTENT_POLICY", "as_json", "as_page", "json_text", "refused_response", "templates"]
 
@@ -41,34 +37,6 @@ CONTENT_POLICY = {
 def as_json(content: Mapping[str, Any], status: int = 200) -> Response:
     """Return an answer as JSON."""
     return Response(json_text(content).encode(), status, media_type="application/json")
-
-
-def json_text(content: Mapping[str, Any]) -> str:
-    """Return JSON; numbers that it lacks, such as infinity, become null."""
-    try:
-        return _dumped(content)
-    except ValueError:
-        return _dumped(_finite(content))
-
-
-def _as_dict(result: Any) -> dict[str, Any]:
-    """Return a result of the index with its properties; its numbers have four digits."""
-    names = [*(field.name for field in fields(result)), *computed_fields(type(result))]
-    values = {name: getattr(result, name) for name in names}
-    return {k: round(v, 4) if isinstance(v, float) else v for k, v in values.items()}
-
-
-_dumped = json.JSONEncoder(
-    ensure_ascii=False, allow_nan=False, check_circular=False, default=_as_dict
-).encode
-
-
-def _finite(content: Any) -> Any:
-    if isinstance(content, Mapping):
-        return {name: _finite(value) for name, value in content.items()}
-    if isinstance(content, list | tuple):
-        return [_finite(value) for value in content]
-    return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
 def as_page(

@@ -11,7 +11,7 @@ from ..curation.audit_results import KINDS
 from ..curation.review_queue import Progress, finding_key
 from ..index.results import WordShare
 from .answer_parts import Asked, PageData, find_item, page_of, rounded
-from .http_errors import Refused
+from .requests import Refused
 from .schema import Count, Unit
 from .snapshot import PAIRS, Snapshot
 

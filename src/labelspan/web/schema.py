@@ -1,8 +1,11 @@
-"""JSON Schema derived from Python types: the types of the answers are their only description."""
+"""Answers as JSON, and JSON Schema derived from their types, which are their only description."""
 
 from __future__ import annotations
 
-from dataclasses import is_dataclass
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from types import NoneType, UnionType
 from typing import (
     Annotated,
@@ -18,7 +21,7 @@ from typing import (
     is_typeddict,
 )
 
-__all__ = ["Characters", "Count", "Entries", "Schema", "Unit", "computed_fields", "json_schema"]
+__all__ = ["Characters", "Count", "Entries", "Schema", "Unit", "json_schema", "json_text"]
 
 Schema: TypeAlias = dict[str, Any]
 
@@ -65,7 +68,7 @@ def json_schema(kind: Any, components: dict[str, Schema] | None = None) -> Schem
     """
     if is_dataclass(kind) or is_typeddict(kind):
         hints = get_type_hints(kind, include_extras=True)
-        for name in computed_fields(kind) if is_dataclass(kind) else ():
+        for name in _computed_fields(kind) if is_dataclass(kind) else ():
             hints[name] = get_type_hints(vars(kind)[name].fget)["return"]
         return {
             "type": "object",
@@ -97,7 +100,7 @@ def json_schema(kind: Any, components: dict[str, Schema] | None = None) -> Schem
     raise TypeError(f"json_schema: {kind!r} has no JSON Schema here; use the types listed above.")
 
 
-def computed_fields(kind: Any) -> list[str]:
+def _computed_fields(kind: Any) -> list[str]:
     """Return the names of the properties of a dataclass, which JSON shows as well."""
     return [name for name, value in vars(kind).items() if isinstance(value, property)]
 
@@ -108,3 +111,31 @@ def _nested(kind: Any, components: dict[str, Schema] | None) -> Schema:
     name = kind.__name__.removesuffix("Data")
     components[name] = json_schema(kind, components)
     return {"$ref": f"#/components/schemas/{name}"}
+
+
+def json_text(content: Mapping[str, Any]) -> str:
+    """Return JSON; numbers that it lacks, such as infinity, become null."""
+    try:
+        return _dumped(content)
+    except ValueError:
+        return _dumped(_finite(content))
+
+
+def _as_dict(result: Any) -> dict[str, Any]:
+    """Return a result of the index with its properties; its numbers have four digits."""
+    names = [*(field.name for field in fields(result)), *_computed_fields(type(result))]
+    values = {name: getattr(result, name) for name in names}
+    return {k: round(v, 4) if isinstance(v, float) else v for k, v in values.items()}
+
+
+_dumped = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, check_circular=False, default=_as_dict
+).encode
+
+
+def _finite(content: Any) -> Any:
+    if isinstance(content, Mapping):
+        return {name: _finite(value) for name, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_finite(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content

@@ -23,7 +23,7 @@ from ..errors import InvalidParameter
 from .api import read_token
 from .app import make_app
 from .middleware import LOOPBACK, Guard
-from .parameters import LONGEST_ADDRESS
+from .requests import LONGEST_ADDRESS
 from .snapshot import Served
 
 __all__ = ["serve"]

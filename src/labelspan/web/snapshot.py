@@ -16,12 +16,12 @@ import numpy as np
 
 from ..curation import Finding, Review
 from ..curation.audit_results import KINDS
+from ..display.map_data import MapPoints, draw_points
 from ..errors import LabelspanError
 from ..index import SemanticIndex, Tag
 from ..index.passages import QueryWords
 from ..index.tagging import ItemTagger
 from .editing import Editing
-from .points import MapPoints, draw
 
 __all__ = ["PAIRS", "Served", "Snapshot"]
 
@@ -178,7 +178,7 @@ class Snapshot:
                 raise _Stopped
 
         try:
-            self.map, self.map_state = draw(self.index, drawn), "ready"
+            self.map, self.map_state = draw_points(self.index, drawn), "ready"
         except _Stopped:
             pass
         except Exception:
