@@ -64,7 +64,7 @@ def test_threads_change_no_bit_of_weights_and_scores(monkeypatch):
     X, Y = texts(300, 200, 6, seed=2)
     one = solved(LabelRegression(X, 1.0, direct=10), Y)
     monkeypatch.setattr("labelspan.operators.sparse._WORTH_A_THREAD", 1)
-    for module in ("sparse", "threads"):
+    for module in ("sparse", "machine"):
         monkeypatch.setattr(f"labelspan.operators.{module}.n_threads", lambda: 3)
     for found, wanted in zip(solved(LabelRegression(X, 1.0, direct=10), Y), one, strict=True):
         np.testing.assert_array_equal(found, wanted)

@@ -232,25 +232,6 @@ def test_saved_index_needs_no_file(vectors, tmp_path):
         SemanticIndex.load(folder, verify=True)
 
 
-def test_stored_arrays_are_checked(vectors):
-    vocabulary = Vocabulary("en")
-    block = vocabulary.number(TEXTS)
-    static = PooledVectors.learn(vectors, vocabulary, lambda: [block])
-    arrays = static.arrays()
-    again = PooledVectors.from_arrays(arrays)
-    np.testing.assert_array_equal(
-        again.transform(block).toarray(), static.transform(block).toarray()
-    )
-    wrong = {
-        "words": arrays["words"][:-4],
-        "vectors": arrays["vectors"][:, :1],
-        "mean": arrays["mean"] * np.nan,
-    }
-    for name, value in wrong.items():
-        with pytest.raises(InvalidFile):
-            PooledVectors.from_arrays({**arrays, name: value})
-
-
 def test_refused(vectors, tmp_path):
     with pytest.raises(InvalidFile, match="no vector for any word of the texts"):
         SemanticIndex(static=vectors).fit(["zebra", "yak"], [["a"], ["b"]])
