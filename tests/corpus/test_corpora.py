@@ -68,7 +68,7 @@ def test_every_format_gives_the_same_corpus(tmp_path):
         assert found.metadata[4]["title"] == "Item 4"
         assert str(found.metadata[4]["year"]) == "2001"
         assert found.notes[1] == "text from 'title' and 'body' (guessed)"
-        assert found.reading.guessed == {"text": "name", "labels": "name", "ids": "name"}
+        assert found.reading["guessed"] == {"text": "name", "labels": "name", "ids": "name"}
 
 
 # --- encodings ---
@@ -88,7 +88,7 @@ def test_every_format_gives_the_same_corpus(tmp_path):
 def test_byte_order_marks_and_line_ends(tmp_path, content, used):
     found = read(as_file(tmp_path, "a.csv", content))
     assert (found.texts, found.labels) == (TEXTS, [["a", "b"], ["b"]])
-    assert (list(found.ids), found.reading.encoding) == (["x1", "x2"], used)
+    assert (list(found.ids), found.reading["encoding"]) == (["x1", "x2"], used)
     assert (" in utf-16" in found.notes[0]) == (used == "utf-16")
 
 
@@ -183,7 +183,7 @@ def test_fields_may_be_missing_and_nested():
     found = streamed(content)
     assert found.texts == ["One", "Two\n\nMore", "Only a body"]
     assert found.labels == [["bug", "ui"], None, ["bug"]]
-    assert found.reading.labels == ("labels.name",)
+    assert found.reading["labels"] == ("labels.name",)
     assert found.metadata[1]["user.login"] == "me"
     assert streamed(content, labels="labels").labels == found.labels
     assert streamed(content, labels="labels.color").labels[0] == ["red"]

@@ -31,7 +31,7 @@ def test_cacm_has_optional_fields():
     assert list(found.ids) == [item["id"] for item in items]
     assert found.n_labelled == 1424
     assert [labels or [] for labels in found.labels] == [item["categories"] or [] for item in items]
-    assert found.reading.text == ("title", "abstract")
+    assert found.reading["text"] == ("title", "abstract")
     assert found.texts[1000].startswith(items[1000]["title"])
     often = read_corpus(FOLDER / "cacm.jsonl.gz", min_count=3)
     assert len(often.label_names) == 168
@@ -47,7 +47,7 @@ def test_tables_are_what_csv_and_pandas_read():
     assert found.texts == [f"{row['title']}\n\n{row['description']}" for row in rows]
     assert [table["cast"] for table in found.metadata] == [row["cast"] for row in rows]
     assert any("2 line(s) (8813, 8814) repeat(s) the header" in note for note in found.notes)
-    assert found.reading.guessed == {"text": "name", "labels": "content", "ids": "name"}
+    assert found.reading["guessed"] == {"text": "name", "labels": "content", "ids": "name"}
     pandas = pytest.importorskip("pandas")
     frame = pandas.read_csv(FOLDER / "stackoverflow.tsv.gz", sep="\t")
     assert frame["title"].tolist() == list(read_corpus(FOLDER / "stackoverflow.tsv.gz").texts)
@@ -57,7 +57,7 @@ def test_tables_are_what_csv_and_pandas_read():
 def test_makupalat_has_texts_and_uris(part, items, labels):
     lines = unpacked(f"makupalat-{part}.tsv.gz").splitlines()
     found = read_corpus(FOLDER / f"makupalat-{part}.tsv.gz")
-    assert found.reading.format == "uris"
+    assert found.reading["format"] == "uris"
     assert (len(found), len(found.label_names)) == (len(lines), labels) == (items, labels)
     for line, text, own in zip(lines, found.texts, found.labels, strict=True):
         expected, _, uris = line.partition("\t")

@@ -198,10 +198,10 @@ def test_a_shape_is_read_without_options(tmp_path, shape):
     else:
         path = write_all(tmp_path, files if isinstance(files, dict) else {name: files}) / name
     found = read(path, heads=(1 << 23, 2000))
-    assert found.reading.format == format
-    assert " + ".join(found.reading.text) == text
-    assert " + ".join(found.reading.labels) == labels
-    assert found.reading.ids == ids
+    assert found.reading["format"] == format
+    assert " + ".join(found.reading["text"]) == text
+    assert " + ".join(found.reading["labels"]) == labels
+    assert found.reading["ids"] == ids
     by_text = {
         "uris": dict(zip(TEXTS, URIS, strict=True)),
         "class": {text: [own] for text, own in zip(TEXTS, CLASSES, strict=True)},
@@ -329,8 +329,8 @@ def test_names_decide_before_statistics(tmp_path, columns, labels, others):
     texts = {"Title": column("One", "Two", "Three", "Four"), "Description": TEXTS}
     write_all(tmp_path, {"a.csv": table({"id": range(60), **cells, **texts})})
     found = read_corpus(tmp_path / "a.csv")
-    assert found.reading.text == ("Title", "Description")
-    assert (found.reading.labels, found.reading.other_labels) == (labels, others)
+    assert found.reading["text"] == ("Title", "Description")
+    assert (found.reading["labels"], found.reading["other_labels"]) == (labels, others)
     assert found.labels[0] == cells[labels[0]][0].split("; ")
 
 
@@ -346,9 +346,9 @@ def test_fields_are_recognised_by_their_content(tmp_path):
     }
     write_all(tmp_path, {"a.csv": table(made)})
     found = read_corpus(tmp_path / "a.csv")
-    assert (found.reading.text, found.reading.labels) == (("wortlaut",), ("art",))
-    assert (found.reading.ids, found.reading.other_labels) == ("nummer", ("land",))
-    assert set(found.reading.metadata) == {"wann", "land", "seite"}
+    assert (found.reading["text"], found.reading["labels"]) == (("wortlaut",), ("art",))
+    assert (found.reading["ids"], found.reading["other_labels"]) == ("nummer", ("land",))
+    assert set(found.reading["metadata"]) == {"wann", "land", "seite"}
     assert found.labels[2] == kinds
     assert "labels from 'art' (guessed by content); others may be 'land'" in found.notes
 
@@ -363,7 +363,7 @@ def test_a_title_is_part_of_the_text_and_columns_without_names_are_left_out(tmp_
     found = read(path)
     assert found.texts[3] == f"Title 3\n\n{TEXTS[3]}"
     assert next(CorpusReader(path).items(3)).title == "Title 3"
-    assert found.reading.metadata == (name, "year")
+    assert found.reading["metadata"] == (name, "year")
     assert "328 column(s) without a name left out" in found.notes
 
 

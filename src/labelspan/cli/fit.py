@@ -7,7 +7,7 @@ import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from itertools import islice
@@ -258,7 +258,7 @@ def _source(
         reader = corpus_reader(corpus, folder=near, **reading)
         head = reader.head if stream else reader.collect(min_count=min_count)
     tell(head, sample=True)
-    told = None if head.reading is None else asdict(head.reading)
+    told = head.reading
     fields = {}
     if told is not None:
         given = ((key, reading[key]) for key in ("format", "separator", "encoding"))

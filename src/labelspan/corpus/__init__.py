@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .edit import CorpusEdit, edit_corpus
     from .label_vocabulary import Concept, LabelVocabulary, read_vocabulary
-    from .reader import CorpusReader, CorpusReading, Record, TaggedTexts, read_corpus
+    from .reader import CorpusReader, Record, TaggedTexts, read_corpus
 
 __all__ = [
     "Concept",
     "CorpusEdit",
     "CorpusReader",
-    "CorpusReading",
     "LabelVocabulary",
     "Record",
     "TaggedTexts",
@@ -29,7 +28,7 @@ __all__ = [
 _MODULES = {
     "edit": ("CorpusEdit", "edit_corpus"),
     "label_vocabulary": ("Concept", "LabelVocabulary", "read_vocabulary"),
-    "reader": ("CorpusReader", "CorpusReading", "Record", "TaggedTexts", "read_corpus"),
+    "reader": ("CorpusReader", "Record", "TaggedTexts", "read_corpus"),
 }
 
 

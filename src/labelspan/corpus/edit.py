@@ -176,24 +176,23 @@ def edit_corpus(
     told = {key: (like or {}).get(key) for key in ("format", "separator", "encoding")}
     options = {**{key: one for key, one in told.items() if isinstance(one, str)}, **options}
     reader = CorpusReader(source, empty="none", like=like, **options)
-    reading = reader.reading
-    one_file = reading.format == "markdown" or len(reader.files.members) == 1
-    if not (one_file and reading.format in _WRITERS):
+    kind, labels = reader.reading["format"], reader.reading["labels"]
+    if kind != "markdown" and len(reader.files.members) > 1:
+        kind = "folder"
+    if kind not in _WRITERS:
         raise InvalidInput(
-            f"{reader.name} is in the format {reading.format if one_file else 'folder'}; labels "
-            f"can be changed in {', '.join(_WRITERS)}."
+            f"{reader.name} is in the format {kind}; labels can be changed in "
+            f"{', '.join(_WRITERS)}."
         )
-    if not reading.labels:
+    if not labels:
         raise InvalidInput(
             f"{reader.name} has no field of labels that could be changed; name it (--labels)."
         )
     plan = _Plan(reader, changes, texts or {})
-    files = _WRITERS[reading.format](plan)
-    if plan.edits and reading.format != "markdown":
-        how = {"format": reading.format, "text": reading.text, "ids": reading.ids or ""}
-        again = CorpusReader(
-            io.BytesIO(files[""]), empty="none", **{**options, **how, "labels": reading.labels}
-        )
+    files = _WRITERS[kind](plan)
+    if plan.edits and kind != "markdown":
+        how = {key: reader.reading[key] or "" for key in ("format", "text", "labels", "ids")}
+        again = CorpusReader(io.BytesIO(files[""]), empty="none", **{**options, **how})
         if [set(map(_nfc, record.labels or ())) for record in again] != plan.expected:
             raise InvalidInput(
                 f"{reader.name}: the labels would be read differently after the change; say how "
@@ -207,7 +206,7 @@ def edit_corpus(
         plan.unchanged,
         tuple(name for name in changes if name not in plan.seen),
         tuple(plan.changed),
-        Path(source) if reading.format == "markdown" else None,
+        Path(source) if kind == "markdown" else None,
     )
 
 
@@ -257,14 +256,14 @@ class _Plan:
 
 def _file(plan: _Plan) -> dict[str, bytes]:
     """Return the new content of a file of JSON lines or of a table."""
-    member, used = plan.reader.files.members[0], plan.reader.reading.encoding or "utf-8"
+    member, used = plan.reader.files.members[0], plan.reader.reading["encoding"] or "utf-8"
     content = member.read()
     codec = encoding_of(content[:4], used)
     text = content.decode(codec)
     if text.encode(codec) != content:
         raise InvalidFile(f"{member.name} cannot be written again as it is in {used}.")
     lines = list(io.StringIO(text, newline=""))
-    (_edit_json if plan.reader.reading.format == "jsonl" else _edit_table)(lines, plan)
+    (_edit_json if plan.reader.reading["format"] == "jsonl" else _edit_table)(lines, plan)
     try:
         return {"": "".join(lines).encode(codec)}
     except UnicodeEncodeError as error:

@@ -280,7 +280,7 @@ def choose_fields(
     labelled: bool,
     like: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Check that the fields named exist, and guess the others; return those of a CorpusReading.
+    """Check that the fields named exist, and guess the others; return how the corpus is read.
 
     ``like`` has fields of an earlier reading, which are taken where they are there.
     """

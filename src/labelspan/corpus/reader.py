@@ -17,7 +17,7 @@ from .label_values import ONE_LABEL, LabelParser, clean, is_missing, keep_labels
 from .label_vocabulary import read_vocabulary
 from .sources import check_encoding, open_source
 
-__all__ = ["CorpusReader", "CorpusReading", "Record", "TaggedTexts", "read_corpus"]
+__all__ = ["CorpusReader", "Record", "TaggedTexts", "read_corpus"]
 
 # Characters of the first items, from which formats and fields are guessed.
 _HEAD = 1 << 23
@@ -59,100 +59,6 @@ class Record(NamedTuple):
     metadata: dict[str, Any]
 
 
-@dataclass(frozen=True)
-class CorpusReading:
-    r"""Describe how a corpus was read: what was given, what was guessed, and why.
-
-    Attributes
-    ----------
-    format : str
-        The format that was read.
-    encoding : str or None
-        The encoding of its text; None if there is none, or several.
-    text, labels : tuple of str
-        The fields that were joined to the text, and those of the labels.
-    ids, title : str or None
-        The fields of the ids and of the titles.
-    metadata : tuple of str
-        The fields that were kept as metadata.
-    label_style : str or None
-        How labels are written, for example ``"separated by ','"``.
-    guessed : dict
-        Which of ``format``, ``text``, ``labels`` and ``ids`` were guessed, by ``"name"`` or by
-        ``"content"``.
-    other_labels : tuple of str
-        Further fields that could hold labels.
-    notes : tuple of str
-        What was skipped or repaired.
-
-    See Also
-    --------
-    read_corpus : Read a corpus; the result holds this description.
-
-    Examples
-    --------
-    >>> import io
-    >>> from labelspan.corpus import read_corpus
-    >>> stream = io.BytesIO(b"title,tags\nChess,game|board\nGo,game|board\n")
-    >>> found = read_corpus(stream).reading
-    >>> found.format, found.text, found.labels, found.label_style
-    ('csv', ('title',), ('tags',), "separated by '|' (guessed)")
-    """
-
-    format: str
-    encoding: str | None = None
-    text: tuple[str, ...] = ()
-    labels: tuple[str, ...] = ()
-    ids: str | None = None
-    title: str | None = None
-    metadata: tuple[str, ...] = ()
-    label_style: str | None = None
-    guessed: Mapping[str, str] = field(default_factory=dict)
-    other_labels: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-
-    def _sentences(self, items: TaggedTexts, labelled: bool) -> Iterator[str]:
-        """Yield how a corpus was read, in words."""
-        encoded = f" in {self.encoding}" if self.encoding not in (None, "utf-8") else ""
-        if self.format == "folder":
-            yield f"{items.name} read as a folder of {len(items):,} text file(s)"
-        else:
-            yield f"{items.name} read as {self.format}{encoded}{self._mark('format')}"
-        if self.format == "lines":
-            yield "one text per line; items are numbered"
-        elif self.format == "uris":
-            yield "one text per line, with its labels behind tabs; items are numbered"
-        elif self.format != "folder":
-            yield f"text from {listed(self.text, ' and ')}{self._mark('text')}"
-            others = f"; others may be {listed(self.other_labels[:5])}" if self.other_labels else ""
-            if self.labels:
-                yield f"labels from {listed(self.labels, ' and ')}{self._mark('labels')}{others}"
-            elif labelled:
-                yield "no field looks like labels; name it with --labels"
-            numbers = "items are numbered because no field looks like ids"
-            yield f"ids from {self.ids!r}{self._mark('ids')}" if self.ids else numbers
-            if self.metadata:
-                yield f"metadata: {', '.join(self.metadata)}"
-        yield from self.notes
-        if self.label_style is None:
-            return
-        one = self.label_style == ONE_LABEL
-        style = "each item has one label" if one else f"labels are {self.label_style}"
-        yield f"{style}; {items.n_labelled:,} of {len(items):,} items have labels"
-        counts = items.label_counts
-        once = sum(count == 1 for count in counts.values())
-        if len(counts) > 100 and once > len(counts) / 5:
-            yield f"{once:,} of {len(counts):,} labels occur once; --min-count 2 leaves them out"
-        if sum("://" in label for label in counts) > len(counts) / 2:
-            yield "labels are URIs; --vocabulary FILE (URI, tab, name per line) names them"
-
-    def _mark(self, name: str) -> str:
-        if name not in self.guessed:
-            return ""
-        by = " by content" if self.guessed[name] == "content" and name != "format" else ""
-        return f" (guessed{by})"
-
-
 @dataclass(frozen=True, eq=False)
 class TaggedTexts:
     """Hold the items of a corpus, each with a text, labels, an id and metadata.
@@ -171,8 +77,11 @@ class TaggedTexts:
         How the corpus was read, in sentences.
     numbered : bool
         Whether the ids are numbers that were assigned when reading.
-    reading : CorpusReading or None
-        How the corpus was read, for programs.
+    reading : dict or None
+        How the corpus was read, for programs: ``format`` and ``encoding``; the fields ``text``,
+        ``labels``, ``ids``, ``title`` and ``metadata``; ``label_style``, as "separated by ','";
+        which of them were ``guessed``, by "name" or by "content"; ``other_labels``, fields that
+        could hold labels, too; and ``notes`` on what was skipped or repaired.
 
     See Also
     --------
@@ -193,7 +102,7 @@ class TaggedTexts:
     metadata: Sequence[Mapping[str, Any]]
     notes: tuple[str, ...] = ()
     numbered: bool = False
-    reading: CorpusReading | None = field(default=None, repr=False)
+    reading: dict[str, Any] | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -235,6 +144,52 @@ class TaggedTexts:
             top = ", ".join(f"{label} {count:,}" for label, count in counts.most_common(8))
             lines.append(f"most frequent of {len(counts):,} labels: {top}")
         return lines
+
+
+def _sentences(items: TaggedTexts, reading: dict[str, Any], labelled: bool) -> Iterator[str]:
+    """Yield how a corpus was read, in words."""
+    kind, encoding, style = (reading[key] for key in ("format", "encoding", "label_style"))
+    encoded = f" in {encoding}" if encoding not in (None, "utf-8") else ""
+
+    def mark(key: str) -> str:
+        by = reading["guessed"].get(key)
+        content = " by content" if by == "content" and key != "format" else ""
+        return f" (guessed{content})" if by else ""
+
+    if kind == "folder":
+        yield f"{items.name} read as a folder of {len(items):,} text file(s)"
+    else:
+        yield f"{items.name} read as {kind}{encoded}{mark('format')}"
+    if kind == "lines":
+        yield "one text per line; items are numbered"
+    elif kind == "uris":
+        yield "one text per line, with its labels behind tabs; items are numbered"
+    elif kind != "folder":
+        text, labels = (listed(reading[key], " and ") for key in ("text", "labels"))
+        yield f"text from {text}{mark('text')}"
+        others = listed(reading["other_labels"][:5])
+        if labels:
+            more = f"; others may be {others}" if others else ""
+            yield f"labels from {labels}{mark('labels')}{more}"
+        elif labelled:
+            yield "no field looks like labels; name it with --labels"
+        numbers = "items are numbered because no field looks like ids"
+        ids = reading["ids"]
+        yield f"ids from {ids!r}{mark('ids')}" if ids else numbers
+        if reading["metadata"]:
+            yield "metadata: " + ", ".join(reading["metadata"])
+    yield from reading["notes"]
+    if style is None:
+        return
+    one = style == ONE_LABEL
+    style = "each item has one label" if one else f"labels are {style}"
+    yield f"{style}; {items.n_labelled:,} of {len(items):,} items have labels"
+    counts = items.label_counts
+    once = sum(count == 1 for count in counts.values())
+    if len(counts) > 100 and once > len(counts) / 5:
+        yield f"{once:,} of {len(counts):,} labels occur once; --min-count 2 leaves them out"
+    if sum("://" in label for label in counts) > len(counts) / 2:
+        yield "labels are URIs; --vocabulary FILE (URI, tab, name per line) names them"
 
 
 # Number of the file, number of the line or item in it, fields, record.
@@ -290,8 +245,8 @@ class CorpusReader:
     ----------
     name : str
         Name of the source, for messages.
-    reading : CorpusReading
-        The format and the fields that are used.
+    reading : dict
+        The format and the fields that are used, as in :class:`TaggedTexts`.
     head : TaggedTexts
         The first items; its ``notes`` describe in words what was guessed.
     complete : bool
@@ -363,13 +318,13 @@ class CorpusReader:
             **({"format": "content"} if how.guessed else {}),
             **({} if how.kind in _FIXED else chosen["guessed"]),
         }
-        self.reading = CorpusReading(how.kind, how.encoding, **chosen)
         self.parsers = [
             LabelParser([row.get(field) for row in items], field, separator)
-            for field in self.reading.labels
+            for field in chosen["labels"]
         ]
-        if self.parsers:
-            self.reading = replace(self.reading, label_style=self.parsers[0].how)
+        style = self.parsers[0].how if self.parsers else None
+        written = {"format": how.kind, "encoding": how.encoding, "label_style": style}
+        self.reading = {**written, **chosen}
         # All of them, if the corpus is small: nothing is parsed twice.
         self._first_records = list(self._records(first))
         self.head = self._as_texts([record for *_, record in self._first_records])
@@ -425,7 +380,7 @@ class CorpusReader:
         records: list[Record] = []
         ids: set[str] = set()
         for file, number, _, record in self._placed():
-            if record.id in ids and "ids" not in self.reading.guessed:
+            if record.id in ids and "ids" not in self.reading["guessed"]:
                 raise InvalidFile(
                     f"{self.files.where(file, number)}: another item has the id {record.id!r}; "
                     "every item needs its own, or choose another field for ids (--ids)."
@@ -451,16 +406,18 @@ class CorpusReader:
         return found, True
 
     def _records(self, rows: Iterable[Placed], start: int = 0) -> Iterator[PlacedRecord]:
-        fields = self.reading
+        ids, title, text, metadata = (
+            self.reading[key] for key in ("ids", "title", "text", "metadata")
+        )
         for count, (file, number, row) in enumerate(rows, start):
             try:
-                title = row.get(fields.title) if fields.title else None
+                heading = row.get(title) if title else None
                 record = Record(
-                    str(count) if fields.ids is None else _id(row, fields.ids),
-                    clean(title) if isinstance(title, str) and title.strip() else None,
-                    _text(row, fields.text),
+                    str(count) if ids is None else _id(row, ids),
+                    clean(heading) if isinstance(heading, str) and heading.strip() else None,
+                    _text(row, text),
                     self._labels(row),
-                    {key: plain(row[key]) for key in fields.metadata if key in row},
+                    {key: plain(row[key]) for key in metadata if key in row},
                 )
             except ValueError as error:
                 raise InvalidFile(f"{self.files.where(file, number)}: {error}") from None
@@ -479,7 +436,7 @@ class CorpusReader:
     def _as_texts(
         self, records: Sequence[Record], min_count: int = 1, *, numbered: bool = False
     ) -> TaggedTexts:
-        notes = [*self.files.notes(), *self.reading.notes]
+        notes = [*self.files.notes(), *self.reading["notes"]]
         blank = sum(not record.text for record in records)
         if blank:
             notes.append(f"{blank:,} item(s) have no text")
@@ -496,8 +453,9 @@ class CorpusReader:
         if self._labelled and self._empty == "unknown":
             lists = [own or None for own in lists]
         if numbered:
-            notes.append(f"items are numbered because {self.reading.ids!r} has the same id twice")
-        reading = replace(self.reading, notes=tuple(notes))
+            ids = self.reading["ids"]
+            notes.append(f"items are numbered because {ids!r} has the same id twice")
+        reading = {**self.reading, "notes": tuple(notes)}
         made = TaggedTexts(
             self.name,
             [record.text for record in records],
@@ -505,10 +463,10 @@ class CorpusReader:
             [record.id for record in records],
             [record.metadata for record in records],
             (),
-            numbered or reading.ids is None,
+            numbered or reading["ids"] is None,
             reading,
         )
-        return replace(made, notes=tuple(reading._sentences(made, self._labelled)))
+        return replace(made, notes=tuple(_sentences(made, reading, self._labelled)))
 
 
 def read_corpus(
