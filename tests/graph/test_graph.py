@@ -9,8 +9,7 @@ from sklearn.metrics.pairwise import cosine_similarity, euclidean_distances
 
 from labelspan.errors import InvalidInput, InvalidLabels, InvalidParameter, LabelspanWarning
 from labelspan.graph import Laplacian, combine, gaussian_graph, label_graph, neighbor_graph
-from labelspan.graph.label_graph import label_correlation
-from labelspan.graph.laplacian import degrees
+from labelspan.graph.affinity import degrees, label_correlation
 from labelspan.operators import Sum, dottest
 from labelspan.operators.row_graph import read_graph
 

@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from labelspan.errors import LabelspanWarning, NotConverged
 from labelspan.graph import gaussian_graph, neighbor_graph
-from labelspan.graph.label_graph import label_correlation
+from labelspan.graph.affinity import label_correlation
 from labelspan.papers.wang2010.comparators import (
     MCGF,
     MLGF,

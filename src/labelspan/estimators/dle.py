@@ -14,8 +14,7 @@ from .._params import Constraint, Either, OneOf, Real
 from .._typing import Array
 from ..errors import InvalidInput, InvalidLabels
 from ..graph import Laplacian, combine, label_graph
-from ..graph.affinity import graph_over_rows
-from ..graph.laplacian import metric_form
+from ..graph.affinity import graph_over_rows, metric_form
 from ..graph.neighbors import nearest_neighbors
 from ..labels import Labels
 from ..labels.factor import RANK_TOLERANCE

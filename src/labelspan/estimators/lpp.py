@@ -10,8 +10,7 @@ import numpy as np
 from .._params import Boolean, Constraint, OneOf
 from ..errors import InvalidLabels
 from ..graph import Laplacian, label_graph
-from ..graph.affinity import AFFINITIES, graph_over_rows
-from ..graph.laplacian import metric_form
+from ..graph.affinity import AFFINITIES, graph_over_rows, metric_form
 from ..labels import Labels, read_labels
 from ..operators import Operator, Scaled, as_operator
 from ..solvers.exact import complete_basis

@@ -4,8 +4,6 @@ Every graph is symmetric, with weights of at least 0 and zeros on the diagonal. 
 Gaussian is stored as an n x n array.
 """
 
-from .affinity import combine, gaussian_graph, neighbor_graph
-from .label_graph import label_graph
-from .laplacian import Laplacian
+from .affinity import Laplacian, combine, gaussian_graph, label_graph, neighbor_graph
 
 __all__ = ["Laplacian", "combine", "gaussian_graph", "label_graph", "neighbor_graph"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...._params import Constraint, Real
 from ...._typing import Array
-from ....graph.laplacian import degrees
+from ....graph.affinity import degrees
 from ....labels import Labels
 from ....operators import Operator
 from .graph_classifier import GraphClassifier

@@ -9,7 +9,7 @@ import numpy as np
 from ...._params import Constraint, Integer, Real
 from ...._typing import Array
 from ....errors import LabelspanWarning, NotConverged, warn_caller
-from ....graph.laplacian import degrees
+from ....graph.affinity import degrees
 from ....labels import Labels
 from ....operators import Operator
 from ....solvers.regression import block_cg

@@ -6,8 +6,7 @@ import numpy as np
 
 from ...._typing import Array
 from ....errors import LabelspanWarning, warn_caller
-from ....graph.label_graph import LabelGraph
-from ....graph.laplacian import Laplacian, degrees
+from ....graph.affinity import LabelGraph, Laplacian, degrees
 from ....operators import Operator, Sum
 from .graph_systems import SystemSolver, reach
 

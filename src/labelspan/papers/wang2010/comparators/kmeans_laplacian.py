@@ -11,7 +11,7 @@ from ...._params import Constraint, Either, Integer, Null
 from ...._typing import Array
 from ....errors import InvalidInput, InvalidLabels, InvalidParameter
 from ....estimators._graph_methods import coordinates
-from ....graph.laplacian import metric_form
+from ....graph.affinity import metric_form
 from ....graph.neighbors import nearest_neighbors
 from ....labels import Labels
 from ....labels.factor import RANK_TOLERANCE

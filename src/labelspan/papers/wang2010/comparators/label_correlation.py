@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...._typing import Array
-from ....graph.label_graph import label_correlation
+from ....graph.affinity import label_correlation
 from ....labels import Labels
 
 __all__ = ["correlation", "label_laplacian"]
