@@ -16,9 +16,7 @@ KINDS = {
     "implied": "Labels that imply another",
     "broader_missing": "Items without the broader label",
     "broader_too": "Items with a label and its broader one",
-    "unpredictable": "Labels that cannot be predicted",
     "junk": "Labels that say nothing",
-    "rare": "Labels of a single item",
 }
 
 

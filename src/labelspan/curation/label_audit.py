@@ -363,26 +363,11 @@ def _broader(kind: str, index: SemanticIndex, _: Tagger, names: Names) -> Iterat
     yield from sorted(found, key=lambda one: (-one.score, one.labels))
 
 
-def _unpredictable(_: SemanticIndex, tagger: Tagger, names: Names) -> Iterator[Finding]:
-    support, right = tagger.record.support, tagger.record.right
-    for column in np.argsort(-support, kind="stable"):
-        if support[column] >= _FEW and not right[column]:
-            reason = f"None of its {support[column]} items was found when left out."
-            yield Finding("unpredictable", 1.0, (), (tagger.labels[column],), reason)
-
-
 def _junk(_: SemanticIndex, tagger: Tagger, names: Names) -> Iterator[Finding]:
     for label, support in zip(tagger.labels, tagger.record.support, strict=True):
         if support and _JUNK.fullmatch(re.split(r"::|[:/]", label)[-1].strip()):
             reason = f"The name says nothing; {support} items have it."
             yield Finding("junk", 1.0, (), (label,), reason)
-
-
-def _rare(_: SemanticIndex, tagger: Tagger, names: Names) -> Iterator[Finding]:
-    labels = tagger.targets.tocsc()
-    for column in np.flatnonzero(tagger.record.support == 1):
-        items = tuple(names[row] for row in labels[:, [column]].indices)
-        yield Finding("rare", 1.0, items, (tagger.labels[column],), "Only one item has it.")
 
 
 _FINDERS: dict[str, Callable[[SemanticIndex, Tagger, Names], Iterator[Finding]]] = {
@@ -394,9 +379,7 @@ _FINDERS: dict[str, Callable[[SemanticIndex, Tagger, Names], Iterator[Finding]]]
     "implied": _implied,
     "broader_missing": partial(_broader, "broader_missing"),
     "broader_too": partial(_broader, "broader_too"),
-    "unpredictable": _unpredictable,
     "junk": _junk,
-    "rare": _rare,
 }
 
 

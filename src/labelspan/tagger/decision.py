@@ -6,8 +6,9 @@ common to all labels: a rare label has too few items to choose anything of its o
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -34,13 +35,12 @@ _RARITY = 0.1
 _ADDED = 3
 
 
-@dataclass(frozen=True)
-class Candidates:
+class Candidates(NamedTuple):
     """Pairs of items and labels with their scores from models without the item.
 
     The arrays have an entry per pair, in the order of rows and columns: row, column, score by
-    regression, share of the votes, and whether the item has the label. ``total`` is the number of
-    labels of all these items.
+    regression, share of the votes, and whether the item has the label. All labels that an item has
+    are among them.
     """
 
     rows: Array
@@ -48,7 +48,6 @@ class Candidates:
     regression: Array
     votes: Array
     truth: Array
-    total: int
 
     def scores(self, weight: float) -> Array:
         """Add the votes to the regression."""
@@ -56,17 +55,19 @@ class Candidates:
 
     def of(self, rows: Array) -> Candidates:
         """Return the pairs of some rows."""
-        chosen = np.zeros(int(self.rows.max(initial=-1)) + 1, dtype=bool)
-        chosen[rows] = True
-        own = chosen[self.rows]
-        names = ("rows", "columns", "regression", "votes", "truth")
-        found = {name: getattr(self, name)[own] for name in names}
-        return Candidates(**found, total=int(found["truth"].sum()))
+        own = np.isin(self.rows, rows)
+        return Candidates(*(values[own] for values in self))
+
+    @classmethod
+    def join(cls, parts: Sequence[Candidates]) -> Candidates:
+        """Put the pairs of different rows together."""
+        every = cls(*(np.concatenate(values) for values in zip(*parts, strict=True)))
+        order = np.lexsort((every.columns, every.rows))
+        return cls(*(values[order] for values in every))
 
     def with_votes(self, votes: sparse.csr_matrix) -> Candidates:
         """Return the pairs with the shares of the votes in a matrix of all rows."""
-        found = _entries(votes, self.rows, self.columns).astype(np.float32)
-        return replace(self, votes=found)
+        return self._replace(votes=_entries(votes, self.rows, self.columns).astype(np.float32))
 
     def best_weight(self) -> float:
         """Choose the weight of the votes: the one with the best average precision."""
@@ -124,7 +125,7 @@ class Decision:
         weight = found.best_weight() if weight is None else weight
         scores = found.scores(weight).astype(np.float64)
         knots, levels = _calibrate(scores, found.truth)
-        cut = _threshold(scores, found.truth, found.total)
+        cut = _threshold(scores, found.truth)
         return cls(weight, knots, levels, float(np.interp(cut, knots, levels)))
 
     def probability(self, scores: Array) -> Array:
@@ -135,21 +136,12 @@ class Decision:
 
 @dataclass(frozen=True)
 class LeftOutTags:
-    """The most probable labels of labelled items, as models without the item predict them.
+    """The most probable labels of labelled items, as models without the item predict them."""
 
-    What is predicted for an item from others tells better whether its labels are right than what
-    a model says that has seen them.
-
-    Attributes
-    ----------
-    columns, chances : arrays of int32 and float32, shape (n, 12) or less
-        For each item its most probable labels, best first, and their probabilities.
-    own : array of float32, shape (nnz,)
-        Probabilities of the labels that items have, in the order of the matrix of labels.
-    """
-
+    # For each item at most 12 labels, best first, and their probabilities.
     columns: Array
     chances: Array
+    # Probabilities of the labels that items have, in the order of the matrix of labels.
     own: Array
 
     @classmethod
@@ -209,7 +201,6 @@ def collect(scores: Iterable[tuple[slice, Array]], labels: sparse.csr_matrix) ->
         np.concatenate([one for _, one in found])[first].astype(np.float32),
         np.zeros(rows.size, dtype=np.float32),
         _entries(labels, rows, columns) > 0,
-        int(labels.nnz),
     )
 
 
@@ -219,7 +210,7 @@ def _precision(scores: Array, found: Candidates) -> float:
     if not hits.any():
         return 0.0
     precision = np.cumsum(hits) / np.arange(1, hits.size + 1)
-    return float(precision[hits].sum() / found.total)
+    return float(precision[hits].mean())
 
 
 def _calibrate(scores: Array, truth: Array) -> tuple[Array, Array]:
@@ -248,8 +239,9 @@ def _calibrate(scores: Array, truth: Array) -> tuple[Array, Array]:
     return knots, levels * (1 - 1e-4) + 1e-4 * np.linspace(0, 1, knots.size)
 
 
-def _threshold(scores: Array, truth: Array, total: int) -> float:
+def _threshold(scores: Array, truth: Array) -> float:
     """Find the score with the best micro F1 that chooses about as many labels as there are."""
+    total = int(truth.sum())
     order = np.argsort(-scores, kind="stable")
     ranked = scores[order]
     hits = np.cumsum(truth[order])

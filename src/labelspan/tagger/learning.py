@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -73,7 +72,7 @@ def learn_tagger(
         # Features that have seen the labels also know their neighbours too well.
         for _ in scores():
             pass
-        candidates, weight = _joined(parts, int(targets.nnz)), None
+        candidates, weight = Candidates.join(parts), None
     else:
         candidates, weight = _with_votes(collect(scores(), targets), features, targets, seed)
     decision = Decision.choose(candidates, weight)
@@ -125,7 +124,7 @@ def _held_out(
         for own, found, _ in regression.blocks(emphasised(targets)[inside])
     )
     found = collect(scores, targets[held]).with_votes(votes)
-    return replace(found, rows=np.asarray(held)[found.rows])
+    return found._replace(rows=np.asarray(held)[found.rows])
 
 
 def _with_votes(
@@ -144,10 +143,3 @@ def _with_votes(
     some = votes(sample)
     weight = found.of(sample).with_votes(some).best_weight()
     return (found.with_votes(some + votes(rest)) if weight else found), weight
-
-
-def _joined(parts: Sequence[Candidates], total: int) -> Candidates:
-    names = ("rows", "columns", "regression", "votes", "truth")
-    every = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
-    order = np.lexsort((every["columns"], every["rows"]))
-    return Candidates(**{name: values[order] for name, values in every.items()}, total=total)

@@ -158,11 +158,7 @@ def first_line(text: str) -> tuple[str, bool]:
 class Analyzer:
     """Stem words in a language, and split queries.
 
-    Parameters
-    ----------
-    language : str
-        Code of a language in ``languages.json``, or "none": words are not stemmed, and none
-        counts as frequent.
+    With the language "none" words are not stemmed, and none counts as frequent.
     """
 
     def __init__(self, language: str) -> None:
@@ -230,20 +226,9 @@ _PREFIX = re.compile(r"(.*\w)\*[.,;:!?)]*")
 
 @dataclass(frozen=True)
 class ParsedQuery:
-    """Parts of a query.
+    """Parts of a query: words, beginnings of words, phrases, and what an item must not contain.
 
-    Attributes
-    ----------
-    text : str
-        All that is searched for, as plain text, without what is excluded.
-    words : tuple of str
-        Texts between spaces.
-    prefixes : tuple of str
-        Beginnings of words.
-    phrases : tuple of str
-        Texts that an item must contain.
-    without, without_prefixes, without_phrases : tuple of str
-        What an item must not contain.
+    ``text`` is all that is searched for, as plain text, without what is excluded.
     """
 
     text: str

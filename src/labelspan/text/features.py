@@ -53,15 +53,7 @@ _DAMAGED = "The files of the features do not fit together; it is damaged."
 
 @dataclass(frozen=True)
 class FeatureKind:
-    """Which features are made.
-
-    Attributes
-    ----------
-    stems : bool
-        Whether words are stemmed.
-    words, parts : int
-        The largest number of words and pairs, and of parts of words.
-    """
+    """Whether words are stemmed; the largest number of words and pairs, and of parts of words."""
 
     stems: bool
     words: int = 30_000
@@ -74,13 +66,7 @@ TAGS = FeatureKind(stems=True, parts=100_000)
 
 
 class FeatureCounts:
-    """Document frequencies over blocks of texts, from which features are chosen.
-
-    Parameters
-    ----------
-    vocabulary : Vocabulary
-        That of all blocks.
-    kind : FeatureKind
+    """Document frequencies over blocks of one vocabulary, from which features are chosen.
 
     Examples
     --------
@@ -195,25 +181,9 @@ class FeatureCounts:
 class TextFeatures:
     """Chosen features, which are computed for blocks of any vocabulary of the same language.
 
-    Columns are single words, then pairs, then parts of words, then static vectors.
-
-    Parameters
-    ----------
-    language : str
-    stems : bool
-        Whether words are stems.
-    words : list of str
-        All words that are features or in pairs.
-    singles : array of int32
-        The words that are features, as numbers in ``words``.
-    pairs : array of int32, shape (p, 2)
-        The two words of each pair.
-    parts : list of str
-        Parts of words, and sequences of characters in scripts without spaces.
-    idf : array
-        Inverse document frequencies, one for each column of words and parts.
-    static : PooledVectors or None, default=None
-        Static vectors of words, of which a text has the mean.
+    Columns are single words, then pairs, then parts of words (in scripts without spaces sequences
+    of characters), then static vectors. ``singles`` and ``pairs`` are numbers in ``words``, which
+    are stems if ``stems``; ``idf`` has an entry for each column of words and parts.
     """
 
     def __init__(

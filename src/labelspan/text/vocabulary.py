@@ -51,11 +51,6 @@ class Vocabulary:
     A term is what search compares: the stem of a word, or in scripts without spaces a character
     or a pair of neighbouring characters.
 
-    Parameters
-    ----------
-    language : str, default="none"
-        Code of the language whose stemmer is used, as :func:`detect_language` returns it.
-
     Examples
     --------
     >>> from labelspan.text import Vocabulary
@@ -175,25 +170,15 @@ class Vocabulary:
 
 @dataclass(frozen=True)
 class TextBlock:
-    """Word numbers of a block of texts.
-
-    Attributes
-    ----------
-    vocabulary : Vocabulary
-    tokens : array of int32
-        Numbers of the words of all texts, one text after the other.
-    starts : array of int64, shape (n + 1,)
-        Where each text begins in ``tokens``, and the end of the last.
-    titles : array of int32, shape (n,)
-        How many of the first words of each text are its title.
-    runs : array of int64
-        Where characters of a script without spaces begin that belong together.
-    """
+    """Word numbers of a block of texts, one text after the other."""
 
     vocabulary: Vocabulary
     tokens: Array
+    # Where each text begins, and the end of the last.
     starts: Array
+    # How many of the first words of each text are its title.
     titles: Array
+    # Where characters of a script without spaces begin that belong together.
     runs: Array
 
     def __len__(self) -> int:

@@ -50,59 +50,37 @@ class _Match(NamedTuple):
 
 @dataclass(frozen=True)
 class WordScores:
-    """BM25 of all items for a query.
-
-    Attributes
-    ----------
-    scores : array of shape (n,)
-        Sum over the words; 0 for items with none of them.
-    coverage : array of shape (n,)
-        Share of the query's words that an item has, each weighted by its rarity. 0 for all items
-        if the query only has frequent words: such matches are weak.
-    most : float
-        The largest score that a text could have.
-    deviation : float
-        Standard deviation of the scores over all items; 0 if no item has any of the words.
-    allowed : array of shape (n,) or None
-        Marks the items with all phrases and without what is excluded; None if all are allowed.
-    words : int
-        Number of words and prefixes that were looked for; 0 for an empty query.
-    unknown : tuple of str
-        Those that no item has.
-    """
+    """BM25 of all items for a query; 0 for items with none of its words."""
 
     scores: Array
+    # Share of the query's words that an item has, each weighted by its rarity. 0 for all items if
+    # the query only has frequent words: such matches are weak.
     coverage: Array
+    # The largest score that a text could have.
     most: float
+    # Standard deviation of the scores over all items; 0 if no item has any of the words.
     deviation: float
+    # Marks the items with all phrases and without what is excluded; None if all are allowed.
     allowed: Array | None
+    # Number of words and prefixes that were looked for, and those that no item has.
     words: int
     unknown: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class WordSegment:
-    """A block of texts with the postings of its terms.
-
-    Attributes
-    ----------
-    block : TextBlock
-    lengths : array of int32, shape (n,)
-        Words of each text that are not frequent, those of the title twice.
-    terms : array of int32
-        Numbers of the terms, in the order of their characters.
-    starts, rows, weights : arrays of int64, int32 and int32
-        For each term the rows with it, and how often, in the title twice.
-    name_keys, name_rows : arrays of int64 and int32
-        Hashes of ids and titles, in order, and their rows.
-    """
+    """A block of texts with the postings of its terms."""
 
     block: TextBlock
+    # Words of each text that are not frequent, those of the title twice.
     lengths: Array
+    # Numbers of the terms, in the order of their characters; where the postings of each start; rows
+    # with it, and how often, in the title twice.
     terms: Array
     starts: Array
     rows: Array
     weights: Array
+    # Hashes of ids and titles, in order, and their rows.
     name_keys: Array
     name_rows: Array
 
@@ -300,14 +278,7 @@ class _State:
 
 
 class WordSearch:
-    r"""Search in segments of texts.
-
-    Parameters
-    ----------
-    vocabulary : Vocabulary
-        That of all segments.
-    segments : sequence of WordSegment
-        Their rows are numbered one segment after the other.
+    r"""Search in segments of one vocabulary, whose rows are numbered one after the other.
 
     Examples
     --------
@@ -425,14 +396,7 @@ class WordSearch:
         return shares
 
     def term_weights(self) -> tuple[list[str], sparse.csr_matrix]:
-        """Return BM25 of all items and terms without the rarity of terms, for other programs.
-
-        Returns
-        -------
-        terms : list of str
-        weights : CSR matrix of shape (rows, terms), float32
-            Rows that were removed are empty.
-        """
+        """Return all terms, and BM25 of each row without their rarity, for other programs."""
         state = self._state
         numbers = {term: number for number, term in enumerate(self.vocabulary.terms)}
         named = state.labels
