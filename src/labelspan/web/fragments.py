@@ -143,9 +143,9 @@ def _choice(  # noqa: PLR0917
 ) -> str:
     return (
         f'<a class="in" href="{base}{include}={value}"><bdi>{shown}</bdi></a> '
-        f'<span class="count">{count:,}</span> '
+        f'<span class="line"><span class="count">{count:,}</span> '
         f'<a class="out" href="{base}{exclude}={value}"><span aria-hidden="true">&minus;</span>'
-        f'<span class="unseen">without {whole}</span></a>'
+        f'<span class="unseen">without {whole}</span></a></span>'
     )
 
 
