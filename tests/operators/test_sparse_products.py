@@ -48,6 +48,8 @@ def test_products_are_dense_ones_and_threads_change_no_bit(dtype, shape, loops, 
             crosses.append(arranged.cross(block)[np.argsort(order)])
             for cross in crosses:
                 np.testing.assert_allclose(cross, dense.T @ block, rtol=1e-12, atol=1e-12)
+            means = arranged.column_means()[np.argsort(order)]
+            np.testing.assert_allclose(means, dense.mean(axis=0), rtol=1e-12, atol=1e-14)
             found.append([operator.rmatmat(block), operator.column_means(), *crosses])
     for one, two in zip(*found, strict=True):
         np.testing.assert_array_equal(one, two)
