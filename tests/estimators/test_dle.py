@@ -14,7 +14,7 @@ from labelspan import DLE, LDA, LPP, LSI, DLEClassifier, KernelFeatures
 from labelspan.errors import InvalidInput, InvalidLabels, InvalidParameter, LabelspanWarning
 from labelspan.estimators import _graph_methods
 from labelspan.graph import Laplacian, gaussian_graph, neighbor_graph
-from labelspan.labels.scatter import class_scatter
+from labelspan.labels.factor import class_scatter
 from labelspan.operators import as_operator
 
 

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 
 from labelspan import CCA, LDA, LSI, OPLS, KernelFeatures
 from labelspan.errors import InvalidInput, LabelspanWarning
-from labelspan.labels.scatter import class_scatter
+from labelspan.labels.factor import class_scatter
 from labelspan.operators import as_operator
 
 

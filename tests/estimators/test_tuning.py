@@ -9,8 +9,8 @@ from sklearn.model_selection import KFold
 
 from labelspan import CCA, HSL, LDA, LSI, MLSI, OPLS, tune
 from labelspan.errors import InvalidParameter, Mismatch
+from labelspan.estimators import tuning
 from labelspan.metrics import average_precision, retrieval_at_k
-from labelspan.solvers import shared_basis
 
 GRIDS = [
     (MLSI(), {"n_components": [2, 5], "alpha": [0.1, 3.0], "beta": [0.0, 0.4, 1.0]}),
@@ -102,8 +102,8 @@ def test_unknown_labels_are_learned_from_and_scored_as_separate_fits_would(
     model, hidden, scoring, kind, monkeypatch
 ):
     if kind == "Krylov":
-        monkeypatch.setattr(shared_basis, "_EXACT_SIDE", 10)
-        monkeypatch.setattr(shared_basis, "_SPACE_TOL", 1e-12)
+        monkeypatch.setattr(tuning, "_EXACT_SIDE", 10)
+        monkeypatch.setattr(tuning, "_SPACE_TOL", 1e-12)
     X, Y = features("tall", 5), indicator(60, 5).astype(float)
     rng = np.random.default_rng(5)
     if hidden == "rows":

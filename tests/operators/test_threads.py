@@ -24,6 +24,16 @@ def test_map_threads_keeps_the_order_and_raises(monkeypatch):
     assert machine.map_threads(abs, []) == []
     with pytest.raises(ZeroDivisionError):
         machine.map_threads(lambda item: 1 // item, [1, 0])
+    caller, elsewhere = threading.get_ident(), Event()
+
+    def fail_elsewhere(item):
+        if threading.get_ident() != caller:
+            elsewhere.set()
+            raise ZeroDivisionError
+        assert elsewhere.wait(60)
+
+    with pytest.raises(ZeroDivisionError):
+        machine.map_threads(fail_elsewhere, range(4))
 
 
 def test_an_interrupted_call_waits_for_what_has_started(monkeypatch):

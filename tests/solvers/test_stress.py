@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from labelspan import CCA, LSI, MLSI, OPLS
 from labelspan.errors import InvalidInput, NotConverged
+from labelspan.estimators.tuning import shared_basis
 from labelspan.labels import Factor, Regression
 from labelspan.metrics import principal_angles
 from labelspan.operators import Dense, as_operator
@@ -22,7 +23,6 @@ from labelspan.solvers import (
     regression,
 )
 from labelspan.solvers.krylov import truncated_svd
-from labelspan.solvers.shared_basis import shared_basis
 
 KINDS = [kind for kind, *_ in stress.data_sets((6, 5))]
 

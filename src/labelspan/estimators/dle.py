@@ -17,9 +17,8 @@ from ..graph import Laplacian, combine, label_graph
 from ..graph.affinity import graph_over_rows, metric_form
 from ..graph.neighbors import nearest_neighbors
 from ..labels import Labels
-from ..labels.factor import RANK_TOLERANCE
+from ..labels.factor import RANK_TOLERANCE, class_scatter
 from ..labels.reading import Kind
-from ..labels.scatter import class_scatter
 from ..operators import Operator, as_operator
 from ..solvers.exact import factorise
 from ..solvers.small_dense import inverse_root, units_decide

@@ -1,8 +1,15 @@
 """Reading labels, and the label factors by which the methods differ."""
 
-from .factor import Factor, Regression, cca_factor, hsl_factor, lda_factor, opls_factor
+from .factor import (
+    Factor,
+    Regression,
+    cca_factor,
+    class_scatter,
+    hsl_factor,
+    lda_factor,
+    opls_factor,
+)
 from .reading import Labels, read_labels
-from .scatter import class_scatter
 
 __all__ = [
     "Factor",
