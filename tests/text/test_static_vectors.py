@@ -113,8 +113,8 @@ def bad_files(folder):
     yield folder / "v.bin", InvalidInput, "convert it"
     yield lines("car 1 2\ncake 1\n", "line 2: expected a word and 2 numbers")
     yield lines("car 1 2\ncake 1 x\n", "line 2: could not convert")
-    yield lines("car 1 nan\n", "line 1 holds NaN")
-    yield lines("car 1 1e39\n", "line 1 holds NaN or infinity")
+    yield lines("car 1 nan\n", "line 1 contains NaN")
+    yield lines("car 1 1e39\n", "line 1 contains NaN or infinity")
     yield lines("3 2\ncar 1 2\ncake 1 2\n", "cut off: it has 2 of 3 words")
     packed = gzip.compress(b"car 1 2\n" * 1000)
     (folder / "v.gz").write_bytes(packed[:-12])

@@ -57,7 +57,7 @@ def test_arrays_that_do_not_fit_together_are_refused():
             if values.dtype == np.uint8:
                 wrong += [np.full(3, 99, np.uint8), np.array([255, 10], np.uint8)]
             for one in wrong:
-                with pytest.raises(InvalidFile, match="do not fit together"):
+                with pytest.raises(InvalidFile, match="do not match"):
                     read({**arrays, name: one})
-            with pytest.raises(InvalidFile, match="do not fit together"):
+            with pytest.raises(InvalidFile, match="do not match"):
                 read({key: value for key, value in arrays.items() if key != name})

@@ -1,6 +1,6 @@
 """Labels predicted from features: one regression for all labels, votes, and one threshold.
 
-The contract of the package:
+The interface of the package:
 
 1. **Learn.** ``labelspan.tagger.learning.learn_tagger(labels, targets, features, rows)``: names of
    the columns, a 0/1 CSR matrix, the features of the labelled items (for texts
@@ -8,15 +8,15 @@ The contract of the package:
    float32 array), and their row numbers in the collection, which are permanent. This module is
    not imported here, because it needs scikit-learn and the rest does not.
 2. **Ask.** ``tagger.best(features, k)`` gives columns and probabilities, ``tagger.probabilities``
-   all of them; a label is chosen where the probability reaches ``tagger.thresholds``. For items
-   that the tagger has learned from, ``own=tagger.places(rows)`` predicts as a model without the
-   item does. ``tagger.left_out`` has these predictions for all labelled items, ``tagger.record``
-   how often left-out decisions were right. ``tagger.contributions`` and ``tagger.voters.nearest``
+   all of them; a label is chosen if its probability reaches ``tagger.thresholds``.
+   For training items, ``own=tagger.places(rows)`` predicts as a model trained without the
+   item would. ``tagger.left_out`` has these predictions for all labelled items, ``tagger.record``
+   how often held-out decisions were right. ``tagger.contributions`` and ``tagger.voters.nearest``
    explain a prediction.
 3. **Change.** ``tagger.updated(labels, rows, targets, features, removed)`` returns a tagger after
    items were added, relabelled (one or many at once) or removed. Only the labels of these items
-   are learned again, from their present weights on; features are needed only for items that the
-   tagger does not know. A tagger is never changed in place.
+   are learned again, starting from their current weights; features are needed only for items that
+   are new to the tagger. A tagger is never changed in place.
 4. **Store.** ``tagger.arrays()`` is a dictionary of named arrays for files of arrays;
    ``Tagger.from_arrays(labels, arrays)`` checks that they fit together. The names of the labels
    are stored by the caller.

@@ -1,7 +1,7 @@
 """From scores to decisions: weight of the votes, calibrated probabilities, one threshold.
 
-All of these are chosen from scores that labelled items have when they are left out, and they are
-common to all labels: a rare label has too few items to choose anything of its own.
+All of these are chosen from leave-one-out scores of labelled items, and are shared by
+all labels: a rare label has too few items for its own choice.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ __all__ = ["NEVER", "Candidates", "Decision", "LabelRecord", "LeftOutTags", "col
 
 # Threshold of a label that is never chosen: probabilities stay below it.
 NEVER = 1.0
-# Labels of each item that are looked at, next to its own.
+# Number of candidate labels of each item, in addition to its own.
 _CANDIDATES = 30
-# Labels of each item that are kept with their probabilities.
+# Number of labels of each item that are stored with their probabilities.
 _KEPT = 12
 _WEIGHTS = (0.0, 0.1, 0.25, 0.5, 1.0)
 _KNOTS = 100
 _HIGHEST = np.float32(0.9999)
-# How much the number of chosen labels may differ from that of the true ones.
+# Allowed ratio of the number of chosen labels to that of the true ones.
 _COUNT = 0.02
-# The regression shrinks the scores of rare labels most: their targets are larger, by this power of
-# their share of the items. Chosen on the training parts of five collections, with these counts
+# The regression shrinks the scores of rare labels most: their targets are increased by this
+# power of their frequency. Chosen on the training parts of five collections, with these counts
 # added to each label.
 _RARITY = 0.1
 _ADDED = 3
 
 
 class Candidates(NamedTuple):
-    """Pairs of items and labels with their scores from models without the item.
+    """Pairs of items and labels with their scores from models trained without the item.
 
     The arrays have an entry per pair, in the order of rows and columns: row, column, score by
-    regression, share of the votes, and whether the item has the label. All labels that an item has
-    are among them.
+    regression, fraction of the votes, and whether the item has the label. All labels that an item
+    has are among them.
     """
 
     rows: Array
@@ -66,7 +66,7 @@ class Candidates(NamedTuple):
         return cls(*(values[order] for values in every))
 
     def with_votes(self, votes: sparse.csr_matrix) -> Candidates:
-        """Return the pairs with the shares of the votes in a matrix of all rows."""
+        """Return the pairs with the fractions of the votes from a matrix of all rows."""
         return self._replace(votes=_entries(votes, self.rows, self.columns).astype(np.float32))
 
     def best_weight(self) -> float:
@@ -76,7 +76,7 @@ class Candidates(NamedTuple):
 
 @dataclass(frozen=True)
 class LabelRecord:
-    """For each label, over left-out items: times chosen, times right, and number of items."""
+    """For each label, over held-out items: times chosen, times right, and number of items."""
 
     chosen: Array
     right: Array
@@ -93,10 +93,10 @@ class LabelRecord:
         )
 
     def thresholds(self, found: Candidates, decision: Decision) -> Array:
-        """Return the common threshold, and for labels without signal one that nothing reaches.
+        """Return the common threshold, and an unreachable one for labels without signal.
 
-        A label has no signal if it was chosen for left-out items and was never right, or if its
-        own items score no higher, when left out, than a label of this frequency does on average.
+        A label has no signal if it was chosen for held-out items but was never right, or if its
+        own items, when held out, score no higher than the average for a label of this frequency.
         """
         columns = found.columns[found.truth]
         sums = np.bincount(columns, found.regression[found.truth], minlength=self.support.size)
@@ -121,7 +121,7 @@ class Decision:
 
     @classmethod
     def choose(cls, found: Candidates, weight: float | None = None) -> Decision:
-        """Choose them from the scores of left-out items; ``weight`` may be known."""
+        """Choose all three from the scores of held-out items; ``weight`` may be given."""
         weight = found.best_weight() if weight is None else weight
         scores = found.scores(weight).astype(np.float64)
         knots, levels = _calibrate(scores, found.truth)
@@ -136,7 +136,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class LeftOutTags:
-    """The most probable labels of labelled items, as models without the item predict them."""
+    """The most probable labels of labelled items, predicted by models trained without the item."""
 
     # For each item at most 12 labels, best first, and their probabilities.
     columns: Array
@@ -146,7 +146,7 @@ class LeftOutTags:
 
     @classmethod
     def of(cls, found: Candidates, decision: Decision, labels: sparse.csr_matrix) -> LeftOutTags:
-        """Choose them among candidates of all rows; each true label must be a candidate."""
+        """Select them from the candidates of all rows; each true label must be a candidate."""
         count, width = labels.shape[0], min(_KEPT, labels.shape[1])
         scores = found.scores(decision.weight)
         order = np.lexsort((found.columns, -scores, found.rows))
@@ -164,7 +164,7 @@ class LeftOutTags:
 def emphasised(labels: sparse.csr_matrix) -> sparse.csr_matrix:
     """Return the targets of the regression: 0, and for each label a number above 1 if it is rare.
 
-    So that labels with different numbers of items can be compared by one threshold.
+    This makes labels with different numbers of items comparable by one threshold.
     """
     factors = _emphasis(np.asarray(labels.sum(axis=0)).ravel(), labels.shape[0])
     return sparse.csr_matrix((factors[labels.indices], labels.indices, labels.indptr), labels.shape)
@@ -214,18 +214,18 @@ def _precision(scores: Array, found: Candidates) -> float:
 
 
 def _calibrate(scores: Array, truth: Array) -> tuple[Array, Array]:
-    """Fit a rising map from scores to probabilities, by the means of groups of scores."""
+    """Fit an increasing map from scores to probabilities, by the means of groups of scores."""
     order = np.argsort(scores, kind="stable")
-    # Groups with about as many true pairs each, so that there are many where it matters.
+    # Groups have about equal numbers of true pairs, so that there are many where it matters.
     rank = np.cumsum(truth[order]) + np.arange(order.size) / max(1, order.size)
     groups = max(2, min(_KNOTS, int(truth.sum()) // 5, order.size // 4))
     edges = np.searchsorted(rank, np.linspace(0, rank[-1] if order.size else 0, groups + 1)[1:-1])
     parts = [part for part in np.split(order, np.unique(edges)) if part.size]
     middles = np.array([scores[part].mean() for part in parts])
-    # Half a case is added to both sides, so that nothing is certain.
+    # Half a case is added to both sides, so that no probability is 0 or 1.
     shares = np.array([(truth[part].sum() + 0.5) / (part.size + 1) for part in parts])
     sizes = np.array([part.size for part in parts], dtype=float)
-    # It takes longer to import than a search takes.
+    # Importing it takes longer than a search.
     from scipy.optimize import isotonic_regression  # noqa: PLC0415
 
     rising = isotonic_regression(shares, weights=sizes).x
@@ -235,12 +235,12 @@ def _calibrate(scores: Array, truth: Array) -> tuple[Array, Array]:
     levels = np.concatenate([[0.0], rising, [max(1.0 - 1e-3, float(rising[-1]))]])
     knots, first = np.unique(knots, return_index=True)
     levels = np.maximum.accumulate(levels[first])
-    # A little slope, so that different scores have different probabilities.
+    # A small slope, so that different scores have different probabilities.
     return knots, levels * (1 - 1e-4) + 1e-4 * np.linspace(0, 1, knots.size)
 
 
 def _threshold(scores: Array, truth: Array) -> float:
-    """Find the score with the best micro F1 that chooses about as many labels as there are."""
+    """Find the score with the best micro F1 that chooses about as many labels as items have."""
     total = int(truth.sum())
     order = np.argsort(-scores, kind="stable")
     ranked = scores[order]

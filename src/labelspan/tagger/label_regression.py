@@ -1,7 +1,7 @@
-"""Ridge regression of many labels on features, with the scores that rows have when left out.
+"""Ridge regression of many labels on features, with leave-one-out scores of the rows.
 
 The regression is solved in terms of the rows: ``(X X' + 11' + alpha I) C = Y`` and ``B = X'C``,
-where the ones stand for a constant feature, whose weights are the intercepts. The score of row i
+where the ones are a constant feature, whose weights are the intercepts. The score of row i
 from the model that was fitted without row i is ``y_i - c_i / g_i``, where ``g_i`` is the diagonal
 of the inverse. Small data is factorised. Otherwise the systems are solved by conjugate gradients,
 all labels of a block at once, preconditioned by the leading eigenvectors; the diagonal is that of
@@ -23,21 +23,21 @@ from ..operators.row_data import row_squares
 
 __all__ = ["LabelRegression", "WeightPruner"]
 
-# The side of a matrix that is factorised.
+# Maximum size of a matrix that is factorised.
 _DIRECT = 1500
-# Dimensions of the preconditioner: at least, at most, and for each how many rows and labels. With
-# many labels, fewer steps for all of them are worth more than its computation takes.
+# Dimensions of the preconditioner: minimum, maximum, and rows and labels per dimension. With
+# many labels, fewer steps save more time than its computation takes.
 _LEADING, _MOST_LEADING, _ROWS_EACH, _LABELS_EACH = 32, 256, 100, 3
 _PASSES = 2
-# Random signs for the trace of the inverse.
+# Number of random sign vectors for the trace of the inverse.
 _PROBES = 4
 _TOLERANCE = 5e-2
 _STEPS = 40
-# Columns that are solved are left out where fewer than this share is not.
+# Converged columns are dropped if fewer than this fraction remain.
 _ACTIVE = 0.75
 # Entries of an array of labels by rows or features: 64 MiB in float32.
 _ENTRIES = 1 << 24
-# Weights of all labels that are kept whole; of larger models this share of each label's.
+# Maximum number of weights that are all stored; larger models store this fraction for each label.
 _WHOLE = 4_000_000
 _KEPT, _FEWEST_KEPT = 0.05, 1000
 
@@ -85,7 +85,7 @@ class LabelRegression:
 
     @cached_property
     def _columns(self) -> Any:
-        # Kept by rows too: sums for each thread would take more memory.
+        # Stored by rows too: sums for each thread would need more memory.
         return as_operator(self._X.T.tocsr()) if sparse.issparse(self._X) else None
 
     def predict(self, weights: Array) -> Array:
@@ -93,7 +93,7 @@ class LabelRegression:
         return np.asarray(self._rows.matmat(weights[:-1]) + weights[-1])
 
     def weights_of(self, coefficients: Array) -> Array:
-        """Return weights of features, and below them intercepts, from coefficients of rows."""
+        """Return weights of features, followed by intercepts, from coefficients of rows."""
         columns = self._columns
         found = self._X.T @ coefficients if columns is None else columns.matmat(coefficients)
         made = np.empty((found.shape[0] + 1, found.shape[1]), dtype=np.float32)
@@ -111,8 +111,8 @@ class LabelRegression:
     def solve(self, targets: Array, start: Array | None = None) -> Array:
         """Return the coefficients of the rows for a few labels.
 
-        ``start`` are coefficients near the answer. They make the preconditioner, which takes
-        long to compute, unnecessary.
+        ``start`` are approximate coefficients, with which the preconditioner, which is slow to
+        compute, is not needed.
         """
         wanted = np.asarray(targets, dtype=np.float32)
         if self._inverse is None:
@@ -123,7 +123,7 @@ class LabelRegression:
         return np.asarray((wanted - self.predict(weights)) / self.alpha, dtype=np.float32)
 
     def blocks(self, targets: sparse.csr_matrix) -> Iterator[tuple[slice, Array, Array]]:
-        """Yield blocks of labels: which, their weights (d + 1, b), and left-out scores (n, b)."""
+        """Yield blocks of labels: slice, weights (d + 1, b), and leave-one-out scores (n, b)."""
         columns = targets.tocsc()
         size = max(8, _ENTRIES // max(self._X.shape))
         for first in range(0, targets.shape[1], size):
@@ -134,7 +134,7 @@ class LabelRegression:
 
     @cached_property
     def diagonal(self) -> Array:
-        """Diagonal of ``(X X' + 11' + alpha I)^-1``; estimated where the data is large."""
+        """Diagonal of ``(X X' + 11' + alpha I)^-1``; estimated for large data."""
         if self._inverse is not None and self._small_rows:
             return np.diag(self._inverse).astype(np.float32)
         if self._inverse is not None:
@@ -156,7 +156,7 @@ class LabelRegression:
         return self._within(found * (trace / float(found.sum())))
 
     def _within(self, diagonal: Array) -> Array:
-        """Limit the diagonal of the inverse to what a row of its length can have."""
+        """Limit the diagonal of the inverse to the possible range for rows of this length."""
         least = 1.0 / (self._squares + self.alpha)
         return np.clip(diagonal, least, 1.0 / self.alpha).astype(np.float32)
 
@@ -180,7 +180,7 @@ class LabelRegression:
         return np.ascontiguousarray(basis @ chosen), np.maximum(values[::-1][:rank], 1e-6)
 
     def _iterate(self, wanted: Array, start: Array | None) -> Array:
-        """Solve by preconditioned conjugate gradients, one for each column, side by side."""
+        """Solve by preconditioned conjugate gradients, for all columns side by side."""
         found = np.zeros_like(wanted) if start is None else np.asarray(start, dtype=np.float32)
         answer = found = found.copy()
         rest = wanted.copy()
@@ -220,10 +220,10 @@ class LabelRegression:
 
 
 class WeightPruner:
-    """Keep, for each of a number of labels, the weights that matter most for the scores of rows.
+    """Select the weights of each label that matter most for the scores of rows.
 
-    A weight counts by its size times the root mean square of its feature. What the others add to
-    the mean score of a label goes into its intercept: without it the scores of all texts would be
+    A weight counts by its size times the root mean square of its feature. The mean contribution of
+    the others goes into the intercept of the label: otherwise the scores of all texts would be
     shifted, and more labels chosen than with all weights.
     """
 

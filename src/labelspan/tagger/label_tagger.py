@@ -29,10 +29,10 @@ from .label_regression import LabelRegression, WeightPruner
 
 __all__ = ["Tagger", "Voters"]
 
-# How many items vote.
+# Number of items that vote.
 _VOTERS = 20
-# Features in more than this share of the items, or of more items than this, do not decide who
-# votes, where there are many: most of the time would go into them.
+# In large collections, features in more than this fraction or number of items are not used to
+# find the voters, because they would take most of the time.
 _FREQUENT, _MOST_ITEMS, _MANY = 0.03, 50, 1000
 # Entries of a block of scores.
 _ENTRIES = 1 << 22
@@ -50,11 +50,11 @@ _SHAPES = {
     "left_out_chances": "f4 n listed",
     "left_out_own": "f4 labels",
 }
-_DAMAGED = "The parts of the tagger do not fit together; the index is damaged."
+_DAMAGED = "The parts of the tagger do not match; the index is damaged."
 
 
 class Voters:
-    """Labelled items, of which the nearest vote, by the cosine of all but frequent features."""
+    """Labelled items, the nearest of which vote; frequent features are ignored."""
 
     def __init__(self, features: Any, labels: sparse.csr_matrix) -> None:
         self._features = features
@@ -85,10 +85,10 @@ class Voters:
         return NeighborSearch(self._compared(self._features), metric="cosine")
 
     def nearest(self, features: Any, own: Array | None = None) -> tuple[Array, Array]:
-        """Find the nearest items for each row, with their cosines, best first.
+        """Find the nearest items of each row, with their cosines, best first.
 
         ``own`` are the numbers of the rows among the items, which do not vote for themselves; -1
-        for others. Where fewer items share a feature, the last cosines are 0.
+        for others. If fewer items share a feature, the last cosines are 0.
         """
         found, cosines = self._search.nearest(
             _VOTERS, self._compared(features), exclude=own, search="auto"
@@ -97,7 +97,7 @@ class Voters:
         return np.where(cosines > 0, found, 0), cosines
 
     def votes(self, features: Any, own: Array | None = None) -> sparse.csr_matrix:
-        """Return for each row and label the share of the votes, weighted by the cosines."""
+        """Return for each row and label the fraction of the votes, weighted by the cosines."""
         items, cosines = self.nearest(features, own)
         total = cosines.sum(axis=1, keepdims=True)
         weights = cosines / np.where(total > 0, total, 1.0)
@@ -112,12 +112,12 @@ class Voters:
 
 @dataclass(frozen=True)
 class Tagger:
-    """Regression and voters of each label, and how to decide from their scores.
+    """Regression and voters of each label, and the decision from their scores.
 
     The score of a label is ``x @ weights + intercept``, plus ``decision.weight`` times the share
     of votes; ``decision`` maps it to a probability. A label is chosen if its probability reaches
-    its threshold. :func:`labelspan.tagger.learning.learn_tagger` makes one; a change makes another
-    one by :meth:`updated`.
+    its threshold. :func:`labelspan.tagger.learning.learn_tagger` creates one; :meth:`updated`
+    returns a changed copy.
     """
 
     # Name of each column; the largest weights (k, d), intercepts and thresholds (k,) of labels.
@@ -127,18 +127,18 @@ class Tagger:
     intercept: Array
     thresholds: Array
     decision: Decision
-    # Decisions on left-out items.
+    # Decisions on held-out items.
     record: LabelRecord
-    # Of the labelled items: rows in the collection, rising; features (n, d); labels (n, k), 0 and
-    # 1; what left-out scores are computed with; labels predicted without the item.
+    # For the labelled items: rows in the collection, increasing; features (n, d); labels (n, k), 0
+    # and 1; inputs of the leave-one-out scores; labels predicted without the item.
     rows: Array
     features: Any
     targets: sparse.csr_matrix
     diagonal: Array
     left_out: LeftOutTags
-    # Computes features of texts; None if others do.
+    # Computes features of texts; None if they are computed elsewhere.
     texts: TextFeatures | None = None
-    # Whether it has learned from a sample of the labelled items only.
+    # Whether it was trained on only a sample of the labelled items.
     sampled: bool = False
 
     @property
@@ -163,7 +163,7 @@ class Tagger:
         return found.toarray() if small else found
 
     def places(self, rows: Array) -> Array:
-        """Return the numbers of some rows of the collection among the labelled items, or -1."""
+        """Return the positions of some rows of the collection among the labelled items, or -1."""
         if not self.rows.size:
             return np.full(len(rows), -1)
         at = np.minimum(np.searchsorted(self.rows, rows), self.rows.size - 1)
@@ -205,7 +205,7 @@ class Tagger:
         return out
 
     def best(self, features: Any, k: int, own: Array | None = None) -> tuple[Array, Array]:
-        """Return for each row the ``k`` best labels and their probabilities, best first.
+        """Return the ``k`` best labels of each row and their probabilities, best first.
 
         ``own`` as in :meth:`scores`.
         """
@@ -219,7 +219,7 @@ class Tagger:
         return columns, chances
 
     def contributions(self, features: Any, column: int) -> Array:
-        """Return what each feature of one row adds to the score of a label."""
+        """Return the contribution of each feature of one row to the score of a label."""
         row = sparse.csr_matrix(features)
         weights = self.weights[[column]].toarray().ravel()
         found = np.zeros(weights.size)
@@ -238,13 +238,13 @@ class Tagger:
     ) -> Tagger:
         """Return a tagger after some items were added, relabelled or removed.
 
-        ``labels`` are those of the tagger, in their order, and new ones; ``rows`` the rising
+        ``labels`` are those of the tagger, in order, followed by new ones; ``rows`` the increasing
         numbers of items that are new or have other labels, ``targets``; ``features`` those of the
         new ones; ``removed`` the numbers of items that were removed or lost their labels.
 
-        Only labels of these items are learned again, starting from their present weights. Alpha,
-        the map to probabilities and the weights of other labels stay: for those a new item is
-        only one more without the label.
+        Only labels of these items are learned again, starting from their current weights. Alpha,
+        the map to probabilities and the weights of other labels do not change: for these a new item
+        is only one more item without the label.
         """
         rows = np.asarray(rows, dtype=np.int64)
         at = self.places(rows)
@@ -253,7 +253,7 @@ class Tagger:
         if int((at < 0).sum()) != (0 if features is None else features.shape[0]):
             raise InvalidInput(
                 f"updated: features must have a row for each of the {int((at < 0).sum())} items "
-                "that the tagger does not know."
+                "that are new to the tagger."
             )
         gone = self.places(np.asarray(removed, dtype=np.int64))
         made, touched = self._with_items(tuple(labels), rows, targets, features, gone[gone >= 0])
@@ -268,7 +268,7 @@ class Tagger:
         features: Any,
         gone: Array,
     ) -> tuple[Tagger, Array]:
-        """Return a tagger with the items after a change, and the labels that it touches."""
+        """Return a tagger with the items after a change, and the affected labels."""
         count, width, at = len(self.rows), len(labels), self.places(rows)
         wide = _resized(self.targets, count, width)
         given = sparse.csr_matrix(targets, dtype=np.float32, shape=(len(rows), width))
@@ -279,7 +279,7 @@ class Tagger:
                 [different.col[different.data > 0], given[fresh].indices, wide[gone].indices]
             )
         ).astype(np.int64)
-        # Where the new rows come from: old ones first, then the given ones.
+        # Sources of the new rows: old ones first, then the given ones.
         kept = np.setdiff1d(np.arange(count), gone)
         source = np.arange(count)
         source[known] = count + np.flatnonzero(at >= 0)
@@ -291,7 +291,7 @@ class Tagger:
         found, diagonal = self.features, self.diagonal
         if fresh.size:
             found = _stacked(found, features)
-            # The smallest that a row of this length can have.
+            # The smallest possible value for a row of this length.
             least = 1.0 / (row_squares(features) + 1.0 + self.alpha)
             diagonal = np.concatenate([diagonal, least.astype(np.float32)])
         if fresh.size or gone.size:
@@ -327,7 +327,7 @@ class Tagger:
         return made, touched
 
     def _learned_again(self, touched: Array) -> Tagger:
-        """Learn some labels again, from their present weights on."""
+        """Learn some labels again, starting from their current weights."""
         if not touched.size or not self.rows.size:
             return self
         regression = LabelRegression(self.features, self.alpha)
@@ -365,7 +365,7 @@ class Tagger:
     # --- storage ----------------------------------------------------------------------
 
     def arrays(self) -> dict[str, Array]:
-        """Return all that is stored except the names of the labels, by name."""
+        """Return the arrays to store, by name, without the names of the labels."""
         decision = self.decision
         numbers = [self.alpha, decision.weight, decision.threshold, self.sampled, self.n_features]
         record = [self.record.chosen, self.record.right, self.record.support]
@@ -397,7 +397,7 @@ class Tagger:
         arrays: Mapping[str, Array],
         static: PooledVectors | None = None,
     ) -> Tagger:
-        """Make the tagger that :meth:`arrays` described; raise InvalidFile if it is damaged."""
+        """Restore the tagger from :meth:`arrays`; raise InvalidFile if it is damaged."""
         k = len(labels)
         parts = checked_parts(_SHAPES, arrays, _DAMAGED, k=k)
         rows, diagonal, intercept, thresholds, record, levels, numbers, columns, chances, own = (
@@ -437,7 +437,7 @@ class Tagger:
 
 
 def _stacked(first: Any, second: Any) -> Any:
-    """Put rows below others."""
+    """Append rows to others."""
     if not sparse.issparse(first):
         return np.vstack([first, second])
     found = sparse.csr_matrix(sparse.vstack([first, second], format="csr"))
@@ -483,7 +483,7 @@ def _packed(name: str, matrix: Any) -> dict[str, Array]:
 
 
 def _unpacked(name: str, arrays: Mapping[str, Array], count: int, width: int) -> Any:
-    """Read a matrix; one with places outside would make products read foreign memory."""
+    """Read a matrix; indices out of range would make products read foreign memory."""
     if f"{name}_columns" not in arrays:
         shape = {f"{name}_data": "f4 n d"}
         return checked_parts(shape, arrays, _DAMAGED, n=count, d=width)[0]

@@ -19,11 +19,11 @@ from .label_tagger import Tagger, Voters
 
 __all__ = ["Fold", "learn_tagger"]
 
-# The labels from which the penalty is chosen.
+# Number of labels from which the penalty is chosen.
 _LABELS_FOR_PENALTY = 500
-# Items from which the weight of the votes is chosen.
+# Number of items from which the weight of the votes is chosen.
 _VOTING = 2000
-# Sides of a matrix that is factorised, for few labels and for many.
+# Maximum size of a matrix that is factorised, for few labels and for many.
 _DIRECT, _MOST_DIRECT = 1500, 4000
 
 # Items that are held out, and features of all others and of these, learned without them.
@@ -43,17 +43,17 @@ def learn_tagger(
 ) -> Tagger:
     """Learn to predict labels from the features (n, d) of labelled items.
 
-    ``targets`` (n, k) has 0 and 1, and ``rows`` the rising row numbers of the items in the
-    collection. ``folds`` are for features that have seen the labels, for example those of a
+    ``targets`` (n, k) has 0 and 1, and ``rows`` the increasing row numbers of the items in the
+    collection. ``folds`` are for features that depend on the labels, for example those of a
     supervised embedding: numbers of held-out items, and features of all other items and of these,
-    learned without them. Otherwise the scores of left-out items come from the regression in
-    closed form. ``texts`` computed the features, if the tagger keeps it; ``sampled`` tells that
-    these are not all labelled items.
+    learned without them. Otherwise leave-one-out scores come from the regression in closed form.
+    ``texts`` computed the features, if the tagger stores it; ``sampled`` says that these
+    are not all labelled items.
     """
     targets = sparse.csr_matrix(targets, dtype=np.float32)
     targets.sort_indices()
     alpha = _penalty(features, targets)
-    # A factorisation costs the same for any number of labels, iterations do not.
+    # A factorisation costs the same for any number of labels; iterations do not.
     direct = min(_MOST_DIRECT, max(_DIRECT, 2 * len(labels)))
     regression = LabelRegression(features, alpha, seed, direct, len(labels))
     prune = WeightPruner(features, len(labels))
@@ -69,7 +69,7 @@ def learn_tagger(
 
     parts = [_held_out(targets, alpha, *fold) for fold in folds]
     if parts:
-        # Features that have seen the labels also know their neighbours too well.
+        # Features that depend on the labels also fit their neighbours too well.
         for _ in scores():
             pass
         candidates, weight = Candidates.join(parts), None
@@ -107,7 +107,8 @@ def _penalty(features: Any, targets: sparse.csr_matrix) -> float:
     else:
         rows = np.hstack([features, np.ones((len(features), 1), dtype=np.float32)])
     found = choose_alpha(as_operator(rows), wanted, intercept=False).alpha
-    # Rows of texts have length 1, and that of the constant is 1: stay where LOO can be trusted.
+    # Rows of texts have length 1, as has the constant: stay in the range where leave-one-out is
+    # reliable.
     scale = float(row_squares(rows).mean()) / 2
     return float(np.clip(found, 0.05 * scale, 20 * scale))
 

@@ -1,4 +1,4 @@
-"""Words of texts and queries as everything compares them: normalised, and stemmed in one language.
+"""Words of texts and queries, normalised and stemmed in one language.
 
 The syntax of queries is ``"a phrase"``, ``-excluded``, ``prefix*``.
 Frequent words, stemmers and names of the languages are in ``languages.json``.
@@ -43,7 +43,7 @@ _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u
 _MARKS = "\u0300-\u036f\u0591-\u05bd\u064b-\u065f\u0900-\u0963\u0966-\u0dff"
 _SPACED_WORD = rf"(?:[^\W{_UNSPACED}]|[{_MARKS}])+"
 TOKENS = re.compile(rf"[{_UNSPACED}]|{_SPACED_WORD}")
-# As TOKENS, but the characters of a script without spaces together.
+# Like TOKENS, but with the characters of a script without spaces together.
 RUNS = re.compile(rf"[{_UNSPACED}]+|{_SPACED_WORD}")
 _UNSPACED_CHARACTER = re.compile(rf"[{_UNSPACED}]")
 # The characters of words in ASCII, and a space for all others.
@@ -105,7 +105,7 @@ def language_name(code: str) -> str:
 
 
 def detect_language(texts: Sequence[str]) -> str:
-    """Find the language whose frequent words make up most of the texts; "none" if that is unclear.
+    """Detect the language whose frequent words make up most of the texts; "none" if unclear.
 
     Scripts without spaces need no stemmer, and give "none".
     """
@@ -127,7 +127,7 @@ def detect_language(texts: Sequence[str]) -> str:
 
 
 def normalise(text: str) -> str:
-    """Make texts equal that differ only in case or in how Unicode encodes a character."""
+    """Normalise case and Unicode encoding, so that equivalent texts are equal."""
     if text.isascii():
         return text.lower()
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
@@ -135,22 +135,22 @@ def normalise(text: str) -> str:
 
 def split_words(text: str) -> list[str]:
     """Split a normalised text into words; characters of scripts without spaces are words."""
-    # A table of characters is three times as fast as an expression.
+    # A character table is three times as fast as a regular expression.
     return text.translate(_ASCII_WORDS).split() if text.isascii() else TOKENS.findall(text)
 
 
 def has_unspaced(text: str) -> bool:
-    """Return whether a text has characters of a script that is written without spaces."""
+    """Return whether a text has characters of a script without spaces."""
     return not text.isascii() and _UNSPACED_CHARACTER.search(text) is not None
 
 
 def is_unspaced(word: str) -> bool:
-    """Return whether a word begins with a character of a script that is written without spaces."""
+    """Return whether a word begins with a character of a script without spaces."""
     return _UNSPACED_CHARACTER.match(word) is not None
 
 
 def first_line(text: str) -> tuple[str, bool]:
-    """Return the first line of a text, and whether it is a title: whether anything follows."""
+    """Return the first line of a text, and whether more lines follow, so that it is a title."""
     line, _, rest = text.lstrip().partition("\n")
     return line, bool(rest) and not rest.isspace()
 
@@ -179,13 +179,13 @@ class Analyzer:
         own = list(words)
         if self._stemmer is None:
             return own
-        # A stemmer keeps the word that it works on.
+        # A stemmer stores the current word.
         with self._lock:
             found = self._stemmer.stemWords(own)
         return [stem or word for stem, word in zip(found, own, strict=True)]
 
     def query(self, text: str) -> list[tuple[str, str, bool]]:
-        """Return what to look for: words as they stand, their terms, and if they are frequent.
+        """Return the words of a query, their terms, and whether they are frequent.
 
         In scripts without spaces these are pairs of characters, or a single one.
 
@@ -210,16 +210,16 @@ class Analyzer:
         ]
 
     def key(self, text: str) -> str:
-        """Return the words of a name without stemming: names with the same key are the same."""
+        """Return the words of a name without stemming, to compare names."""
         return " ".join(split_words(normalise(text)))
 
 
 # --- syntax of queries ----------------------------------------------------------------------
 
 _QUOTES = str.maketrans({"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u00ab": '"', "\u00bb": '"'})
-# A phrase in quotes, at the start or after a space; otherwise what stands between spaces.
+# A phrase in quotes, at the start or after a space; otherwise the text between spaces.
 _PART = re.compile(r'(?<!\S)(-?)"([^"]*\w[^"]*)"(?=[\s.,;:!?)]|$)|(\S+)')
-# A longer query is a text, for example a pasted one, in which signs mean nothing special.
+# A longer query is plain text, for example a pasted one, without special signs.
 _MOST_WORDS = 16
 _PREFIX = re.compile(r"(.*\w)\*[.,;:!?)]*")
 
@@ -241,7 +241,7 @@ class ParsedQuery:
 
     @property
     def plain(self) -> bool:
-        """Whether the query only has words."""
+        """Whether the query consists only of words."""
         return not (self.prefixes or self.phrases or self.excludes)
 
     @property
@@ -251,10 +251,10 @@ class ParsedQuery:
 
 
 def parse_query(text: str) -> ParsedQuery:
-    """Split a query into words, phrases in quotes, prefixes, and what is excluded.
+    """Split a query into words, phrases in quotes, prefixes, and exclusions.
 
-    Any text is a query: a quote that is not closed, a lone ``-`` or ``*`` mean nothing special,
-    and nor does any sign in a text of more than 16 words.
+    Any text is a valid query: an unclosed quote, a single ``-`` or ``*``, and any sign
+    in a text of more than 16 words have no special meaning.
     """
     words = tuple(text.split())
     marked = any(mark in text for mark in '"-*\u201c\u201d\u201e\u00ab\u00bb')
@@ -280,5 +280,5 @@ def parse_query(text: str) -> ParsedQuery:
             wanted.append(own)
         found[kind].append(own)
     parsed = ParsedQuery(" ".join(wanted), **{name: tuple(own) for name, own in found.items()})
-    # A text without syntax stays as it is, line ends included.
+    # A text without syntax is unchanged, including line ends.
     return ParsedQuery(text, parsed.words) if parsed.plain else parsed

@@ -3,8 +3,8 @@
 Features are chosen by their document frequencies over all blocks, and then computed block by
 block. Parts of words, four and five characters long with the ends of the word marked, connect the
 forms and compounds of a word that a stemmer does not; in scripts without spaces they are the
-sequences of one to three characters. They make up a block of columns of their own, with a smaller
-weight than the words. Both blocks use ``1 + log(tf)`` and have rows of constant length. A third
+sequences of one to three characters. They are a separate block of columns, with a smaller weight
+than the words. Both blocks use ``1 + log(tf)`` and have rows of constant length. A third
 block, of static word vectors, is optional.
 """
 
@@ -34,21 +34,21 @@ from .vocabulary import (
 
 __all__ = ["SPACE", "TAGS", "FeatureCounts", "FeatureKind", "TextFeatures"]
 
-# With this many texts or more, rare and very frequent features are left out.
+# With this many texts or more, rare and very frequent features are dropped.
 _MANY_TEXTS = 1000
-# Largest share of the texts that have a word or pair, and a part of words.
+# Maximum fraction of the texts that have a word or pair, and a part of a word.
 _FREQUENT, _FREQUENT_PARTS = 0.5, 0.05
 _PARTS = (4, 5)
 # Length of the block of parts; that of words has length 1.
 _WEIGHT_OF_PARTS = 0.7
-# Pairs that are counted at a time; above, the rarest are dropped.
+# Maximum number of pairs that are counted at a time; above it, the rarest are dropped.
 _MOST_PAIRS = 1 << 23
-# Sequences of characters have larger numbers than pairs of words; those of three a bit more.
+# Keys of character sequences are larger than those of word pairs.
 _GRAM, _THREE = 1 << 62, 1 << 48
-# Numbers of the parts of each word of a vocabulary, and where those of each word start.
+# The parts of each word of a vocabulary, as numbers, and the start of each word.
 _PartLists = tuple[Array, Array]
 _NO_PARTS: _PartLists = (np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64))
-_DAMAGED = "The files of the features do not fit together; it is damaged."
+_DAMAGED = "The files of the features do not match; the index is damaged."
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class FeatureKind:
     parts: int = 0
 
 
-# Features from which a space is learned, and from which labels are predicted.
+# Features for the embedding, and for the tagger.
 SPACE = FeatureKind(stems=False)
 TAGS = FeatureKind(stems=True, parts=100_000)
 
@@ -88,7 +88,7 @@ class FeatureCounts:
         self.vocabulary = vocabulary
         self.kind = kind
         self.n_texts = 0
-        # How many texts may be missing in the count of a pair: 0 where nothing was dropped.
+        # Number of texts that may be missing in the count of a pair: 0 if nothing was dropped.
         self.undercount = 0
         self._words = np.zeros(0, dtype=np.int64)
         self._pairs = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
@@ -131,7 +131,7 @@ class FeatureCounts:
         self._pairs = keys, texts
 
     def choose(self, static: PooledVectors | None = None) -> TextFeatures:
-        """Choose the most frequent features, and put ``static`` next to them.
+        """Choose the most frequent features, and append ``static``.
 
         With 1,000 texts or more, a word or pair must be in two texts and in at most half of them, a
         part in three and in at most a twentieth.
@@ -169,7 +169,7 @@ class FeatureCounts:
         )
 
     def _most(self, least: int, share: float, number: int, *counts: Array) -> tuple[Array, Array]:
-        """Return the places of the largest counts within limits, in order, and these counts."""
+        """Return the indices of the largest counts within limits, in order, and these counts."""
         every = np.concatenate(counts)
         many = self.n_texts >= _MANY_TEXTS
         most = share * self.n_texts if many else self.n_texts
@@ -179,7 +179,7 @@ class FeatureCounts:
 
 
 class TextFeatures:
-    """Chosen features, which are computed for blocks of any vocabulary of the same language.
+    """Chosen features, which can be computed for blocks of any vocabulary of the same language.
 
     Columns are single words, then pairs, then parts of words (in scripts without spaces sequences
     of characters), then static vectors. ``singles`` and ``pairs`` are numbers in ``words``, which
@@ -210,7 +210,7 @@ class TextFeatures:
         keys = pairs[:, 0].astype(np.int64) << 32 | pairs[:, 1]
         self._pair_order = np.argsort(keys, kind="stable")
         self._pair_keys = keys[self._pair_order]
-        # Most pairs of neighbours are told not to be features by one of the two words.
+        # One of the two words is enough to rule out most pairs of neighbours.
         self._is_first, self._is_second = np.zeros((2, len(self.words) + 1), dtype=bool)
         self._is_first[pairs[:, 0]] = True
         self._is_second[pairs[:, 1]] = True
@@ -226,7 +226,7 @@ class TextFeatures:
 
     @property
     def names(self) -> list[str]:
-        """Word, pair of words or part of each column except those of static vectors, the last."""
+        """Word, pair of words or part of a word of each column, without static vectors."""
         words = self.words
         pairs = (f"{words[a]} {words[b]}" for a, b in self.pairs.tolist())
         return [*(words[n] for n in self.singles.tolist()), *pairs, *self.parts]
@@ -290,16 +290,16 @@ class TextFeatures:
             if self.parts:
                 lists = _extended(lists, vocabulary.words, self._columns.get)
             if known is None or known is vocabulary or len(vocabulary) > len(known):
-                # That of a query is not kept.
+                # The vocabulary of a query is not cached.
                 self._maps = (vocabulary, numbers, lists)
         return numbers, lists
 
     def word_shares(self, text: str, contributions: Array) -> dict[str, float]:
-        """Add up what the features of a text contribute, by the words that they come from.
+        """Sum the contributions of the features of a text by the words that they come from.
 
-        ``contributions`` has an entry per column. A feature that comes from several words, for
-        example a pair, is divided among them. Static vectors are left out, and so are frequent
-        words of the language, which explain nothing.
+        ``contributions`` has an entry per column. A feature that comes from several
+        words, for example a pair, is divided among them. Static vectors and frequent
+        words of the language are ignored.
         """
         owners = list(self._owners(text))
         counts: dict[int, int] = {}
@@ -335,7 +335,7 @@ class TextFeatures:
             yield tuple(words[start : start + len(self.parts[column])]), self._n_words + column
 
     def arrays(self) -> dict[str, Array]:
-        """Return all that is stored except the static vectors, by name."""
+        """Return the arrays to store, by name, without the static vectors."""
         return {
             "words": pack_strings(self.words),
             "singles": self.singles,
@@ -353,7 +353,7 @@ class TextFeatures:
         stems: bool,
         static: PooledVectors | None = None,
     ) -> Self:
-        """Make the features that :meth:`arrays` described; raise InvalidFile if damaged."""
+        """Restore features from :meth:`arrays`; raise InvalidFile if they are damaged."""
         words, parts = unpack_strings("words", arrays), unpack_strings("parts", arrays)
         shapes = {"singles": "i4 s", "pairs": "i4 p 2", "idf": "f4 d"}
         singles, pairs, idf = checked_parts(shapes, arrays, _DAMAGED)
@@ -381,7 +381,7 @@ class TextFeatures:
 def _extended(
     lists: _PartLists, words: Sequence[str], number: Callable[[str], int | None]
 ) -> _PartLists:
-    """Return lists of the parts of all words, of which some are known; ``number`` may be None."""
+    """Return lists of the parts of all words, some of which are known; ``number`` may be None."""
     known, starts = lists
     own = [
         [n for part in _parts(word) if (n := number(part)) is not None]
@@ -429,7 +429,7 @@ def _counts(units: Array, starts: Array, width: int | None = None) -> sparse.csr
 
 
 def _matrix(rows: Array, columns: Array, shape: tuple[int, int]) -> sparse.csr_matrix:
-    """Count pairs of rows and columns; those of a pair that comes again are not added up yet."""
+    """Count pairs of rows and columns; duplicates are not summed yet."""
     order = np.argsort(rows, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=shape[0]))])
     ones = np.ones(rows.size, dtype=np.float32)
@@ -437,7 +437,7 @@ def _matrix(rows: Array, columns: Array, shape: tuple[int, int]) -> sparse.csr_m
 
 
 def _weigh(counts: sparse.csr_matrix, idf: Array, length: float) -> None:
-    """Turn counts into TF-IDF, in place: rows get a length."""
+    """Convert counts to TF-IDF with rows of a given length, in place."""
     counts.sum_duplicates()
     np.log(counts.data, out=counts.data)
     counts.data += 1
@@ -491,7 +491,7 @@ def _gram_name(key: int) -> str:
 
 
 def _frequencies(keys: Array, rows: Array, count: int) -> tuple[Array, Array]:
-    """Return the different keys, in order, and in how many rows each is."""
+    """Return the distinct keys, in order, and the number of rows with each."""
     different, place = np.unique(keys, return_inverse=True)
     # One number for key and row is sorted many times faster than the two.
     both = np.sort(place * count + rows)
@@ -507,7 +507,7 @@ def _new(ordered: Array) -> Array:
 
 
 def _looked_up(ordered: Array, keys: Array) -> tuple[Array, Array]:
-    """Return which keys are among ordered ones, and where."""
+    """Return which keys are among sorted ones, and their positions."""
     if not ordered.size:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     place = np.minimum(np.searchsorted(ordered, keys), ordered.size - 1)
@@ -516,7 +516,7 @@ def _looked_up(ordered: Array, keys: Array) -> tuple[Array, Array]:
 
 
 def _added(total: Array, more: Array) -> Array:
-    """Add counts, of which the second may have more."""
+    """Add two arrays of counts, of which the second may be longer."""
     if total.size < more.size:
         total = np.concatenate([total, np.zeros(more.size - total.size, dtype=np.int64)])
     total[: more.size] += more

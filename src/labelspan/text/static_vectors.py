@@ -1,7 +1,7 @@
 """Static word vectors from a file, and their mean over the words of a text as features.
 
 The vectors of the words of a collection are copied from the file, so that it is not needed later.
-Words that only come later have no vector.
+Words that are added later have no vector.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from .vocabulary import TextBlock, Vocabulary, checked_parts, pack_strings, requ
 
 __all__ = ["PooledVectors", "check_static", "word_vectors"]
 
-# Length of a row of the block; that of TF-IDF is 1.
+# Length of the rows of the block; those of TF-IDF have length 1.
 _LENGTH = 0.5
-# Most frequent words of a collection that get a vector.
+# Maximum number of words of a collection with a vector, the most frequent ones.
 _MOST_WORDS = 100_000
 _ARRAYS, _TEXT = (".npy", ".safetensors"), (".txt", ".vec", ".gz")
 _Entry = TypeVar("_Entry")
-_DAMAGED = "The files of the word vectors do not fit together; the index is damaged."
+_DAMAGED = "The files of the word vectors do not match; the index is damaged."
 
 
 class PooledVectors:
     """Mean of the vectors of the words of a text, centred, with rows of constant length.
 
-    ``words`` are as a vocabulary folds them, with a row of ``vectors`` each; ``mean`` is that over
-    the texts of a collection.
+    ``words`` are normalised, with a row of ``vectors`` each; ``mean`` is the mean over the
+    texts of a collection.
     """
 
     def __init__(self, words: Sequence[str], vectors: Array, mean: Array) -> None:
@@ -52,7 +52,7 @@ class PooledVectors:
         vocabulary: Vocabulary,
         blocks: Callable[[], Iterable[TextBlock]],
     ) -> Self:
-        """Take the vectors of the most frequent words of all blocks from a file, and their mean."""
+        """Read the vectors of the most frequent words of all blocks from a file."""
         counts = np.zeros(len(vocabulary), dtype=np.int64)
         for block in blocks():
             counts += np.bincount(block.tokens, minlength=counts.size)
@@ -61,7 +61,7 @@ class PooledVectors:
         places, vectors = word_vectors(path, words)
         if not places.size:
             raise InvalidFile(
-                f"{path} has no vector for any word of the texts; give vectors of words in their "
+                f"{path} has no vector for any word of the texts; use word vectors in their "
                 "language."
             )
         # Rows are scaled to one length later: the unit of the vectors has no effect.
@@ -106,7 +106,7 @@ class PooledVectors:
         return means.astype(np.float32, copy=False), sizes > 0
 
     def arrays(self) -> dict[str, Array]:
-        """Return all that is stored, by name."""
+        """Return the arrays to store, by name."""
         return {
             "words": pack_strings(self.words),
             "vectors": self._vectors.astype(np.float16),
@@ -115,7 +115,7 @@ class PooledVectors:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Array]) -> Self:
-        """Make the vectors that :meth:`arrays` described; raise InvalidFile if damaged."""
+        """Restore the vectors from :meth:`arrays`; raise InvalidFile if they are damaged."""
         words = unpack_strings("words", arrays)
         shapes = {"vectors": "f2 n d", "mean": "f4 d"}
         vectors, mean = checked_parts(shapes, arrays, _DAMAGED, n=len(words))
@@ -146,13 +146,13 @@ def check_static(path: str | os.PathLike[str]) -> Path:
 def word_vectors(path: str | os.PathLike[str], words: Sequence[str]) -> tuple[Array, Array]:
     r"""Read the vectors of some words: the numbers of those that have one, and their vectors.
 
-    The file is text as word2vec writes it, plain or packed by gzip, whose first line may be the
-    number of words and of dimensions. Or a ``.safetensors`` or ``.npy`` file with one row per word
-    of a vocabulary: ``FILE.vocab.txt`` or a ``.txt`` of the same name (one word per line),
+    The file is text in the format of word2vec, plain or compressed by gzip, whose first line may be
+    the number of words and of dimensions. Or a ``.safetensors`` or ``.npy`` file with one row per
+    word of a vocabulary: ``FILE.vocab.txt`` or a ``.txt`` of the same name (one word per line),
     ``FILE.vocab.json`` (a list, or numbers by word), or a tokenizer of Hugging Face as
     ``FILE.vocab.json`` or ``tokenizer.json``, for which the package tokenizers is needed. The
     vector of a word is then the mean of those of its tokens. A word that the file has only in
-    another case takes the vector of the first that folds to it.
+    another case gets the vector of the first match.
 
     Examples
     --------
@@ -169,7 +169,7 @@ def word_vectors(path: str | os.PathLike[str], words: Sequence[str]) -> tuple[Ar
     file = check_static(path)
     read = _from_text if file.suffix.lower() in _TEXT else _from_rows
     try:
-        # What is too large for float32 becomes infinity, which is refused.
+        # Numbers too large for float32 become infinity, which raises an error.
         with np.errstate(over="ignore"):
             places, vectors = read(file, words)
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
@@ -177,12 +177,12 @@ def word_vectors(path: str | os.PathLike[str], words: Sequence[str]) -> tuple[Ar
             raise
         raise InvalidFile(f"{file} cannot be read: {error}; get it again.") from error
     if not np.isfinite(vectors).all():
-        raise InvalidFile(f"{file} holds numbers that are too large for float32; scale them.")
+        raise InvalidFile(f"{file} contains numbers that are too large for float32; scale them.")
     return places, vectors
 
 
 def _chosen(entries: Iterable[tuple[str, _Entry]], words: Sequence[str]) -> dict[int, _Entry]:
-    """Return the entry of each word: its own or, if there is none, one in another case."""
+    """Return the entry of each word, or if there is none, one in another case."""
     wanted = {word: place for place, word in enumerate(words)}
     own: dict[int, _Entry] = {}
     folded: dict[int, _Entry] = {}
@@ -204,7 +204,7 @@ def _from_text(path: Path, words: Sequence[str]) -> tuple[Array, Array]:
         except ValueError as error:
             raise InvalidFile(f"{path}, line {number}: {error}; correct the line.") from error
         if not np.isfinite(vectors[row]).all():
-            raise InvalidFile(f"{path}, line {number} holds NaN or infinity; correct the line.")
+            raise InvalidFile(f"{path}, line {number} contains NaN or infinity; correct the line.")
     return np.array(list(found), dtype=np.intp), vectors
 
 
@@ -283,7 +283,7 @@ def _rows_of(path: Path, count: int, words: Sequence[str]) -> dict[int, list[int
     if not fits or not all(fits):
         raise InvalidFile(
             f"{described} must name the word of each of the {count:,} rows of {path}; "
-            "give the vocabulary of the same vectors."
+            "use the vocabulary of the same vectors."
         )
     return {place: [row] for place, row in _chosen(entries, words).items()}
 
@@ -300,7 +300,7 @@ def _tokens(
         ) from error
     try:
         tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:  # the package raises nothing more special
+    except Exception as error:  # the package raises no more specific error
         raise InvalidFile(f"{path} is not a tokenizer: {error}; get it again.") from error
     tokenizer.no_padding()
     tokenizer.no_truncation()

@@ -34,11 +34,11 @@ __all__ = [
     "within",
 ]
 
-_DAMAGED = "The files of the words do not fit together; the index is damaged."
+_DAMAGED = "The files of the words do not match; the index is damaged."
 
 
 class Numbers(dict[str, int]):
-    """Number of each string, in the order in which they first come."""
+    """Number of each string, in order of first appearance."""
 
     def __missing__(self, key: str) -> int:
         number = self[key] = len(self)
@@ -46,9 +46,9 @@ class Numbers(dict[str, int]):
 
 
 class Vocabulary:
-    r"""Numbers of words and of their terms; it grows with the texts that it numbers.
+    r"""Numbers of words and of their terms; it grows as texts are added.
 
-    A term is what search compares: the stem of a word, or in scripts without spaces a character
+    A term is the unit of search: the stem of a word, or in scripts without spaces a character
     or a pair of neighbouring characters.
 
     Examples
@@ -118,7 +118,7 @@ class Vocabulary:
         )
 
     def pair_terms(self, first: Array, second: Array) -> Array:
-        """Return the numbers of the terms that are pairs of characters, given by word numbers."""
+        """Return the term numbers of character pairs, given the numbers of both characters."""
         keys, place = np.unique(first.astype(np.int64) << 32 | second, return_inverse=True)
         words = self.words
         with self._lock:
@@ -130,7 +130,7 @@ class Vocabulary:
         return np.array(found, dtype=np.int32)[place]
 
     def _grow(self) -> None:
-        """Stem the words that came since the last time."""
+        """Stem the words added since the last call."""
         new = list(islice(self._words, len(self.words), None))
         stems = [self._terms[stem] for stem in self.analyzer.stems(new)]
         self.terms += islice(self._terms, len(self.terms), None)
@@ -146,7 +146,7 @@ class Vocabulary:
         self.words += new
 
     def arrays(self) -> dict[str, Array]:
-        """Return all that is stored, by name."""
+        """Return the arrays to store, by name."""
         return {
             "words": pack_strings(self.words),
             "term_of": self.term_of,
@@ -155,7 +155,7 @@ class Vocabulary:
 
     @classmethod
     def from_arrays(cls, language: str, arrays: Mapping[str, Array]) -> Self:
-        """Make the vocabulary that :meth:`arrays` described; raise InvalidFile if it is damaged."""
+        """Restore the vocabulary from :meth:`arrays`; raise InvalidFile if it is damaged."""
         made = cls(language)
         words, terms = unpack_strings("words", arrays), unpack_strings("terms", arrays)
         (term_of,) = checked_parts({"term_of": "i4 n"}, arrays, _DAMAGED, n=len(words))
@@ -176,9 +176,9 @@ class TextBlock:
     tokens: Array
     # Where each text begins, and the end of the last.
     starts: Array
-    # How many of the first words of each text are its title.
+    # Number of words in the title of each text.
     titles: Array
-    # Where characters of a script without spaces begin that belong together.
+    # Start of each run of characters of a script without spaces.
     runs: Array
 
     def __len__(self) -> int:
@@ -195,7 +195,7 @@ class TextBlock:
 
     @cached_property
     def adjacent(self) -> Array:
-        """Where a token and the next are neighbouring characters of a script without spaces."""
+        """Whether a token and the next are neighbouring characters of a script without spaces."""
         known = self.vocabulary.unspaced[self.tokens]
         if not known.any():
             return np.zeros(0, dtype=np.int64)
@@ -204,7 +204,7 @@ class TextBlock:
         return np.flatnonzero(known[:-1] & known[1:] & ~first[1:])
 
     def lengths(self) -> Array:
-        """Return the number of words of each text that are not frequent; those of titles twice."""
+        """Return the number of words of each text, without frequent ones; titles count twice."""
         counted = ~self.vocabulary.common[self.tokens]
         sums = np.concatenate([[0], np.cumsum(counted)])
         starts, middle = self.starts[:-1], self.starts[:-1] + self.titles
@@ -229,7 +229,7 @@ class TextBlock:
 
     @classmethod
     def join(cls, blocks: Sequence[TextBlock]) -> TextBlock:
-        """Put blocks of one vocabulary one after the other."""
+        """Concatenate blocks of one vocabulary."""
         if len(blocks) == 1:
             return blocks[0]
         offsets = np.cumsum([0, *(block.tokens.size for block in blocks)])
@@ -243,7 +243,7 @@ class TextBlock:
         )
 
     def arrays(self) -> dict[str, Array]:
-        """Return all that is stored, by name."""
+        """Return the arrays to store, by name."""
         return {
             "tokens": self.tokens,
             "starts": self.starts,
@@ -253,7 +253,7 @@ class TextBlock:
 
     @classmethod
     def from_arrays(cls, vocabulary: Vocabulary, arrays: Mapping[str, Array]) -> TextBlock:
-        """Make the block that :meth:`arrays` described; raise InvalidFile if it is damaged."""
+        """Restore the block from :meth:`arrays`; raise InvalidFile if it is damaged."""
         shapes = {"tokens": "i4 t", "starts": "i8 n+1", "titles": "i4 n", "runs": "i8 r"}
         tokens, starts, titles, runs = checked_parts(shapes, arrays, _DAMAGED)
         require(
@@ -268,7 +268,7 @@ class TextBlock:
 
 
 def ranges(starts: Array, sizes: Array) -> Array:
-    """Return the numbers of several ranges, one range after the other."""
+    """Return the concatenated numbers of several ranges."""
     ends = np.cumsum(sizes)
     total = int(ends[-1]) if len(ends) else 0
     found: Array = np.arange(total) + np.repeat(starts - (ends - sizes), sizes)
@@ -281,7 +281,7 @@ def pack_strings(strings: Sequence[str]) -> Array:
 
 
 def unpack_strings(name: str, arrays: Mapping[str, Array]) -> list[str]:
-    """Read one of some arrays, which :func:`pack_strings` wrote."""
+    """Read strings that :func:`pack_strings` wrote."""
     (content,) = checked_parts({name: "u1 n"}, arrays, _DAMAGED)
     require(_DAMAGED, not content.size or content[-1] == ord("\n"))
     try:
@@ -296,7 +296,7 @@ def checked_parts(
 ) -> list[Array]:
     """Return arrays by name; raise InvalidFile if one has another type or shape.
 
-    A shape is a type and sizes, for example ``"i8 n+1"``: a name stands for the same size in all
+    A shape is a type and sizes, for example ``"i8 n+1"``: a name means the same size in all
     of them, which may be given.
     """
     found = []
@@ -322,7 +322,7 @@ def require(message: str, *conditions: bool | np.bool_) -> None:
 
 
 def offsets_rise(offsets: Array, end: int) -> bool:
-    """Return whether offsets begin at 0, never fall, and end at ``end``."""
+    """Return whether offsets begin at 0, never decrease, and end at ``end``."""
     return bool(
         offsets.size and offsets[0] == 0 and offsets[-1] == end and (np.diff(offsets) >= 0).all()
     )

@@ -29,17 +29,18 @@ __all__ = ["WordScores", "WordSearch", "WordSegment"]
 
 # Usual parameters of BM25.
 K1, B = 1.2, 0.75
-# How much a word in the name of a label counts; a word of the title counts twice.
+# Weight of a word in the name of a label; a word of the title counts twice.
 _LABEL = 0.5
-# A phrase is looked for in the texts with its rarest word if they are less than this part of all.
+# A phrase is searched in the texts with its rarest word if they are fewer than this fraction of
+# all.
 _FEW = 20
-_DAMAGED = "The files of the word index do not fit together; it is damaged."
+_DAMAGED = "The files of the word index do not match; the index is damaged."
 
 
 class _Match(NamedTuple):
-    """A word of a query: rows with it, in any order, and how much they have of it.
+    """A word of a query: rows that contain it, in any order, and its weight in each.
 
-    ``rarity`` is its inverse document frequency times how often the query has it.
+    ``rarity`` is its inverse document frequency times its count in the query.
     """
 
     word: str
@@ -53,10 +54,10 @@ class WordScores:
     """BM25 of all items for a query; 0 for items with none of its words."""
 
     scores: Array
-    # Share of the query's words that an item has, each weighted by its rarity. 0 for all items if
-    # the query only has frequent words: such matches are weak.
+    # Fraction of the query's words that an item contains, each weighted by its rarity. 0 for all
+    # items if the query has only frequent words: such matches are weak.
     coverage: Array
-    # The largest score that a text could have.
+    # The largest possible score of a text.
     most: float
     # Standard deviation of the scores over all items; 0 if no item has any of the words.
     deviation: float
@@ -88,7 +89,7 @@ class WordSegment:
     def build(
         cls, block: TextBlock, ids: Sequence[str] = (), texts: Sequence[str] = ()
     ) -> WordSegment:
-        """Make the postings of a block; ``ids`` and ``texts`` are those of its items, for names."""
+        """Build the postings of a block; ``ids`` and ``texts`` of its items give the names."""
         return cls._of(block, *_names(block.vocabulary.analyzer, ids, texts))
 
     @classmethod
@@ -127,7 +128,7 @@ class WordSegment:
 
     @classmethod
     def join(cls, segments: Sequence[WordSegment]) -> WordSegment:
-        """Put segments of one vocabulary one after the other."""
+        """Concatenate segments of one vocabulary."""
         first = np.cumsum([0, *(len(one.block) for one in segments)]).tolist()
         keys = np.concatenate([one.name_keys for one in segments])
         pairs = zip(segments, first, strict=False)
@@ -137,13 +138,13 @@ class WordSegment:
 
     @cached_property
     def _place(self) -> Array:
-        """Place of each term of the vocabulary among those of the segment; -1 for others."""
+        """Position of each term of the vocabulary in the segment, or -1."""
         found = np.full(int(self.terms.max(initial=-1)) + 2, -1, dtype=np.int64)
         found[self.terms] = np.arange(self.terms.size)
         return found
 
     def postings(self, numbers: Iterable[int], prefix: str = "") -> Iterator[slice]:
-        """Yield the postings of each of some terms, and of all terms with a beginning."""
+        """Yield the postings of some terms, and of all terms with a prefix."""
         for number in numbers:
             place = int(self._place[min(number, self._place.size - 1)])
             if place >= 0:
@@ -153,7 +154,7 @@ class WordSegment:
             yield slice(int(self.starts[low]), int(self.starts[high]))
 
     def rows_with_phrase(self, numbers: Sequence[int]) -> Array:
-        """Return the rows in which some terms follow one another."""
+        """Return the rows in which some terms are consecutive."""
         different = set(numbers)
         lists = [self.rows[part] for part in self.postings(different)]
         if len(lists) < len(different):
@@ -173,7 +174,7 @@ class WordSegment:
         return rows[np.unique(row[start + len(numbers) <= block.starts[row + 1]])]
 
     def arrays(self) -> dict[str, Array]:
-        """Return all that is stored, by name."""
+        """Return the arrays to store, by name."""
         return {
             **self.block.arrays(),
             "lengths": self.lengths,
@@ -187,7 +188,7 @@ class WordSegment:
 
     @classmethod
     def from_arrays(cls, vocabulary: Vocabulary, arrays: Mapping[str, Array]) -> WordSegment:
-        """Make the segment that :meth:`arrays` described; raise InvalidFile if it is damaged."""
+        """Restore the segment from :meth:`arrays`; raise InvalidFile if it is damaged."""
         block = TextBlock.from_arrays(vocabulary, arrays)
         shapes = {
             "lengths": "i4 n",
@@ -232,7 +233,7 @@ class _LabelWords:
         self.starts, self.rows = found.indptr, found.indices
 
     def rows_with(self, terms: Iterable[str], prefix: str = "") -> list[Array]:
-        """Return the rows of each of some terms, and of all terms with a beginning."""
+        """Return the rows of some terms, and of all terms with a prefix."""
         spans = [(self._place[one], self._place[one] + 1) for one in terms if one in self._place]
         if prefix:
             spans.append(_range(self.terms, str, prefix))
@@ -240,7 +241,7 @@ class _LabelWords:
 
 
 class _State:
-    """What a search reads; changes make a new one."""
+    """An immutable state for searching; a change creates a new one."""
 
     def __init__(
         self, segments: tuple[WordSegment, ...], removed: Array, labels: _LabelWords
@@ -254,15 +255,15 @@ class _State:
         lengths = np.concatenate([np.zeros(0), *(one.lengths for one in segments)])
         total = float(lengths[self.present].sum())
         average = total / self.alive if total > 0 else 1.0
-        # How much a weight must be to count half.
+        # The weight that gives half of the maximum score.
         self.halves = (K1 * (1 - B + B * lengths / average)).astype(np.float32)
 
     def filled(self, rows: Array, weights: Array) -> Array:
-        """Return BM25 of a word with a rarity of 1 that some rows have."""
+        """Return BM25 of some rows for a word with a rarity of 1."""
         return np.asarray((K1 + 1) * weights / (weights + self.halves[rows]))
 
     def postings(self, numbers: Sequence[int], prefix: str = "") -> tuple[list[Array], list[Array]]:
-        """Return rows of texts with each of some terms or a beginning, and weights, in parts."""
+        """Return the rows of texts with some terms or a prefix, and weights, in parts."""
         rows: list[Array] = []
         weights: list[Array] = []
         for one, first in zip(self.segments, self.first, strict=False):
@@ -272,7 +273,7 @@ class _State:
         return rows, weights
 
     def rows_with(self, number: int, prefix: str = "") -> Array:
-        """Return the rows of texts with a term or a beginning; some may come several times."""
+        """Return the rows of texts with a term or a prefix; rows may be repeated."""
         rows = np.concatenate([np.zeros(0, np.int32), *self.postings([number], prefix)[0]])
         return np.asarray(rows[self.present[rows]])
 
@@ -314,7 +315,7 @@ class WordSearch:
             old = self._state
             parts = [*old.segments, segment]
             last = 1
-            # So that there are at most logarithmically many.
+            # This keeps the number of segments logarithmic.
             while last < len(parts) and len(parts[-last - 1].block) <= 2 * sum(
                 len(one.block) for one in parts[-last:]
             ):
@@ -324,7 +325,7 @@ class WordSearch:
             self._state = _State(tuple(parts), old.removed, old.labels)
 
     def remove(self, rows: Iterable[int]) -> None:
-        """Take rows out: they are not found, and do not count in any statistic."""
+        """Remove rows: they are not found, and do not count in any statistic."""
         with self._lock:
             old = self._state
             removed = np.union1d(old.removed, np.array(list(rows), dtype=np.int64))
@@ -339,7 +340,7 @@ class WordSearch:
     # --- searching --------------------------------------------------------------------
 
     def named(self, text: str) -> Array:
-        """Return the rows of the items whose id or title is a text, apart from case and signs."""
+        """Return the rows whose id or title equals a text, ignoring case and punctuation."""
         state = self._state
         key = _hash(self.vocabulary.analyzer.key(text))
         found = [np.zeros(0, dtype=np.int64)]
@@ -350,11 +351,11 @@ class WordSearch:
         return np.asarray(rows[state.present[rows]])
 
     def frequency(self, term: str) -> int:
-        """Return how many texts have a term."""
+        """Return the number of texts with a term."""
         return self._state.rows_with(self.vocabulary.term(term)).size
 
     def near(self, word: str, n: int = 3) -> list[str]:
-        """Return words of the texts that are spelt nearly as a word, the most likely first."""
+        """Return words of the texts with a similar spelling, the most likely first."""
         state = self._state
         counts = np.zeros(len(self.vocabulary.terms), dtype=np.int64)
         for one, first in zip(state.segments, state.first, strict=False):
@@ -415,7 +416,7 @@ class WordSearch:
         return list(numbers), found
 
     def _matches(self, state: _State, query: ParsedQuery) -> tuple[list[_Match], bool]:
-        """Find the items with each word, and tell whether all words are frequent."""
+        """Find the items with each word, and whether all words are frequent."""
         analyzer = self.vocabulary.analyzer
         words = analyzer.query("\n".join((*query.words, *query.phrases)))
         prefixes: Counter[tuple[str, str]] = Counter()
@@ -432,7 +433,7 @@ class WordSearch:
                 shown.setdefault(term, word)
         found = [self._match(state, shown[term], n, [term]) for term, n in times.items()]
         for (word, stem), n in prefixes.items():
-            # The stem of a beginning may be shorter than it.
+            # The stem of a prefix may be shorter than the prefix.
             terms = [] if stem.startswith(word) else [stem]
             found.append(self._match(state, f"{word}*", n, terms, word))
         return found, common and not query.phrases
@@ -440,13 +441,13 @@ class WordSearch:
     def _match(
         self, state: _State, word: str, times: int, terms: Sequence[str], prefix: str = ""
     ) -> _Match:
-        """Score one word, or all words with a beginning as if they were one."""
+        """Score one word, or all words with a prefix as if they were one."""
         parts, sizes = state.postings([self.vocabulary.term(term) for term in terms], prefix)
         labelled = state.labels.rows_with(terms, prefix)
         rows = np.concatenate([np.zeros(0, np.int32), *parts])
         weights: Array = np.concatenate([np.zeros(0), *sizes], dtype=np.float32)
         if prefix:
-            # A row may have come several times.
+            # Rows may be repeated.
             sums = np.bincount(rows, weights, state.n).astype(np.float64)
             for own in labelled:
                 sums += _LABEL * np.bincount(own, minlength=state.n)
@@ -469,7 +470,7 @@ class WordSearch:
     # --- phrases and exclusions -------------------------------------------------------
 
     def _allowed(self, state: _State, query: ParsedQuery) -> Array | None:
-        """Mark the items with all phrases and without what is excluded."""
+        """Mark the items with all phrases and without exclusions."""
         excluded = (*query.without, *query.without_phrases)
         marks = [self._containing(state, phrase) for phrase in query.phrases]
         marks += [~self._containing(state, part) for part in excluded]
@@ -477,7 +478,7 @@ class WordSearch:
         return np.logical_and.reduce(marks) if marks else None
 
     def _containing(self, state: _State, part: str, *, prefix: bool = False) -> Array:
-        """Mark the texts that contain words one after the other, or the beginning of a word."""
+        """Mark the texts that contain consecutive words, or a prefix."""
         analyzer = self.vocabulary.analyzer
         wanted = analyzer.query(part)
         marks = np.zeros(state.n, dtype=bool)
@@ -500,20 +501,20 @@ def _deviation(scores: Array, count: int) -> float:
         return 0.0
     spread = float(np.dot(scores, scores)) / count - mean * mean
     deviation = math.sqrt(max(spread, 0.0))
-    # Where all items have the same score, words tell nothing apart.
+    # If all items have the same score, words do not distinguish them.
     return deviation if deviation > 1e-6 * mean else mean
 
 
 def _spoken(analyzer: Analyzer, name: str) -> list[str]:
-    """Return the different terms of a name that have letters."""
+    """Return the distinct terms of a name that have letters."""
     terms = {term for _, term, _ in analyzer.query(name)}
-    # Single characters are searched for as well where there are no spaces.
+    # In scripts without spaces, single characters are searched as well.
     terms |= set(analyzer.stems(split_words(normalise(name))))
     return sorted(term for term in terms if any(map(str.isalpha, term)))
 
 
 def _range(ordered: Any, name: Callable[[Any], str], prefix: str) -> tuple[int, int]:
-    """Return where the ordered names with a beginning start and end."""
+    """Return the range of the sorted names with a prefix."""
     low = bisect_left(ordered, prefix, key=name)
     # No character is larger than this one.
     return low, bisect_left(ordered, prefix + "\U0010ffff", lo=low, key=name)
@@ -538,15 +539,16 @@ def _hash(key: str) -> int:
 
 # --- near spellings ----------------------------------------------------------------------------
 
-# Words that are compared letter by letter, those with the most pairs of letters in common.
+# Maximum number of words that are compared letter by letter: those with the most common letter
+# pairs.
 _COMPARED = 60
 
 
 def _near_spellings(word: str, words: Sequence[str], counts: Array, n: int = 3) -> list[str]:
-    """Return known words that differ from a word by a typing error or two, the nearest first.
+    """Return known words that differ from a word by at most two typing errors, the nearest first.
 
-    Among equally near words the more frequent comes first. A word of up to three letters may
-    differ by nothing, one of up to five by one error, longer ones by two.
+    Among equally near words the more frequent one is first. A word of up to three letters
+    must match exactly, one of up to five may have one error, longer ones two.
     """
     most = 0 if len(word) < 4 else 1 if len(word) < 6 else 2
     if not most:
@@ -580,7 +582,7 @@ def _pairs(word: str) -> set[str]:
 
 
 def _errors(one: str, two: str) -> int:
-    """Count the letters to insert, delete, replace or exchange with the next."""
+    """Return the edit distance, with exchanges of neighbouring letters."""
     before: list[int] = []
     last = list(range(len(two) + 1))
     for i, letter in enumerate(one, 1):
