@@ -15,7 +15,7 @@ from .._typing import Array
 from ..corpus import LabelVocabulary
 from ..errors import InvalidFile, InvalidInput, Mismatch
 from ..text import parse_query
-from .browsing import ItemList, browse
+from .browsing import FoundLabel, ItemList, LabelNode, browse, find_labels, label_tree
 from .explain import explain, read_axes
 from .folder import Files, IndexFolder
 from .inputs import (
@@ -28,7 +28,6 @@ from .inputs import (
     read_metadata,
     read_texts,
 )
-from .label_tree import FoundLabel, LabelNode, find_labels, label_tree
 from .metadata_fields import FieldKind
 from .model import IndexModel, read_model, write_model
 from .results import (

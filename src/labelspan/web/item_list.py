@@ -15,8 +15,7 @@ import numpy as np
 from .._typing import Array
 from ..curation.audit_results import KINDS
 from ..errors import InvalidInput
-from ..index.browsing import Facet, ItemList, label_separator
-from ..index.label_tree import LabelNode
+from ..index.browsing import Facet, ItemList, LabelNode, label_separator
 from ..index.metadata_fields import FieldKind, metadata_text
 from ..index.searching import BALANCE
 from .answer_parts import Asked, HitData, PageData, find_label, hits_data, page_of, rounded

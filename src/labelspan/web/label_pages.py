@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Annotated, Any, TypedDict
 
 from ..index import Tag
+from ..index.browsing import FoundLabel
 from ..index.inputs import label_name
-from ..index.label_tree import FoundLabel
 from ..index.results import LabelReport
 from ..index.searching import similar_labels
 from .answer_parts import (
