@@ -99,6 +99,23 @@ def test_targets_that_nearly_repeat_each_other_are_two(method, scale):
 
 
 @pytest.mark.parametrize(
+    ("shape", "means"), [((20, 30), 1e6), ((20, 19), 1e8), ((20, 20), 1e9), ((20, 30), 1e9)]
+)
+def test_what_rounding_leaves_of_means_is_no_direction(shape, means):
+    """Centred rows have n - 1 directions, and a regression without a penalty uses all of them."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal(shape)
+    Y = rng.standard_normal((shape[0], 3))
+    Y -= Y.mean(axis=0)
+    factor = Factor(Y, 0.05, Regression(0.0))
+    values = [
+        Exact().solve(Problem(as_operator(X + shift).centered()[0], factor, 4)).eigenvalues
+        for shift in (0.0, means)
+    ]
+    np.testing.assert_allclose(values[1], values[0], rtol=1e-13 * max(means, 100.0))
+
+
+@pytest.mark.parametrize(
     ("solver", "power"), [("exact", -80), ("krylov", -85), ("exact", -160), ("krylov", -160)]
 )
 def test_a_penalty_that_leaves_nothing_of_the_labels_is_right_or_refused(solver, power):
