@@ -17,7 +17,15 @@ from scipy import sparse
 
 from .._typing import Array
 from ..errors import InvalidFile, InvalidInput, InvalidParameter, LabelspanError, Mismatch
-from ..text import TextFeatures, Vocabulary, WordSearch, WordSegment, check_language
+from ..text import (
+    NO_LANGUAGE,
+    TAGS,
+    TextFeatures,
+    Vocabulary,
+    WordSearch,
+    WordSegment,
+    check_language,
+)
 from ..text.static_vectors import PooledVectors
 from .folder import ArrayFile, Files, field, parse_json
 from .vectors import LabelDirections, unit_rows, write_ann
@@ -368,20 +376,23 @@ def read_model(
         field(settings, name, kind)
     space = Space.read(files, field(content, "estimator", dict))
     words = _read_words(files, field(content, "text", dict)) if "words" in files else None
+    language = NO_LANGUAGE if words is None else words.vocabulary.language
     features: TextFeatures | ModelEncoder | None = None
     static = PooledVectors.from_arrays(files.open("static").arrays()) if "static" in files else None
     described = content.get("features")
     if described == _ENCODER:
         features = ModelEncoder(None, len(space.weights))
     elif described == _WORDS and words is not None:
-        arrays, language = files.open("features").arrays(), words.vocabulary.language
+        arrays = files.open("features").arrays()
         features = TextFeatures.from_arrays(language, arrays, stems=False, static=static)
         if features.size != len(space.weights):
             raise InvalidFile("The features do not fit the space; the index is damaged.")
     elif described is not None:
         raise InvalidFile("manifest.json: the kind of the features is unknown.")
     # Opened now, because a later save deletes the file; read only if it is asked for.
-    tagger = partial(_read_tagger, files.open("tagger"), static) if "tagger" in files else None
+    tagger = None
+    if "tagger" in files:
+        tagger = partial(_read_tagger, files.open("tagger"), language, static)
     return IndexModel(features, space, tagger), words, settings
 
 
@@ -398,13 +409,16 @@ def _merged(segments: Iterable[WordSegment]) -> list[WordSegment]:
     return [own[0] if len(own) == 1 else WordSegment.join(own) for own in groups]
 
 
-def _read_tagger(file: ArrayFile, static: PooledVectors | None) -> Tagger:
+def _read_tagger(file: ArrayFile, language: str, static: PooledVectors | None) -> Tagger:
     from ..tagger import Tagger  # noqa: PLC0415 - searches do without it
 
     labels = parse_json(bytes(file.array("labels")), file.path)
     if not isinstance(labels, list) or not all(isinstance(one, str) for one in labels):
         raise InvalidFile(f"{file.path} is damaged: it has no list of labels.")
-    return Tagger.from_arrays(labels, file.arrays(), static)
+    arrays, texts = file.arrays("texts_"), None
+    if arrays:
+        texts = TextFeatures.from_arrays(language, arrays, stems=TAGS.stems, static=static)
+    return Tagger.from_arrays(labels, file.arrays(), texts)
 
 
 def _read_words(files: Files, described: Mapping[str, Any]) -> WordSearch:

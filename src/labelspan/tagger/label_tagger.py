@@ -11,17 +11,14 @@ import numpy as np
 from scipy import sparse
 
 from .._typing import Array
-from ..errors import InvalidFile, InvalidInput, InvalidParameter
+from ..errors import InvalidInput
 from ..graph.neighbors import NeighborSearch
 from ..operators.row_data import row_squares
-from ..text import TAGS, TextFeatures, check_language
-from ..text.static_vectors import PooledVectors
+from ..text import TextFeatures
 from ..text.vocabulary import (
     checked_parts,
     offsets_rise,
-    pack_strings,
     require,
-    unpack_strings,
     within,
 )
 from .decision import NEVER, Decision, LabelRecord, LeftOutTags, emphasised
@@ -369,10 +366,7 @@ class Tagger:
         decision = self.decision
         numbers = [self.alpha, decision.weight, decision.threshold, self.sampled, self.n_features]
         record = [self.record.chosen, self.record.right, self.record.support]
-        texts: dict[str, Array] = {}
-        if self.texts is not None:
-            texts = {f"texts_{name}": array for name, array in self.texts.arrays().items()}
-            texts["texts_language"] = pack_strings([self.texts.language])
+        texts = {} if self.texts is None else self.texts.arrays()
         return {
             "numbers": np.array(numbers, dtype=np.float64),
             "intercept": self.intercept,
@@ -387,7 +381,7 @@ class Tagger:
             **_packed("weights", self.weights),
             **_packed("targets", self.targets),
             **_packed("features", self.features),
-            **texts,
+            **{f"texts_{name}": array for name, array in texts.items()},
         }
 
     @classmethod
@@ -395,9 +389,12 @@ class Tagger:
         cls,
         labels: Sequence[str],
         arrays: Mapping[str, Array],
-        static: PooledVectors | None = None,
+        texts: TextFeatures | None = None,
     ) -> Tagger:
-        """Restore the tagger from :meth:`arrays`; raise InvalidFile if it is damaged."""
+        """Restore the tagger from :meth:`arrays`; raise InvalidFile if it is damaged.
+
+        ``texts`` are the features whose arrays begin with ``texts_``.
+        """
         k = len(labels)
         parts = checked_parts(_SHAPES, arrays, _DAMAGED, k=k)
         rows, diagonal, intercept, thresholds, record, levels, numbers, columns, chances, own = (
@@ -416,7 +413,6 @@ class Tagger:
         features = _unpacked("features", arrays, rows.size, int(width))
         weights = _unpacked("weights", arrays, k, int(width))
         targets = _unpacked("targets", arrays, rows.size, k)
-        texts = _read_texts(arrays, static)
         require(_DAMAGED, own.size == targets.nnz, texts is None or texts.size == width)
         return cls(
             tuple(labels),
@@ -454,22 +450,6 @@ def _resized(matrix: sparse.csr_matrix, rows: int, columns: int) -> sparse.csr_m
     starts = matrix.indptr
     starts = np.concatenate([starts, np.full(rows + 1 - starts.size, starts[-1], starts.dtype)])
     return sparse.csr_matrix((matrix.data, matrix.indices, starts), shape=(rows, columns))
-
-
-def _read_texts(arrays: Mapping[str, Array], static: PooledVectors | None) -> TextFeatures | None:
-    if "texts_language" not in arrays:
-        return None
-    language = "".join(unpack_strings("texts_language", arrays))
-    own = {
-        name.removeprefix("texts_"): array
-        for name, array in arrays.items()
-        if name.startswith("texts_")
-    }
-    try:
-        language = check_language("load", language)
-        return TextFeatures.from_arrays(language, own, stems=TAGS.stems, static=static)
-    except InvalidParameter as error:
-        raise InvalidFile(f"The language {language!r:.40} of the tagger is unknown.") from error
 
 
 def _packed(name: str, matrix: Any) -> dict[str, Array]:
