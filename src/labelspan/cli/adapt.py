@@ -120,9 +120,10 @@ def adapt(  # noqa: PLR0917 - typer reads options from parameters
         from ..adapt import Adapter, export_map  # noqa: PLC0415
 
         adapter = Adapter("auto" if dimensions is None else dimensions)
+        classes = list(rows.names) if len(rows.names) > 1 else [0, 1]
         with progress_bar("reading") as report:
             for place, batch, block in _batches(opened, rows):
-                adapter.partial_fit(batch, block, classes=_names(rows), solve=False)
+                adapter.partial_fit(batch, block, classes=classes, solve=False)
                 report(place, opened.shape[0])
         export_map(adapter.solve(), out)
         if save_vectors is not None:
@@ -136,10 +137,6 @@ def adapt(  # noqa: PLR0917 - typer reads options from parameters
         return
     typer.echo(str(found))
     typer.echo(f"\nThe map is in {out}, after {seconds:.1f} s.")
-
-
-def _names(rows: RowLabels) -> list[Any]:
-    return list(rows.names) if len(rows.names) > 1 else [0, 1]
 
 
 def _batches(opened: VectorFile, rows: RowLabels) -> Iterator[tuple[int, Any, Any]]:

@@ -17,10 +17,10 @@ from .shared import (
     check_corpus,
     check_index,
     counted,
+    open_corpus,
     open_index,
     plain_errors,
     print_json,
-    read,
     reads_corpus,
     standard_lines,
 )
@@ -57,7 +57,7 @@ def add(
 
         with open_index(index, write=True) as opened:
             known: dict[str, Any] = {"language": opened.language, "like": opened.corpus_fields}
-            found = read(corpus, sample=True, **reading, **known)
+            _, found = open_corpus(corpus, **reading, **known)
             before, learned = len(opened), set(opened.labels)
             taken = (
                 [] if replace or found.numbered else [name for name in found.ids if name in opened]

@@ -12,7 +12,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from .shared import AsJson, CorpusName, check_corpus, plain_errors, progress_bar, read, reads_corpus
+from .shared import (
+    AsJson,
+    CorpusName,
+    check_corpus,
+    open_corpus,
+    plain_errors,
+    progress_bar,
+    reads_corpus,
+)
 
 if TYPE_CHECKING:
     from ..evaluation.measurements import ReportTable
@@ -61,7 +69,7 @@ def evaluate(
         )
 
         judged = [] if queries is None else read_queries(queries)
-        found = read(corpus, **reading, sample=True)
+        _, found = open_corpus(corpus, **reading)
         from ..evaluation.comparison import evaluate as run  # noqa: PLC0415
         from ..evaluation.comparison import recommend, tables  # noqa: PLC0415
         from ..evaluation.tag_quality import evaluate_tagging, tagging_table  # noqa: PLC0415

@@ -21,19 +21,16 @@ from .shared import (
     AsJson,
     CorpusName,
     Force,
-    bundled,
     check_corpus,
     continued,
-    corpus_reader,
     counted,
-    is_bundled,
     label_language,
     note,
+    open_corpus,
     plain_errors,
     print_json,
     progress_bar,
     reads_corpus,
-    tell,
 )
 
 if TYPE_CHECKING:
@@ -250,20 +247,16 @@ def _source(
     corpus: str, out: Path, reading: dict[str, Any], min_count: int, stream: bool
 ) -> _Source:
     """Open a corpus as a stream, or read it into memory, which is a stream of one block."""
-    if is_bundled(corpus):
-        reader, head = None, bundled(labelled=reading["labels"] != "")
-    else:
-        # A copy of standard input lies next to the index.
-        near = out.parent if out.parent.is_dir() else None
-        reader = corpus_reader(corpus, folder=near, **reading)
-        head = reader.head if stream else reader.collect(min_count=min_count)
-    tell(head, sample=True)
+    # A copy of standard input lies next to the index.
+    near = out.parent if out.parent.is_dir() else None
+    given: dict[str, Any] = {"stream": stream, "folder": near, "min_count": min_count}
+    reader, head = open_corpus(corpus, **given, **reading)
     told = head.reading
     fields = {}
     if told is not None:
-        given = ((key, reading[key]) for key in ("format", "separator", "encoding"))
+        asked = ("format", "separator", "encoding")
         fields = {key: told[key] for key in ("text", "labels", "ids")}
-        fields |= {key: one for key, one in given if one is not None}
+        fields |= {key: reading[key] for key in asked if reading[key] is not None}
     names = None if reader is None else reader.vocabulary
     if stream and reader is not None:
         mark = {**reader.fingerprint, "reading": {name: str(one) for name, one in reading.items()}}

@@ -188,10 +188,10 @@ def audit(
             if own:
                 table = plain_table(*({"overflow": "fold", "ratio": ratio} for ratio in (1, 1, 2)))
                 for one in own:
+                    pairs = zip(one.items, one.titles or one.items, strict=True)
+                    names = [item if item == title else f"{item}: {title}" for item, title in pairs]
                     table.add_row(
-                        Text("\n".join(_named_items(one))),
-                        Text(", ".join(one.labels)),
-                        Text(one.reason),
+                        Text("\n".join(names)), Text(", ".join(one.labels)), Text(one.reason)
                     )
                 Console().print(Text(name, style="bold"))
                 Console().print(table)
@@ -201,12 +201,3 @@ def _cells(one: Finding) -> tuple[str, ...]:
     """Return a finding as a row of text; several ids, titles or labels are separated by bars."""
     several = ("|".join(names) for names in (one.items, one.titles, one.labels))
     return one.kind, f"{one.score:.4f}", *several, one.reason
-
-
-def _named_items(one: Finding) -> list[str]:
-    """Return the items of a finding by id and title."""
-    titles = one.titles or one.items
-    return [
-        name if title == name else f"{name}: {title}"
-        for name, title in zip(one.items, titles, strict=True)
-    ]

@@ -34,27 +34,23 @@ __all__ = [
     "Force",
     "IndexArgument",
     "IndexOption",
-    "bundled",
     "check_corpus",
     "check_index",
     "continued",
-    "corpus_reader",
     "counted",
-    "is_bundled",
     "label_language",
     "main_options",
     "note",
+    "open_corpus",
     "open_index",
     "plain_errors",
     "plain_table",
     "print_json",
     "progress_bar",
-    "read",
     "reads_corpus",
     "reason_lines",
     "standard_input",
     "standard_lines",
-    "tell",
 ]
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -378,12 +374,46 @@ def label_language(language: str) -> str | None:
     return None if language in ("auto", "none") else language
 
 
-def is_bundled(corpus: str) -> bool:
-    """Return whether a name stands for the corpus that comes with labelspan."""
-    return corpus == BUNDLED and not Path(corpus).exists()
+def open_corpus(
+    corpus: str,
+    *,
+    stream: bool = False,
+    sample: bool = True,
+    min_count: int = 1,
+    empty_is_none: bool = False,
+    vocabulary: Path | None = None,
+    labels: str | None = None,
+    language: str = "auto",
+    **options: Any,
+) -> tuple[CorpusReader | None, TaggedTexts]:
+    """Open a corpus, and print on stderr how it is read, with a sample if asked.
+
+    Return its reader, None for the corpus that comes with labelspan, and its texts: all, or the
+    first of a stream. ``options`` are those of :class:`labelspan.corpus.CorpusReader`.
+    """
+    # Before the import: an error does not wait for the numerical libraries.
+    check_corpus(corpus, vocabulary)
+    from ..corpus import CorpusReader  # noqa: PLC0415
+
+    reader = None
+    if corpus == BUNDLED and not Path(corpus).exists():
+        found = _bundled(labelled=labels != "")
+    else:
+        reader = CorpusReader(
+            standard_input() if corpus == "-" else corpus,
+            empty="none" if empty_is_none else "unknown",
+            vocabulary=vocabulary,
+            label_language=None if vocabulary is None else label_language(language),
+            labels=labels,
+            **options,
+        )
+        found = reader.head if stream else reader.collect(min_count=min_count)
+    for line in (*found.notes, *(found.sample() if sample else ())):
+        note(line)
+    return reader, found
 
 
-def bundled(*, labelled: bool = True) -> TaggedTexts:
+def _bundled(*, labelled: bool) -> TaggedTexts:
     """Return the corpus that comes with labelspan."""
     from ..corpus import TaggedTexts  # noqa: PLC0415
     from ..datasets.registry import load_debtags  # noqa: PLC0415
@@ -394,50 +424,3 @@ def bundled(*, labelled: bool = True) -> TaggedTexts:
     return TaggedTexts(
         BUNDLED, list(data.texts or ()), labels, list(data.ids or ()), data.metadata or (), (about,)
     )
-
-
-def corpus_reader(
-    corpus: str,
-    *,
-    empty_is_none: bool = False,
-    vocabulary: Path | str | None = None,
-    language: str = "auto",
-    **options: Any,
-) -> CorpusReader:
-    """Open a corpus; ``options`` are those of :class:`labelspan.corpus.CorpusReader`."""
-    from ..corpus import CorpusReader  # noqa: PLC0415
-
-    return CorpusReader(
-        standard_input() if corpus == "-" else corpus,
-        empty="none" if empty_is_none else "unknown",
-        vocabulary=vocabulary,
-        label_language=None if vocabulary is None else label_language(language),
-        **options,
-    )
-
-
-def read(
-    corpus: str,
-    *,
-    sample: bool = False,
-    min_count: int = 1,
-    vocabulary: Path | None = None,
-    labels: str | None = None,
-    **options: Any,
-) -> TaggedTexts:
-    """Read a corpus, and print on stderr how it was read, with a sample if asked."""
-    # Before the import: an error does not wait for the numerical libraries.
-    check_corpus(corpus, vocabulary)
-    if is_bundled(corpus):
-        found = bundled(labelled=labels != "")
-    else:
-        reader = corpus_reader(corpus, vocabulary=vocabulary, labels=labels, **options)
-        found = reader.collect(min_count=min_count)
-    tell(found, sample=sample)
-    return found
-
-
-def tell(texts: TaggedTexts, *, sample: bool) -> None:
-    """Print on stderr how a corpus was read."""
-    for line in (*texts.notes, *(texts.sample() if sample else ())):
-        note(line)

@@ -15,10 +15,10 @@ from .shared import (
     DEFAULT,
     AsJson,
     IndexOption,
+    open_corpus,
     open_index,
     plain_errors,
     plain_table,
-    read,
     reads_corpus,
     reason_lines,
     standard_lines,
@@ -78,7 +78,7 @@ def tag(  # noqa: PLR0917 - typer reads options from parameters
         elif words:
             raise Mismatch("Give either a text or --corpus, not both.")
         else:
-            items = read(corpus, labels="", **reading)
+            _, items = open_corpus(corpus, labels="", sample=False, **reading)
             names, texts = list(items.ids), list(items.texts)
         with open_index(index) as opened:
             found = opened.tag(texts, number)
