@@ -46,6 +46,10 @@ class VectorFile:
     # Takes a number of rows, and yields batches of at most that many as they are stored.
     read_rows: Callable[[int], Iterator[Array]]
 
+    def __post_init__(self) -> None:
+        if 0 in self.shape:
+            raise InvalidFile(f"{self.path} holds no vectors: its shape is {self.shape}.")
+
     def batches(self, rows: int = _ROWS) -> Iterator[Array]:
         """Yield the vectors in order, at most ``rows`` at a time, as float32 or float64."""
         start = 0
@@ -93,14 +97,7 @@ def _sliced(path: Path, name: str, array: Any, convert: Callable[[Array], Array]
         for start in range(0, array.shape[0], max(1, rows)):
             yield convert(array[start : start + max(1, rows)])
 
-    shape = int(array.shape[0]), int(array.shape[1])
-    return VectorFile(str(path), name, _checked(path, shape), read)
-
-
-def _checked(path: Path, shape: tuple[int, int]) -> tuple[int, int]:
-    if 0 in shape:
-        raise InvalidFile(f"{path} holds no vectors: its shape is {shape}.")
-    return shape
+    return VectorFile(str(path), name, (int(array.shape[0]), int(array.shape[1])), read)
 
 
 def _numpy(path: Path, name: str | None) -> VectorFile:
@@ -154,12 +151,11 @@ def _safetensors(path: Path, name: str | None) -> VectorFile:
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise damaged from error
     dtype = np.dtype(_TYPES[kind])
-    shape = _checked(path, (rows, columns))
-    if min(rows, columns, begin) < 0 or end - begin != rows * columns * dtype.itemsize:
+    if min(rows, columns) < 1 or begin < 0 or end - begin != rows * columns * dtype.itemsize:
         raise damaged
     if 8 + length + end > size:
         raise InvalidFile(f"{path} is cut off before the end of {chosen!r}; get it again.")
-    array = np.memmap(path, dtype, "r", offset=8 + length + begin, shape=shape)
+    array = np.memmap(path, dtype, "r", offset=8 + length + begin, shape=(rows, columns))
     return _sliced(path, chosen, array, _widened if kind == "BF16" else np.asarray)
 
 
@@ -200,7 +196,7 @@ def _parquet(path: Path, name: str | None) -> VectorFile:
 
     first = next(read(1), np.empty((0, 0)))
     shape = table.metadata.num_rows, int(first.shape[1])
-    return VectorFile(str(path), chosen, _checked(path, shape), read)
+    return VectorFile(str(path), chosen, shape, read)
 
 
 # --- labels ---------------------------------------------------------------------------------
