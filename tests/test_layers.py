@@ -1,6 +1,7 @@
 """Each layer imports only from the layers below it."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import labelspan
@@ -29,11 +30,17 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 STORAGE = {"scipy.sparse", "torch", "dask", "distributed"}
 
 
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
 def imported(path: Path) -> list[str]:
     """Absolute names of everything a file imports."""
     package = ["labelspan", *path.relative_to(ROOT).parts[:-1]]
     names = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):

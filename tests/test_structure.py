@@ -7,7 +7,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
-from test_layers import ROOT, imported
+from test_layers import ROOT, imported, tree
 
 PUBLIC = sorted(
     path.name
@@ -45,7 +45,7 @@ def test_no_two_modules_share_a_name():
 def test_no_two_classes_share_a_name():
     found = {}
     for path in ROOT.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(tree(path)):
             if isinstance(node, ast.ClassDef):
                 found.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
     assert {name: files for name, files in found.items() if len(files) > 1} == {}
