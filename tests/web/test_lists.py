@@ -13,6 +13,7 @@ from _support.explorer import WORDS, Page, explore, make_index, read_points
 pytest.importorskip("starlette.testclient", reason="install labelspan[test]")
 
 from labelspan import LSI, SemanticIndex
+from labelspan.corpus import Concept, LabelVocabulary
 from labelspan.web import Served, make_app
 from labelspan.web.app import POINTS
 
@@ -207,6 +208,33 @@ def test_a_lasso_is_a_polygon_in_the_address(client):
 
 
 # --- labels and findings --------------------------------------------------------------------
+
+
+def test_pages_show_the_tree_and_its_facets(tmp_path):
+    texts = ["hill fort", "ring fort", "stone grave", "old grave", "a ship"]
+    labels = [["forts"], ["forts"], ["graves"], ["graves"], ["ships"]]
+    words = {
+        "1": Concept("sites"),
+        "2": Concept("graves", ("burials",), ("sites",)),
+        "3": Concept("forts", (), ("sites",)),
+    }
+    index = SemanticIndex().fit(texts, labels).use_vocabulary(LabelVocabulary(words))
+    index.save(tmp_path / "index")
+    with explore(tmp_path / "index") as client:
+        page = client.get("/labels").text
+        assert page.count('<ul class="tree">') == 2
+        assert page.count("<li>") == page.count("</li>")
+        assert page.count("<ul") == page.count("</ul>")
+        assert "label=sites%2A" in page or "label=sites*" in page
+        assert client.get("/labels.json?q=burial").json()["labels"] == {"graves": 2}
+        found = client.get("/search.json", params={"label": "sites*"}).json()
+        assert found["count"] == 4
+        groups = {one["group"]: one for one in client.get("/search.json").json()["groups"]}
+        assert (groups["sites"]["pattern"], groups["sites"]["count"]) == ("sites*", 4)
+        assert groups["sites"]["labels"] == {"forts": 2, "graves": 2}
+        assert groups[""]["labels"] == {"ships": 1}
+        # Names below a group are shown whole; only what separates levels is left out elsewhere.
+        assert "<bdi>graves</bdi>" in client.get("/search").text
 
 
 def test_the_report_is_that_of_the_index(client, index):
