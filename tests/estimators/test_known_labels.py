@@ -8,7 +8,9 @@ from sklearn.datasets import make_multilabel_classification
 from sklearn.linear_model import RidgeCV
 
 from labelspan import CCA, HSL, MLSI, OPLS
+from labelspan.operators import as_operator
 from labelspan.solvers.alpha import generalized_cross_validation
+from labelspan.solvers.regression import complete_labels
 
 N, D = 150, 30
 X, Y = make_multilabel_classification(N, n_features=D, n_classes=5, random_state=0)
@@ -116,6 +118,44 @@ def test_scores_with_all_components_are_those_of_the_known_rows(unknown, center,
     # They are the regression itself, on the rows where a label is known.
     scores = model.label_scores(X)
     np.testing.assert_allclose(scores, ridge(0.5, unknown, center), atol=1e-5)
+
+
+def wide(kind):
+    """Return 60 rows of 200 columns that are hard in some way."""
+    rng = np.random.default_rng(2)
+    rows = rng.standard_normal((60, 200))
+    if kind == "units":
+        rows *= 10.0 ** rng.uniform(-6, 6, 200)
+    if kind == "ill conditioned":
+        left, _, right = np.linalg.svd(rows, full_matrices=False)
+        rows = (left * np.geomspace(1, 1e-6, 60)) @ right
+    if kind == "duplicates":
+        rows[20:40] = rows[:20]
+    return rows.astype(np.float32) if kind == "float32" else rows
+
+
+@pytest.mark.parametrize("kind", ["plain", "units", "ill conditioned", "duplicates", "float32"])
+@pytest.mark.parametrize(("share", "intercept"), [(1e-6, True), (1e-2, False), (1.0, True)])
+def test_labels_of_wide_rows_are_filled_to_one_percent(kind, share, intercept, monkeypatch):
+    monkeypatch.setattr("labelspan.solvers.regression.SHORT", 8)
+    rows = wide(kind)
+    labels = np.random.default_rng(3).integers(0, 2, (60, 4)) * 1.0
+    unknown = np.repeat((np.arange(60) >= 45)[:, None], 4, axis=1)
+    known = rows[:45].astype(float)
+    alpha = share * float(np.square(known).sum(axis=1).mean())
+    given = labels.copy()
+    filled = complete_labels(
+        as_operator(rows), labels, unknown, alpha, intercept=intercept, owner="test"
+    )
+    np.testing.assert_array_equal(labels, given)
+    np.testing.assert_array_equal(filled[:45], labels[:45])
+    means, shift = known.mean(axis=0) * intercept, labels[:45].mean(axis=0) * intercept
+    centred = known - means
+    gram = centred @ centred.T + alpha * np.eye(45)
+    slopes = centred.T @ np.linalg.solve(gram, labels[:45] - shift)
+    exact = shift + (rows[45:] - means) @ slopes
+    size = np.linalg.norm(labels[:45] - shift, axis=0)
+    assert (np.linalg.norm(filled[45:] - exact, axis=0) <= 0.02 * size).all()
 
 
 @pytest.mark.parametrize("part", [slice(60, None), slice(0, None, 2), slice(12, None)])

@@ -373,9 +373,39 @@ def _by_rows(
     if intercept:
         X, x_means = X.centered()
         y_means = values.mean(axis=0)
-    fit = regress(X, values - y_means, alpha, tol=_COMPLETED)
-    slopes = host(fit.slopes)
-    return slopes, y_means - x_means @ slopes, fit.converged
+    targets = values - y_means
+    slopes, converged = None, True
+    if alpha > 0 and SHORT < X.shape[0] < X.shape[1]:
+        slopes = _by_products_of_rows(X, targets, alpha)
+    if slopes is None:
+        fit = regress(X, targets, alpha, tol=_COMPLETED)
+        slopes, converged = host(fit.slopes), fit.converged
+    return slopes, y_means - x_means @ slopes, converged
+
+
+def _by_products_of_rows(X: Operator, targets: Array, alpha: float) -> Array | None:
+    """Solve ``(XX' + alpha I) c = t`` for slopes ``X'c``, each column by itself; None if slow.
+
+    Rows are fewer than columns of X, and c is shorter than the slopes. The error of the fitted
+    values is at most the residual r: its square is ``|XX'(XX' + alpha I)^-1 r|^2``.
+    """
+    residual = np.array(targets, dtype=X.dtype)
+    found, step = np.zeros_like(residual), residual.copy()
+    energy = np.einsum("ij,ij->j", residual, residual)
+    enough = np.square(_COMPLETED) * energy
+    for _ in range(_BUDGET):
+        active = energy > enough
+        if not active.any():
+            return host(X.rmatmat(X.place(found)))
+        image = host(X.matmat(X.rmatmat(X.place(step)))) + alpha * step
+        curve = np.einsum("ij,ij->j", step, image)
+        length = np.divide(energy, curve, out=np.zeros_like(energy), where=active & (curve > 0))
+        found += length * step
+        residual -= length * image
+        before, energy = energy, np.einsum("ij,ij->j", residual, residual)
+        step *= np.divide(energy, before, out=np.zeros_like(energy), where=before > 0)
+        step += residual
+    return None
 
 
 def _by_label(

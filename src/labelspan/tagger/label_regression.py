@@ -31,12 +31,12 @@ _LEADING, _MOST_LEADING, _ROWS_EACH, _LABELS_EACH = 32, 256, 100, 3
 _PASSES = 2
 # Number of random sign vectors for the trace of the inverse.
 _PROBES = 4
-_TOLERANCE = 5e-2
+_TOLERANCE = 0.1
 _STEPS = 40
 # Converged columns are dropped if fewer than this fraction remain.
 _ACTIVE = 0.75
-# Entries of an array of labels by rows or features: 64 MiB in float32.
-_ENTRIES = 1 << 24
+# Entries of an array of labels by rows or features: 128 MiB in float32.
+_ENTRIES = 1 << 25
 # Maximum number of weights that are all stored; larger models store this fraction for each label.
 _WHOLE = 4_000_000
 _KEPT, _FEWEST_KEPT = 0.05, 1000
