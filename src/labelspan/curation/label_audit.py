@@ -199,14 +199,11 @@ def _company(tagger: Tagger, rows: Array, columns: Array, truth: Array, trusted:
     The mutual information with each, as far as that one is trusted, is summed and divided by the
     root of their number, because labels repeat each other.
     """
-    chosen = _frequent(tagger, 1)
-    labels, number = tagger.targets[:, chosen], len(tagger.labels)
-    weights = sparse.csr_matrix((trusted, tagger.targets.indices, tagger.targets.indptr))
-    weights.resize(tagger.targets.shape)
-    weights = weights[:, chosen]
-    every = (labels.T @ labels).toarray()
+    chosen, labels, every = _together(tagger, 1)
+    pattern = tagger.targets.indices, tagger.targets.indptr
+    weights = sparse.csr_matrix((trusted, *pattern), tagger.targets.shape)[:, chosen]
     # Labels that are left out have the last column.
-    place = np.full(number, chosen.size)
+    place = np.full(len(tagger.labels), chosen.size)
     place[chosen] = np.arange(chosen.size)
     sums = np.zeros(rows.size)
     for own in (False, True):
@@ -270,9 +267,7 @@ def _duplicates(_: SemanticIndex, tagger: Tagger, names: Names) -> Iterator[Find
 
 def _merge(_: SemanticIndex, tagger: Tagger, names: Names) -> Iterator[Finding]:
     yield from _same_names(tagger)
-    columns = _frequent(tagger, 3)
-    labels = tagger.targets[:, columns]
-    both = (labels.T @ labels).toarray()
+    columns, labels, both = _together(tagger, 3)
     counts = np.diag(both).copy()
     same_items = both / np.maximum(counts[:, None] + counts - both, 1)
     same_words = _agreement(labels, counts, tagger.features)
@@ -322,9 +317,7 @@ def _agreement(labels: Any, counts: Array, features: Any) -> Array:
 
 
 def _implied(_: SemanticIndex, tagger: Tagger, names: Names) -> Iterator[Finding]:
-    columns = _frequent(tagger, _FEW)
-    labels = tagger.targets[:, columns]
-    both = (labels.T @ labels).toarray()
+    columns, labels, both = _together(tagger, _FEW)
     counts = np.diag(both).copy()
     share = both / np.maximum(counts, 1)[:, None]
     # Not what almost every item has.
@@ -383,10 +376,12 @@ _FINDERS: dict[str, Callable[[SemanticIndex, Tagger, Names], Iterator[Finding]]]
 }
 
 
-def _frequent(tagger: Tagger, least: int) -> Array:
-    """Return the columns of the most frequent labels with some number of items."""
+def _together(tagger: Tagger, least: int) -> tuple[Array, sparse.csr_matrix, Array]:
+    """Return columns of the most frequent labels, the labels, and how many items have each two."""
     order = np.argsort(-tagger.record.support, kind="stable")[:_MOST_LABELS]
-    return np.sort(order[tagger.record.support[order] >= least])
+    columns = np.sort(order[tagger.record.support[order] >= least])
+    labels = tagger.targets[:, columns]
+    return columns, labels, (labels.T @ labels).toarray()
 
 
 def _dense(values: Any) -> Array:
