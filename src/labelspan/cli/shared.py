@@ -85,7 +85,7 @@ def plain_table(*columns: dict[str, Any], **options: Any) -> Table:
 
 
 def reason_lines(why: TagExplanation) -> list[str]:
-    """Say which words and which nearby items are behind a label."""
+    """Print the words and neighbouring items that support a label."""
     words = ", ".join(f"{word.word} {word.share:+.2f}" for word in why.words)
     votes = ", ".join(f"{vote.id} ({'has it' if vote.has_label else 'not'})" for vote in why.votes)
     return [f"  words: {words or '-'}", f"  nearest items: {votes or '-'}"]

@@ -211,7 +211,7 @@ def edit_corpus(
 
 
 class _Plan:
-    """What changes in a corpus: by item, for each field the labels that differ."""
+    """Changes of a corpus: for each item and field, the labels that differ."""
 
     def __init__(
         self, reader: CorpusReader, changes: Mapping[str, Wanted], texts: Mapping[str, str]
@@ -316,7 +316,7 @@ def _edit_json(lines: list[str], plan: _Plan) -> None:
 
 
 def _with_labels(text: str, name: str, wanted: Wanted, how: LabelParser) -> str:
-    """Return an object in JSON with changed labels; all else is as it was."""
+    """Return a JSON object with changed labels; everything else is unchanged."""
     dumps = partial(json.dumps, ensure_ascii=text.isascii())
     for key, start, stop, value in _parts(text):
         inner = name.removeprefix(key).removeprefix(".")

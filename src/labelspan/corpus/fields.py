@@ -40,7 +40,7 @@ _UNNAMED = re.compile(r"column \d+|Unnamed: \d+|Field\d+", re.I)
 
 @cache
 def known_names(kind: str) -> tuple[str, ...]:
-    """Return the known names of a kind, as "texts" or "labels", the likelier first."""
+    """Return the known names of a kind, such as "texts" or "labels", the most likely first."""
     text = Path(__file__).with_name("names.toml").read_text(encoding="utf-8")
     return tuple(tomllib.loads(text)[kind])
 
@@ -76,7 +76,7 @@ def is_known(name: str) -> bool:
 
 
 def first_known(names: Iterable[str], kind: str) -> str | None:
-    """Return the likeliest of some fields, by name; None if no name is known."""
+    """Return the most likely field by name; None if no name is known."""
     ranked = [(found, name) for name in names if (found := rank(name, kind)) is not None]
     return min(ranked, key=lambda pair: pair[0])[1] if ranked else None
 
@@ -88,7 +88,7 @@ def listed(names: Sequence[str], last: str = ", ") -> str:
 
 
 class _Field:
-    """A field: its name, and what its values in some items look like."""
+    """A field: its name, and statistics of its values in some items."""
 
     def __init__(self, name: str, part: str, sample: Sequence[Any]) -> None:
         # In the part of the records that has the text and the labels, the rest of the name counts.
@@ -344,7 +344,7 @@ def choose_fields(
 
 
 def _existing(corpus: str, there: Sequence[str], name: str, keys: Iterable[str] = ()) -> str:
-    """Return a field that was named, or the key of names in its objects."""
+    """Return a field by its name, or the key of names in its objects."""
     lower = {one.lower(): one for one in there}
     inner = (lower.get(f"{name}.{key}".lower()) for key in keys)
     found = name if name in there else next(filter(None, inner), None)
@@ -358,7 +358,7 @@ def _existing(corpus: str, there: Sequence[str], name: str, keys: Iterable[str] 
 
 
 def names_in(items: Sequence[dict[str, Any]]) -> list[str]:
-    """Return all keys, in the order in which they first come."""
+    """Return all keys, in order of first appearance."""
     found = list(dict.fromkeys(key for item in items for key in item))
     # A list of objects is empty in some items, and fields with dotted names in others.
     outer = {key.rpartition(".")[0] for key in found}

@@ -26,7 +26,7 @@ Pairs = dict[PurePosixPath, Member]
 
 
 def open_files(source: Source, format: str | None, encoding: str | None) -> CorpusFiles:
-    """Find out what a file, a folder or an archive holds."""
+    """Determine the content of a file, a folder or an archive."""
     if not source.is_folder:
         if format in ("folder", "markdown"):
             raise InvalidInput(f"{source.name} is a file, not a folder; leave --format out.")

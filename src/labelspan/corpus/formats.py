@@ -145,7 +145,7 @@ class CorpusFiles:
         return f"{self.members[file].name}{place}"
 
     def notes(self) -> list[str]:
-        """Return what was left out or repaired so far."""
+        """Return notes on rows that were skipped or repaired so far."""
         said = []
         for place, tally in self._tallies.items():
             layout = self._formats[place].layout if place in self._formats else None
@@ -164,7 +164,7 @@ class CorpusFiles:
 def _find_format(
     member: Member, kind: str | None, encoding: str | None, like: TableLayout | None
 ) -> _Format:
-    """Find out how a file is written, from its name and its beginning."""
+    """Detect the format of a file, from its name and its beginning."""
     known, start = SUFFIXES.get(member.suffix), member.read(16)
     first = next((one for mark, one in _BEGINNINGS.items() if start.startswith(mark)), known)
     if (kind or first) in _BINARY:

@@ -61,7 +61,7 @@ class LabelParser:
                 self._split = lambda text: text.split(self.mark)
 
     def __call__(self, value: Any) -> Labels:
-        """Return the labels in a value; raise ValueError for what is not a list of names."""
+        """Return the labels in a value; raise ValueError if it is not a list of names."""
         if isinstance(value, str):
             value = self._split(value) if value.strip() else None
         elif isinstance(value, int | float) and not is_missing(value):

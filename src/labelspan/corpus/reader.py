@@ -39,7 +39,7 @@ class Record(NamedTuple):
     labels : list of str or None
         None if they are unknown.
     metadata : dict
-        Strings, numbers, truth values or None by field.
+        Strings, numbers, booleans or None by field.
 
     See Also
     --------

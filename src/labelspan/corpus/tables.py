@@ -233,7 +233,7 @@ def _sampled(name: str, text: str, delimiter: str, cut: bool) -> tuple[Cells, bo
 
 
 def _has_names(cells: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether a cell of the first row has a known name, which is not a value of others."""
+    """Return whether a cell of the first row has a known name that is not a value in other rows."""
     known = {cell.strip() for cell in cells if is_known(cell)}
     values = {cell.strip() for row in rows if list(row) != list(cells) for cell in row}
     return bool(known - values)

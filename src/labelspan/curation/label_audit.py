@@ -48,8 +48,8 @@ _MOST_UNLABELLED = 1000
 _MOST_FINDINGS = 10_000
 # Probabilities are known up to about this.
 _LEAST_CHANCE = 1e-3
-# How far the mean probability of the items of a label must be above its frequency, on the way to 1,
-# for it to look wrong, and share of left-out decisions that must be right for it to look missing.
+# Minimum distance of the mean probability of a label's items from its frequency, relative to 1, for
+# it to look wrong; and fraction of held-out decisions that must be right for it to look missing.
 _PREDICTED, _PRECISE = 0.2, 0.5
 # Score from which a finding is clear: chosen with benchmarks/audit.py, so that of the least clear
 # ones, with a twentieth of the labels wrong and a twentieth missing, about a third were planted.
@@ -194,7 +194,7 @@ def left_out_scores(tagger: Tagger) -> tuple[Array, Array, Array, Array, Array, 
 
 
 def _company(tagger: Tagger, rows: Array, columns: Array, truth: Array, trusted: Array) -> Array:
-    """Return by how much the other labels of an item raise or lower the log-odds of a label.
+    """Return the change in the log-odds of a label given the other labels of an item.
 
     The mutual information with each, as far as that one is trusted, is summed and divided by the
     root of their number, because labels repeat each other.

@@ -484,7 +484,7 @@ class CCA(LabelledEmbedding):
         self.label_weights_ = (root @ (root.T @ images.T) / scale).astype(rows.dtype)
 
     def transform(self, X: Any, y: Any = None, labels: Any = None) -> Array:
-        """Map rows to the feature side of the pairs.
+        """Map rows to the canonical variates of the features.
 
         Parameters
         ----------
@@ -492,7 +492,7 @@ class CCA(LabelledEmbedding):
             The features.
         y : ignored
             Accepted for compatibility with scikit-learn's CCA, which takes both sides
-            at once; the label side is :meth:`transform_labels`.
+            at once; see :meth:`transform_labels` for the labels.
         labels : labels of the form that was given to ``fit``, or None, default=None
             Known labels of the rows, for the items of a collection; -1 or NaN marks unknown
             entries, which add nothing. The result combines the fitted labels with the known ones.

@@ -56,7 +56,7 @@ FUNCTION = InstanceOf(Callable, "a function of two rows")
 class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Features whose inner products are a kernel.
 
-    Before a linear method in a pipeline they give its kernel version. That estimator centres the
+    In a pipeline before a linear method, they give its kernel version. That estimator centres the
     features, as kernel PCA centres the kernel matrix. If a function is not positive semi-definite,
     such as the sigmoid, its positive part is used.
 

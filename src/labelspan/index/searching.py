@@ -99,7 +99,7 @@ class Ranking:
 class Filter:
     """Condition on the labels and metadata of items.
 
-    A label is a name, or the beginning of names: ``use::*`` stands for all labels that begin with
+    A label is a name, or a prefix of names: ``use::*`` stands for all labels that begin with
     ``use::``. In an index with a vocabulary it may be an alternative name, and ``graves*`` stands
     for the label graves and everything narrower.
 

@@ -107,7 +107,7 @@ class SemanticIndex:
     value that a text could have. In BM25, a word of the title (the first of several lines) counts
     twice, and a word in the name of one of the item's labels half.
 
-    Labels are normalised (Unicode NFC); ids are kept as they are given. Both have at most 4,000
+    Labels are normalised (Unicode NFC); ids are stored as given. Both have at most 4,000
     characters.
 
     Examples

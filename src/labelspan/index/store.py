@@ -727,7 +727,7 @@ class ItemStore:
             self.words.set_labels(names, self.labels.matrix())
 
     def _take(self, labels: LabelTable) -> None:
-        """Use other labels, and drop what was computed before."""
+        """Replace the labels, and drop cached results."""
         self.labels = labels
         self._name_labels()
         self.revision = self._database.about(_REVISION)

@@ -135,7 +135,7 @@ class UnitVectors:
                 yield first + start, array[start : start + step]
 
     def products(self, queries: Array) -> Array:
-        """Compute the products of queries with all rows, in float32; removed rows included."""
+        """Compute the products of queries with all rows, including removed ones, in float32."""
         out: Array = np.empty((len(queries), self.alive.size), dtype=np.float32)
         with np.errstate(over="ignore", invalid="ignore"):
             for first, block in self.blocks(_SCORES_AT_ONCE):

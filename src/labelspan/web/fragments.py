@@ -117,7 +117,7 @@ def choices(  # noqa: PLR0917 - a filter of templates
 ) -> Markup:
     """Return values that are not chosen yet as list items, with links that in- and exclude them.
 
-    Parameters of these names are added to the address ``base``. A value is given after ``key``;
+    Parameters with these names are added to the URL ``base``. A value is given after ``key``;
     of its name, ``prefix`` is not shown.
     """
     start = str(base)

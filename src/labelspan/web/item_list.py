@@ -287,7 +287,7 @@ def _replaced(q: str, word: str, other: str) -> str:
 
 
 def _groups(found: ItemList, asked: Asked) -> list[GroupData]:
-    """Return the labels by the deepest group that is shown; below a chosen one, its own groups."""
+    """Return the labels by the deepest visible group; below a chosen group, by its subgroups."""
     labels, tree = found.label_counts(), found.label_tree()
     if tree:
         # Labels with narrower ones are groups; one with several broader ones is in one of them.

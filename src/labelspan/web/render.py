@@ -49,7 +49,8 @@ def as_page(
 ) -> Response:
     """Return an answer as a page with a link to its JSON endpoint.
 
-    ``editing`` adds what changes labels; an empty ``json_link`` says that there is no endpoint.
+    ``editing`` adds controls to change labels; an empty ``json_link`` means that there is no
+    endpoint.
     """
     if json_link is None:
         json_link = link(page.json_path, **asked)
