@@ -385,6 +385,13 @@ def test_errors_name_the_file(tmp_path):
         if not options:
             with pytest.raises(LabelspanError, match=message):
                 list(CorpusReader(folder, head=2000))
+    lacking = [{key: item[key] for key in item if key != "body"} for item in ITEMS]
+    more = {"part-1.csv": as_table(lacking), "part-2.csv": as_table(ITEMS)}
+    folder = write_all(tmp_path / "tables", {"part-0.csv": as_table(ITEMS), **more})
+    message = r"tables, part-1\.csv has no field 'body', which is in other.*, but 'id', .*--text"
+    for head in (1 << 23, 2000):
+        with pytest.raises(InvalidFile, match=message):
+            list(CorpusReader(folder, head=head, ids=""))
     empty = write_all(tmp_path / "none", {"0.csv": "", "1.csv": "other,header\n"})
     with pytest.raises(InvalidInput, match="none holds no items"):
         read_corpus(empty)

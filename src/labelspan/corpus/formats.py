@@ -17,7 +17,7 @@ from xml.parsers import expat
 
 from .._install import install_command
 from ..errors import InvalidFile, InvalidInput
-from .fields import rank
+from .fields import listed, rank
 from .front_matter import split_front_matter
 from .sources import LONGEST, READABLE, Member, encoding_of, lines_of, open_text, text_of
 from .tables import (
@@ -106,6 +106,8 @@ class CorpusFiles:
         # How the first file with items is written; all others are written as it is.
         self.how = _Format("lines" if kind is None else kind)
         self._found = False
+        # Fields that every table must have.
+        self.needed: Sequence[str] = ()
 
     def rows(self, skip: int = 0) -> Iterator[Placed]:
         """Yield all rows after some that are skipped."""
@@ -114,7 +116,9 @@ class CorpusFiles:
         start = skip if self._fields else 0
         skip -= start
         for place in range(start, len(self.members)):
-            for number, row in self._read(place):
+            for count, (number, row) in enumerate(self._read(place)):
+                if not count:
+                    self.check(place, row)
                 if not self._found:
                     self.how, self._found = self._formats[place], True
                     self._formats = {place: self.how}
@@ -138,6 +142,16 @@ class CorpusFiles:
         tally = self._tallies[place] = {}
         how = self._formats[place]
         return _read_rows(member, how, self._encoding, tally, len(self.members))
+
+    def check(self, place: int, row: dict[str, Any]) -> None:
+        """Raise an error if a table lacks a field that is needed; all its rows have the same."""
+        lacking = [name for name in self.needed if name not in row]
+        if lacking and self.how.kind in ("csv", "tsv", "parquet"):
+            raise InvalidFile(
+                f"{self.members[place].name} has no field {lacking[0]!r}, which is in other files, "
+                f"but {listed(list(row))}; give all files the same fields, or name fields that all "
+                "have (--text, --labels, --ids)."
+            )
 
     def where(self, file: int, number: int) -> str:
         """Return the place of an item, for messages."""

@@ -318,6 +318,9 @@ class CorpusReader:
             **({"format": "content"} if how.guessed else {}),
             **({} if how.kind in _FIXED else chosen["guessed"]),
         }
+        files.needed = [one for one in (*chosen["text"], *chosen["labels"], chosen["ids"]) if one]
+        for file, row in {file: row for file, _, row in first}.items():
+            files.check(file, row)
         self.parsers = [
             LabelParser([row.get(field) for row in items], field, separator)
             for field in chosen["labels"]
