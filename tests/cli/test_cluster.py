@@ -12,11 +12,10 @@ from importlib.metadata import PackageNotFoundError
 
 import numpy as np
 import pytest
+from _support.commands import run
 from _support.tagged import WORDS, as_lines, rows
-from typer.testing import CliRunner
 
 from labelspan import SemanticIndex
-from labelspan.cli import app
 from labelspan.errors import Mismatch
 from labelspan.operators.cluster import cluster_client
 from labelspan.operators.cluster.worker_blocks import WorkerBlocks
@@ -55,11 +54,6 @@ def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "corpus.jsonl").write_text(as_lines(rows(60)))
     return tmp_path
-
-
-def run(*args):
-    env = {"COLUMNS": "120", "TERM": "dumb"}
-    return CliRunner().invoke(app, [str(arg) for arg in args], env=env)
 
 
 def as_process(*args):
@@ -109,27 +103,29 @@ def test_the_command_gives_the_local_answer(cluster, client, here):
     assert client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)) == 0
 
 
-def test_a_worker_killed_during_a_fit_changes_nothing(here, monkeypatch):
-    # Of its own: a cluster does not always replace a killed worker.
-    with started(2) as cluster, distributed.Client(cluster, set_as_default=False) as client:
-        _fit_while_a_worker_dies(cluster, client.run(os.getpid), monkeypatch)
-
-
-def _fit_while_a_worker_dies(cluster, before, monkeypatch):
+def fit_far(cluster, monkeypatch, event):
+    """Fit on a cluster to which something happens at the fifth pass; return the passes as well."""
     passes, held_run = [], WorkerBlocks.run
 
-    def killing(self, name, *args, **options):
+    def counted(self, name, *args, **options):
         passes.append(name)
         if len(passes) == 5:
-            os.kill(before[self._homes[0]], signal.SIGKILL)
+            event(self)
         return held_run(self, name, *args, **options)
 
+    monkeypatch.setattr(WorkerBlocks, "run", counted)
+    options = ("-o", "far", "--scheduler", cluster.scheduler_address)
+    return run("fit", "corpus.jsonl", "--dimensions", 3, *options), passes
+
+
+def test_a_worker_killed_during_a_fit_changes_nothing(here, monkeypatch):
     assert run("fit", "corpus.jsonl", "--dimensions", 3, "-o", "local").exit_code == 0
-    monkeypatch.setattr(WorkerBlocks, "run", killing)
-    result = run(
-        *("fit", "corpus.jsonl", "--dimensions", 3, "-o", "far"),
-        *("--scheduler", cluster.scheduler_address),
-    )
+    # Of its own: a cluster does not always replace a killed worker.
+    with started(2) as cluster, distributed.Client(cluster, set_as_default=False) as client:
+        workers = client.run(os.getpid)
+        result, passes = fit_far(
+            cluster, monkeypatch, lambda rows: os.kill(workers[rows._homes[0]], signal.SIGKILL)
+        )
     assert result.exit_code == 0, result.output
     # The fit went on after the fifth pass.
     assert len(passes) > 8
@@ -205,19 +201,7 @@ def test_workers_with_another_labelspan(version, said):
 def test_a_cluster_that_goes_away_is_reported(here, monkeypatch):
     """The scheduler and its workers gone in mid-fit."""
     with started(1) as going:
-        held_run, passes = WorkerBlocks.run, []
-
-        def ending(self, name, *args, **options):
-            passes.append(name)
-            if len(passes) == 5:
-                going.close()
-            return held_run(self, name, *args, **options)
-
-        monkeypatch.setattr(WorkerBlocks, "run", ending)
-        result = run(
-            *("fit", "corpus.jsonl", "--dimensions", 3, "-o", "far"),
-            *("--scheduler", going.scheduler_address),
-        )
+        result, _ = fit_far(going, monkeypatch, lambda rows: going.close())
     assert isinstance(result.exception, SystemExit), result.exception
     assert result.exit_code == 1
     assert "The scheduler does not answer" in result.stderr.splitlines()[-1]
