@@ -54,13 +54,15 @@ _LEARNED = re.compile(r"[A-Za-z][A-Za-z0-9_]*_")
 _ENCODER, _WORDS = "encoder", "words"
 # Word numbers of one segment of the word index, about.
 _SEGMENT_TOKENS = 1 << 24
+# Description of an estimator by plain data, and its arrays by attribute.
+Packed = tuple[dict[str, Any], dict[str, Array]]
 
 
 class Space:
     """Map of features x to ``weights.T @ x - offset``, scaled to length 1.
 
     ``directions`` are what labels add to the places of items. The estimator that the map comes
-    from is ``made`` when it is asked for.
+    from is given, or made of ``packed``, its plain data and arrays, when it is asked for.
     """
 
     def __init__(
@@ -69,10 +71,13 @@ class Space:
         offset: Array,
         eigenvalues: Array,
         directions: LabelDirections | None,
-        made: Callable[[], Any],
+        *,
+        estimator: Any = None,
+        packed: Packed | None = None,
     ) -> None:
         self.weights, self.offset, self.eigenvalues = weights, offset, eigenvalues
-        self.directions, self._made = directions, made
+        self.directions = directions
+        self._estimator, self._packed = estimator, packed
 
     @classmethod
     def of(cls, estimator: Any) -> Space:
@@ -91,17 +96,20 @@ class Space:
         if directions is not None:
             directions = LabelDirections(np.asarray(directions), np.asarray(estimator.label_means_))
         eigenvalues = np.asarray(estimator.eigenvalues_)
-        return cls(weights, offset, eigenvalues, directions, lambda: estimator)
+        return cls(weights, offset, eigenvalues, directions, estimator=estimator)
 
     @property
     def n_dimensions(self) -> int:
         """Number of dimensions."""
         return int(self.weights.shape[1])
 
-    @cached_property
+    @property
     def estimator(self) -> Any:
         """The fitted estimator."""
-        return self._made()
+        if self._estimator is None:
+            assert self._packed is not None
+            self._estimator = _unpack(*self._packed)
+        return self._estimator
 
     def vectors(self, features: Any) -> Array:
         """Map features to unit vectors; rows without any feature to zeros."""
@@ -114,7 +122,7 @@ class Space:
 
     def write(self, files: Files) -> dict[str, Any]:
         """Write the map and the arrays of the estimator; return its description."""
-        described, arrays = _pack(self.estimator)
+        described, arrays = self._packed or _pack(self._estimator)
         named = {_PREFIX + name: one for name, one in arrays.items() if name != _COMPONENTS}
         files.write(_FILE, {_WEIGHTS: self.weights, _OFFSET: self.offset, **named})
         return described
@@ -137,8 +145,8 @@ class Space:
             fits = fits and all(np.isfinite(one).all() for one in directions)
         if not fits:
             raise InvalidFile("The parts of the space do not fit together; the index is damaged.")
-        made = partial(_unpack, described, {**arrays, _COMPONENTS: weights.T})
-        return cls(weights, offset, eigenvalues, directions, made)
+        packed = dict(described), {**arrays, _COMPONENTS: weights.T}
+        return cls(weights, offset, eigenvalues, directions, packed=packed)
 
 
 def _estimator_class(name: Any) -> Any:
@@ -148,7 +156,7 @@ def _estimator_class(name: Any) -> Any:
     return getattr(adapt if name == "Adapter" else estimators, name) if name in _CLASSES else None
 
 
-def _pack(estimator: Any) -> tuple[dict[str, Any], dict[str, Array]]:
+def _pack(estimator: Any) -> Packed:
     """Describe an estimator by class, parameters and plain attributes, and its arrays by name.
 
     :func:`_unpack` makes an estimator of it that transforms rows in the same way. A graph over the

@@ -648,13 +648,13 @@ class ItemStore:
     def add(self, items: Sequence[Item], vectors: Array, *, replace: bool) -> None:
         """Add items; ``replace`` allows them to replace items with the same ids."""
         with self._lock:
-            there = [item.id for item in items if self.find(item.id) is not None]
+            there = self._known([item.id for item in items])
             if there and not replace:
                 raise InvalidInput(
-                    f"add: the id {there[0]!r} is already in the index; choose another, or give "
+                    f"add: the id {min(there)!r} is already in the index; choose another, or give "
                     "replace=True."
                 )
-            gone = [self.row(name) for name in there]
+            gone = list(there.values())
             with self._database.change() as cursor:
                 self._database.remove(cursor, gone)
                 first = self._database.insert(cursor, items, vectors)
@@ -670,7 +670,7 @@ class ItemStore:
     def remove(self, ids: Iterable[str]) -> None:
         """Remove items; all ids must exist."""
         with self._lock:
-            gone = sorted({self.row(name) for name in ids})
+            gone = sorted(set(self.rows(ids).tolist()))
             labels = self.labels.changed(dict.fromkeys(gone))
             with self._database.change() as cursor:
                 self._database.remove(cursor, gone)
@@ -740,50 +740,41 @@ class ItemStore:
 
     # --- rows -------------------------------------------------------------------------
 
+    def _known(self, names: Sequence[Any]) -> dict[str, int]:
+        """Return the rows of the names that are ids of items."""
+        # Bytes: a name that no text could have, with half a character, is not an error.
+        given = [name.encode("utf-8", "surrogatepass") for name in names if isinstance(name, str)]
+        alive, found = self.vectors.alive, dict[str, int]()
+        for start in range(0, len(given), _FETCHED_AT_ONCE):
+            part = given[start : start + _FETCHED_AT_ONCE]
+            each = ", ".join(["CAST(? AS TEXT)"] * len(part))
+            with self._lock:
+                query = f"SELECT id, row FROM items WHERE id IN ({each})"
+                found.update(self._database.select(query, *part))
+        # An item that a writer has added since is not known yet.
+        return {name: row for name, row in found.items() if 0 <= row < alive.size and alive[row]}
+
     def find(self, name: Any) -> int | None:
         """Return the row of an item by its id; None if there is none."""
-        if not isinstance(name, str):
-            return None
-        # Bytes: a name that no text could have, with half a character, is not an error.
-        given = name.encode("utf-8", "surrogatepass")
-        with self._lock:
-            found = self._database.select("SELECT row FROM items WHERE id = CAST(? AS TEXT)", given)
-            row = next((int(row) for (row,) in found), None)
-        # An item that a writer has added since is not known yet.
-        known = row is not None and 0 <= row < self.vectors.alive.size
-        return row if known and self.vectors.alive[row] else None
+        return next(iter(self._known([name]).values()), None)
 
     def row(self, name: Any) -> int:
         """Return the row of an item by its id; raise an error if there is none."""
-        found = self.find(name)
-        if found is None:
-            if self.changed():
-                raise InvalidInput(
-                    f"There is no item {name!r} in the index, which a writer has changed since it "
-                    "was read; refresh it."
-                )
-            similar = did_you_mean(name, self.ids())
-            raise InvalidInput(f"There is no item {name!r} in the index{similar}")
-        return found
+        return int(self.rows([name])[0])
 
-    def rows(self, names: Iterable[str]) -> Array:
-        """Return the rows of items by their ids."""
+    def rows(self, names: Iterable[Any]) -> Array:
+        """Return the rows of items by their ids; raise an error if one is not there."""
         given = list(names)
-        texts = [name for name in given if isinstance(name, str)]
-        query = "SELECT id, row FROM items WHERE id IN (SELECT value FROM json_each(?))"
-        found: dict[str, int] = {}
-        for start in range(0, len(texts), _FETCHED_AT_ONCE):
-            part = json.dumps(texts[start : start + _FETCHED_AT_ONCE])
-            with self._lock:
-                found.update(self._database.select(query, part))
-        alive = self.vectors.alive
-        known = {name for name, row in found.items() if 0 <= row < alive.size and alive[row]}
-        # Asked for one by one, a name that is not there gets its error.
-        rows = [
-            found[name] if isinstance(name, str) and name in known else self.row(name)
-            for name in given
-        ]
-        return np.array(rows, dtype=np.intp)
+        known = self._known(given)
+        for name in given:
+            if not isinstance(name, str) or name not in known:
+                missing = f"There is no item {name!r} in the index"
+                if self.changed():
+                    raise InvalidInput(
+                        f"{missing}, which a writer has changed since it was read; refresh it."
+                    )
+                raise InvalidInput(f"{missing}{did_you_mean(name, self.ids())}")
+        return np.array([known[name] for name in given], dtype=np.intp)
 
     def ids(self) -> list[str]:
         """Return the ids of all items, in the order of their rows."""
