@@ -170,7 +170,7 @@ def _save(
 
 
 def _check_out(out: Path, save_vectors: Path | None, *, force: bool) -> None:
-    """Raise an error before any work is done, for what must not or cannot be written."""
+    """Raise an error before any work is done if the output must not or cannot be written."""
     from ..errors import InvalidInput  # noqa: PLC0415
 
     if out.suffix.lower() not in (".npz", ".onnx", ".faiss", ""):

@@ -95,7 +95,7 @@ def add(
 
 
 def _join(opened: Any) -> None:
-    """Join many added items with the others; without room they stay as they are, added."""
+    """Merge many added items with the others; if there is no room, they stay separate."""
     try:
         opened.save()
     except (MemoryError, OSError) as error:

@@ -347,7 +347,7 @@ def _say(answer: dict[str, Any], out: Path, *, detected: bool, as_json: bool) ->
 
 @contextmanager
 def _cluster(scheduler: str) -> Iterator[Any]:
-    """Connect to a cluster, and print on stderr what was found."""
+    """Connect to a cluster, and print its workers on stderr."""
     from ..operators.cluster.cluster_client import cluster_client  # noqa: PLC0415
 
     with cluster_client(scheduler) as client:

@@ -237,7 +237,7 @@ def hit_table(
 
 
 def _beginning(hit: Hit) -> str:
-    """Return the first line of a text, or more of it where that is short."""
+    """Return the first line of a text, or more of it if that is short."""
     first = hit.text.strip().partition("\n")[0].strip()
     return first if len(first) >= _SHORT else hit.snippet
 

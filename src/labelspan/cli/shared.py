@@ -92,12 +92,12 @@ def reason_lines(why: TagExplanation) -> list[str]:
 
 
 def note(line: str) -> None:
-    """Print a line about what is done on stderr."""
+    """Print a progress message on stderr."""
     typer.echo(f"  {line}", err=True)
 
 
 def counted(number: int, what: str) -> str:
-    """Return a number and what is counted, in the singular or the plural."""
+    """Return a number with a noun in the singular or plural."""
     return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
@@ -137,7 +137,7 @@ def _stopped(what: str) -> typer.Exit:
 
 @contextmanager
 def continued(kept: Callable[[], str]) -> Iterator[None]:
-    """If Ctrl-C ends what is done inside, say what is kept, unless that is nothing."""
+    """If Ctrl-C interrupts the block, say what is kept, unless that is nothing."""
     try:
         yield
     except KeyboardInterrupt:
@@ -147,7 +147,7 @@ def continued(kept: Callable[[], str]) -> Iterator[None]:
 
 
 def standard_input() -> BinaryIO:
-    """Return standard input as bytes; raise an error where it is closed."""
+    """Return standard input as bytes; raise an error if it is closed."""
     from ..errors import InvalidInput  # noqa: PLC0415
 
     if sys.stdin is None or sys.stdin.closed:
@@ -201,7 +201,7 @@ def _forget_unknown_width() -> None:
 
 
 def _give_up_output() -> None:
-    """Where stdout takes nothing any more, keep Python from trying again at its end."""
+    """If stdout is closed, keep Python from writing to it again at exit."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -259,7 +259,7 @@ IndexArgument = Annotated[
 
 
 def check_index(path: Path) -> None:
-    """Raise an error that says how to make an index where there is none."""
+    """Raise an error that says how to create an index if there is none."""
     from ..errors import MissingData  # noqa: PLC0415
 
     try:

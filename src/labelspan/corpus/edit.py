@@ -242,7 +242,7 @@ class _Plan:
             self.expected.append(own)
 
     def _by_field(self, row: dict[str, Any], wanted: Wanted) -> dict[str, Wanted]:
-        """Remove a label where it is, and add it to the first field."""
+        """Remove a label from its field, and add it to the first field."""
         found: dict[str, Wanted] = {}
         for place, parse in enumerate(self.parsers.values()):
             there = {_nfc(one) for one in parse(row.get(parse.field)) or ()}
@@ -333,7 +333,7 @@ def _with_labels(text: str, name: str, wanted: Wanted, how: LabelParser) -> str:
 
 
 def _new_value(value: Any, inner: str, wanted: Wanted, how: LabelParser) -> Any:
-    """Return labels with changes; ``inner`` is the key of their names where they are objects."""
+    """Return labels with changes; ``inner`` is the key of their names if they are objects."""
     if value is None and how.how == "lists":
         value = []
     if not isinstance(value, list):

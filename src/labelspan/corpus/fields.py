@@ -282,7 +282,7 @@ def choose_fields(
 ) -> dict[str, Any]:
     """Check that the fields named exist, and guess the others; return how the corpus is read.
 
-    ``like`` has fields of an earlier reading, which are taken where they are there.
+    ``like`` has fields of an earlier reading, which are used if they exist.
     """
     there, why = names_in(items), dict[str, str]()
     part, sample = _main_part(there), items[:: -(-len(items) // _SAMPLE)]

@@ -139,7 +139,7 @@ def _with_folders(name: str, texts: Sequence[Member]) -> tuple[list[dict[str, An
 def _fields(
     ids: Sequence[str], labels: Sequence[list[str] | None], folders: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Return the fields of texts; the folder only where it differs, and is not the id."""
+    """Return the fields of texts; the folder only if it differs and is not the id."""
     found = [{"path": name, "labels": own} for name, own in zip(ids, labels, strict=True)]
     if len(set(folders)) < 2 or folders == ids:
         return found

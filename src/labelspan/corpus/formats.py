@@ -84,8 +84,8 @@ class _Format:
 class CorpusFiles:
     """Items in files of one format, read one file after the other.
 
-    ``kind`` and ``encoding`` are None where they are to be guessed. For a folder of texts,
-    ``fields`` has what is known of each file besides its content.
+    ``kind`` and ``encoding`` are None if they are to be guessed. For a folder
+    of texts, ``fields`` has the metadata of each file.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Read vocabularies of labels: names, alternative names, and what is broader.
+"""Read vocabularies of labels: names, alternative names, and broader labels.
 
 A thesaurus in SKOS (Turtle or RDF/XML, read by rdflib), or lines of a URI or code, a tab and a
 name.

@@ -1,4 +1,4 @@
-"""Open what holds a corpus: files, packed files, streams, folders and archives."""
+"""Open the sources of a corpus: files, compressed files, streams, folders and archives."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class Source:
     place: Path | BinaryIO
 
     def fingerprint(self) -> dict[str, Any]:
-        """Return what tells whether the files are still the same."""
+        """Return a fingerprint of the files, to detect changes."""
         if not isinstance(self.place, Path):
             self.place.seek(0)
             content = hashlib.file_digest(cast(Any, self.place), "sha256")
@@ -137,14 +137,14 @@ class Source:
 
 
 def _opener(file: BinaryIO) -> Callable[[Any], Any] | None:
-    """Return what unpacks an open file, by its first bytes."""
+    """Return the decompressor of an open file, by its first bytes."""
     start = file.read(8)
     file.seek(0)
     return next((opener for mark, opener in _OPENERS.items() if start.startswith(mark)), None)
 
 
 def unpacked_bytes(path: Path) -> int:
-    """Return the size of a file, or what it would be unpacked, about; of a folder, of all."""
+    """Return the approximate size of a file when uncompressed; for a folder, of all files."""
     if path.is_dir():
         return sum(unpacked_bytes(path / member.path) for member in _folder_members(path))
     packed = path.suffix.lower() in _PACKED_SUFFIXES

@@ -100,7 +100,7 @@ def audit_labels(index: SemanticIndex, n: int, kinds: Sequence[str] | None) -> L
 
 
 def _stored(index: SemanticIndex) -> dict[str, list[Finding]]:
-    """Read what was found before in these items and labels, by this process or another."""
+    """Read cached findings for these items and labels, of this process or another."""
     found = index.store.stored(_NAME)
     try:
         return {

@@ -71,7 +71,7 @@ class Review:
 
     See Also
     --------
-    SemanticIndex.audit : Finds what is reviewed, and more.
+    SemanticIndex.audit : Finds the labels to review, and more.
 
     Notes
     -----

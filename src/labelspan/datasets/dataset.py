@@ -97,7 +97,7 @@ class Card:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DataSet:
-    """Hold rows with labels or classes, and what else is known of them.
+    """Hold rows with labels or classes, and their metadata.
 
     Attributes
     ----------

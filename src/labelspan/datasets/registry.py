@@ -1,4 +1,4 @@
-"""Data sets by name: what is known of them, where their files are, and loading them."""
+"""Data sets by name: their cards, their files, and loading them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def names() -> list[str]:
 
 
 def card(name: str) -> Card:
-    """Return what is known of a data set before it is loaded.
+    """Return the card of a data set, without loading it.
 
     Parameters
     ----------

@@ -204,7 +204,7 @@ def _parquet(path: Path, name: str | None) -> VectorFile:
 
 @dataclass(frozen=True)
 class RowLabels:
-    """Labels of rows: their names, 1 where a row has one, and the rows that have none known."""
+    """Labels of rows: their names, an indicator, and the rows without known labels."""
 
     names: tuple[str, ...]
     values: Any

@@ -54,7 +54,7 @@ class Facet:
 
 
 def label_separator(labels: Sequence[str]) -> str:
-    """Return what separates the levels of labels; empty if nothing does."""
+    """Return the separator of the levels of labels; empty if there is none."""
     for one, share in _SEPARATORS.items():
         if sum(one in label.strip(one) for label in labels) > share * len(labels):
             return one
@@ -225,7 +225,7 @@ def browse(  # noqa: PLR0917
 
 
 def _ranks(store: ItemStore, name: str) -> Array:
-    """Return the rank of each row by a name; -1 where an item has no such value."""
+    """Return the rank of each row by a name; -1 if an item has no such value."""
     if name == "labels":
         return np.maximum(store.labels.counts, 0)
     fields = store.fields()
@@ -320,7 +320,7 @@ class FoundLabel:
 def label_tree(
     table: LabelTable, vocabulary: LabelVocabulary, rows: Array | None = None
 ) -> list[LabelNode]:
-    """Return the tree of the labels that the items in some rows have, with what is above them."""
+    """Return the tree of the labels of some rows, with their broader labels."""
     matrix = table.matrix(rows)
     counts = np.asarray(matrix.sum(axis=0)).ravel().astype(np.int64)
     own = {table.names[column]: int(counts[column]) for column in np.flatnonzero(counts).tolist()}

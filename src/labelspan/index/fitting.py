@@ -104,7 +104,7 @@ class FitOptions:
     vocabulary: LabelVocabulary | None = None
 
     def checked(self, texts: Callable[[], Iterable[str]]) -> FitOptions:
-        """Return the options with a detected language, and raise errors for what does not fit."""
+        """Return the options with a detected language; raise an error for incompatible ones."""
         if not hasattr(self.estimator, "fit"):
             raise InvalidParameter(
                 "SemanticIndex: estimator must be an estimator of labelspan, for example MLSI(), "
@@ -161,7 +161,7 @@ def fit_items(
     vectors: Any = None,
     report: Report | None = None,
 ) -> Fitted:
-    """Fit an index in memory: of words, of vectors, or of those that an encoder gives to texts."""
+    """Fit an index in memory, of words, vectors, or vectors from an encoder."""
     if options.estimator is None:
         # Vectors of a model are adapted; without labels, PCA.
         labelled = any(item.labels is not None for item in items)
@@ -258,7 +258,7 @@ def fit_stream(
 
 
 def _check_decisions(out: Path) -> None:
-    """Raise an error now, not after the fit, if the decisions of an index cannot be kept."""
+    """Raise an error before the fit if the decisions of an index cannot be preserved."""
     try:
         read_decisions(out)
     except InvalidFile as error:
@@ -450,7 +450,7 @@ class _Fit:
         )
 
     def _learn_space(self, rows: Any, labels: LabelTable) -> tuple[Any, Space]:
-        """Return the estimator with what it chose as parameters, and the space."""
+        """Return the estimator with its chosen values as parameters, and the embedding."""
         estimator = self._options.estimator
         required = get_tags(estimator).target_tags.required
         if required and not labels.totals:
@@ -463,7 +463,7 @@ class _Fit:
         return settled, Space.of(fitted)
 
     def _moved(self, rows: Any) -> Any:
-        """Move features to where the space is learned."""
+        """Move features to the device on which the embedding is learned."""
         options, passes = self._options, count(1)
         if options.client is None:
             return rows if options.device is None else as_operator(rows, device=options.device)

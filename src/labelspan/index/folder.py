@@ -210,7 +210,7 @@ class ArrayFile:
         return {"bytes": len(self._content), "sha256": bytes(self._content[-_HASH:]).hex()}
 
     def verify(self) -> None:
-        """Raise an error unless the content is what was written."""
+        """Raise an error if the content differs from what was written."""
         if hashlib.sha256(self._content[:-_HASH]).digest() != self._content[-_HASH:]:
             raise InvalidFile(f"{self.path} is damaged: its content is not what was written.")
         self._verified = True
@@ -233,7 +233,7 @@ class ArrayFile:
 
 
 class ArrayBlocks:
-    """Blocks of arrays in a folder, which is made or continued: what a long fit has finished.
+    """Blocks of arrays in a new or existing folder: the finished part of a long fit.
 
     A block has its name only when it is whole, so that a process that is killed leaves whole
     blocks, and the next one goes on after them.
@@ -372,9 +372,9 @@ class IndexFolder:
         raise InvalidFile(f"{self.path} is written too often to be read; try again later.")
 
     def write(self, fill: Callable[[Path, str], dict[str, Any]], key: str = "") -> None:
-        """Make a new generation the current one; on failure change nothing.
+        """Make a new generation the current one; a failure changes nothing.
 
-        ``fill`` makes its folder, given the path and a key, and returns the manifest.
+        ``fill`` creates its folder, given the path and a key, and returns the manifest.
         """
         key = key or secrets.token_hex(4)
         made = self.path / f"generation-{key}"
@@ -408,7 +408,7 @@ class IndexFolder:
         return bool(read_manifest(self.path).get("generation") != self.generation)
 
     def check_current(self) -> None:
-        """Raise an error if the folder now holds another index, or copy of it, than was read."""
+        """Raise an error if the folder now contains another index than the one that was read."""
         try:
             current = generation_folder(self.path, read_manifest(self.path)) / ITEMS
             same = self._opened is not None and os.path.samestat(current.stat(), self._opened)
@@ -428,7 +428,7 @@ class IndexFolder:
             return ""
 
     def close(self) -> None:
-        """Release the lock; a folder that was made and holds nothing is removed."""
+        """Release the lock, and remove the folder if it was created and is empty."""
         kept = (self.path / _MANIFEST).exists() or (self.path / UNFINISHED).exists()
         if self._created and not kept:
             shutil.rmtree(self.path, ignore_errors=True)
@@ -472,7 +472,7 @@ def foreign_files(folder: Path) -> list[str]:
 
 
 def _prepare(path: Path) -> None:
-    """Make a folder if it is missing; raise an error if it holds other files."""
+    """Create a folder if it is missing; raise an error if it contains other files."""
     try:
         path.mkdir(parents=True, exist_ok=True)
         foreign = foreign_files(path)

@@ -1,4 +1,4 @@
-"""Check and convert what a fit takes: texts, labels, ids, metadata, and data frames of them."""
+"""Check and convert the inputs of a fit: texts, labels, ids, metadata and data frames."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ def read_frame(
     id: str | None,
     separator: str | None,
 ) -> dict[str, Any]:
-    """Read what a fit takes from the columns of a data frame; missing labels are unknown."""
+    """Read the inputs of a fit from the columns of a data frame; missing labels are unknown."""
     columns = {str(name): frame[name].to_list() for name in frame.columns}
     fields = [text] if isinstance(text, str) else list(text)
     for name in (*fields, *filter(None, (labels, id))):
@@ -249,7 +249,7 @@ def _frame_labels(value: Any, separator: str | None) -> list[str] | None:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value that JSON has: numbers and texts as they are, dates as text."""
+    """Return a JSON value: numbers and texts unchanged, dates as text."""
     value = value.item() if hasattr(value, "item") else value
     if isinstance(value, str | int | bool) or (isinstance(value, float) and math.isfinite(value)):
         return value

@@ -207,7 +207,7 @@ def _bound(value: Any, kind: FieldKind, *, last: bool) -> float:
 
 
 def _sort_key(value: Any, key: float) -> tuple[int, float, str]:
-    """Sort numbers and dates before texts, and those before nothing."""
+    """Sort numbers and dates first, then texts, then missing values."""
     if value is None:
         return 2, 0.0, ""
     if math.isfinite(key):

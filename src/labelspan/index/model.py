@@ -129,7 +129,7 @@ class Space:
 
     @classmethod
     def read(cls, files: Files, described: Mapping[str, Any]) -> Space:
-        """Read the map; the estimator is made when it is asked for."""
+        """Read the map; the estimator is created on first use."""
         file = files.open(_FILE)
         weights, offset = file.array(_WEIGHTS), file.array(_OFFSET)
         arrays = file.arrays(_PREFIX)
@@ -282,7 +282,7 @@ class IndexModel:
         return self.features.of_texts(texts)
 
     def given(self, vectors: Any, count: int, owner: str) -> Any:
-        """Check vectors that are given to the index."""
+        """Check the vectors passed to the index."""
         found = read_vectors(vectors, count, owner)
         if found.shape[1] != self.space.weights.shape[0]:
             raise InvalidInput(
@@ -343,7 +343,7 @@ def read_vectors(vectors: Any, count: int, owner: str) -> Any:
 def write_model(
     files: Files, model: IndexModel, words: WordSearch | None, settings: dict[str, Any]
 ) -> dict[str, Any]:
-    """Write what was learned next to the vectors; return the content of the manifest."""
+    """Write the fitted model next to the vectors; return the content of the manifest."""
     kind, text, features = None, None, model.features
     if isinstance(features, ModelEncoder):
         kind = _ENCODER

@@ -28,7 +28,7 @@ class Passage(NamedTuple):
 
 
 def word_places(text: str, words: Collection[str]) -> list[tuple[int, str]]:
-    """Return where some tokens begin in a text, in order."""
+    """Return the start positions of some tokens in a text, in order."""
     found = []
     for word in words:
         # Characters of scripts without spaces are tokens wherever they are.
@@ -62,7 +62,7 @@ class QueryWords:
         self._beginnings = tuple(filter(None, (normalise(part) for part in parsed.prefixes)))
 
     def places(self, text: str) -> list[tuple[int, str]]:
-        """Return where words that are searched for begin, and these words."""
+        """Return the start positions of the words of the query, and these words."""
         if not text.isascii():
             return word_places(text, {one for one in TOKENS.findall(text) if self._wanted(one)})
         plain = text.lower()
@@ -101,7 +101,7 @@ def passage(item: Item, wanted: QueryWords | None = None) -> Passage:
 
 
 def _best_start(found: Sequence[tuple[int, str]]) -> int:
-    """Return where the passage begins that has the most different words, the first of several."""
+    """Return the start of the first passage with the most distinct words."""
     best, start = 0, 0
     for n, (place, _) in enumerate(found):
         inside = {word.casefold() for at, word in found[n:] if at < place + _LENGTH - _BEFORE}

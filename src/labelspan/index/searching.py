@@ -50,7 +50,7 @@ _WEAK_COSINE = 0.25
 _CANDIDATES, _CANDIDATES_PER_ANSWER = 256, 4
 # Fewer rows than this part of all are compared one by one.
 _FEW = 8
-# A list that is longer than this does not go on with what is only close in meaning.
+# A longer list does not continue with items that are only close in meaning.
 _FEW_MATCHES = 200
 
 # Rows whose id or title is the query.
@@ -59,7 +59,7 @@ Exact = Mapping[int, Literal["id", "title"]]
 
 @dataclass(frozen=True)
 class Ranking:
-    """Rows, best first, with their scores and where these come from."""
+    """Rows, best first, with their scores and the parts of these."""
 
     rows: Array
     scores: Array
@@ -142,7 +142,7 @@ class Filter:
 
     @classmethod
     def of(cls, given: Filter | Mapping[str, Any] | None) -> Filter:
-        """Make a filter from a dict with its fields; return a given filter unchanged."""
+        """Create a filter from a dict with its fields; return a given filter unchanged."""
         if given is None or isinstance(given, Filter):
             return given or cls()
         names = {*_LABELS, *_METADATA}
@@ -233,7 +233,7 @@ class Query:
         self.items, self.labels = as_names(items), as_names(labels)
 
     def vectors(self, query: Any = None) -> tuple[Array, bool]:
-        """Compute unit vectors, and tell whether it is a single query.
+        """Compute unit vectors, and whether it is a single query.
 
         Each is the mean of the unit vectors of a text, the items and the labels. ``query`` may
         stand in place of the one that was given.
@@ -252,9 +252,9 @@ class Query:
         return unit_rows(texts + total), single
 
     def places(self) -> tuple[UnitVectors, Array] | None:
-        """Return the places of all items by their labels, and the mean place of those given.
+        """Return the vectors of all items with their labels, and the mean vector of the given ones.
 
-        None if more than items is given, or if the space does not tell where labels lie.
+        None if there is more than items, or if the embedding has no label directions.
         """
         found = self.model.space.directions
         if self.query is not None or self.labels or not self.items or found is None:
@@ -263,7 +263,7 @@ class Query:
         return places, unit_rows(places.rows(self.store.rows(self.items)).mean(axis=0)[None])[0]
 
     def texts(self, balance: float, *, explained: bool = False) -> tuple[list[TextSearch], bool]:
-        """Return a search for each text, and tell whether it is a single one.
+        """Return a search for each text, and whether it is a single one.
 
         Words need no vectors, unless a result is to be explained.
         """
@@ -400,7 +400,7 @@ class TextSearch:
         self._words, self._space = words / largest, space / largest
 
     def top(self, k: int, mask: Array, ann: AnnIndex | None) -> tuple[Ranking, bool]:
-        """Rank the best rows of a mask; tell whether approximate search was used."""
+        """Rank the best rows of a mask; return also whether approximate search was used."""
         linked = ann if self._balance > 0 else None
         (rows,) = proposed(self._store.vectors, linked, self.vector[None], k, mask)
         if rows is not None:
@@ -413,7 +413,7 @@ class TextSearch:
         return self._ranked(rows, self._exact(mask), k), used
 
     def all(self, mask: Array, close: int) -> tuple[Ranking, Ranking, tuple[str, ...]]:
-        """Do for this text what :func:`match_all` does."""
+        """Do the same as :func:`match_all` for this text."""
         allowed = self._allowed(mask)
         if self._balance < 1:
             rows = np.flatnonzero(allowed & (self._found.coverage >= _WEAK_COVERAGE))
@@ -429,7 +429,7 @@ class TextSearch:
         return strong, self._ranked(near, {}, close), self._found.unknown
 
     def match(self, row: int) -> tuple[Ranking, dict[str, float]]:
-        """Rank one item as a search does, and compute what each word adds to its score."""
+        """Rank one item as a search does, and compute the contribution of each word."""
         only = np.zeros_like(self._store.vectors.alive)
         only[row] = True
         shares = {}
@@ -439,7 +439,7 @@ class TextSearch:
         return self._ranked(np.array([row]), self._exact(only), 1), shares
 
     def _allowed(self, mask: Array) -> Array:
-        """Mark the rows of a mask with all phrases and without what is excluded."""
+        """Mark the rows of a mask with all phrases and without exclusions."""
         return mask if self._found.allowed is None else mask & self._found.allowed
 
     def _candidates(self, mask: Array, k: int) -> Array:
@@ -514,12 +514,13 @@ def _deviation(query: Array, moments: tuple[Array, Array]) -> float:
     wide = query.astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         spread = float(wide @ second @ wide) - float(wide @ mean) ** 2
-    # Where all items lie in one point, the space tells nothing apart; the cosine is used as is.
+    # If all items have the same vector, the embedding does not distinguish them; use the cosine
+    # itself.
     return math.sqrt(spread) if 1e-12 < spread < math.inf else 1.0
 
 
 def _largest(scores: Array, k: int) -> Array:
-    """Return where the largest scores are, several for each answer."""
+    """Return the indices of the largest scores, several for each answer."""
     most = max(_CANDIDATES, _CANDIDATES_PER_ANSWER * k)
     if len(scores) <= most:
         return np.arange(len(scores))

@@ -230,7 +230,7 @@ class SemanticIndex:
         return [Item(*parts) for parts in zip(names, given, lists, tables, strict=True)]
 
     def _hold(self, model: IndexModel, store: ItemStore) -> None:
-        """Replace what the index holds."""
+        """Replace the content of the index."""
         if self._store is not None:
             self._store.close()
         self._model, self._store, self._current = model, store, None
@@ -479,7 +479,7 @@ class SemanticIndex:
 
     @property
     def vocabulary(self) -> LabelVocabulary | None:
-        """Names of the labels and what is broader, if :meth:`use_vocabulary` gave them."""
+        """Names of the labels and broader labels, if :meth:`use_vocabulary` was called."""
         return self.store.vocabulary
 
     def use_vocabulary(self, vocabulary: LabelVocabulary) -> Self:
@@ -829,7 +829,7 @@ class SemanticIndex:
 
     @property
     def tagger(self) -> Tagger | None:
-        """The tagger, after it has learned what changed; None without labels."""
+        """The tagger, updated with all changes; None without labels."""
         model, store = self._fitted()
         if not model.can_tag:
             return None
@@ -999,7 +999,7 @@ class SemanticIndex:
             Whether items will be added or removed: each change is then on disk when its call
             returns. There is one writer at a time; others can read meanwhile.
         verify : bool, default=False
-            Whether to check that every file and item is what was written. Otherwise, files of up to
+            Whether to verify the checksum of every file and item. Otherwise, files of up to
             16 MiB are checked completely, items when they are read, and larger files only for their
             sizes, shapes and the numbers that refer to other data.
         mapped : bool, default=True
@@ -1038,7 +1038,7 @@ class SemanticIndex:
         return index
 
     def _read(self, *, verify: bool) -> None:
-        """Replace what the index holds by what is in the folder."""
+        """Replace the content of the index by that of the folder."""
         folder = self._folder
         assert folder is not None
 

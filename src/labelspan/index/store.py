@@ -94,7 +94,7 @@ _FIRST_FORMAT = 5
 
 
 class LabelTable:
-    """Labels of the items in all rows. It does not change: a change makes another table.
+    """Labels of the items in all rows. A table is immutable; a change returns a new one.
 
     ``names`` are those of the columns, which keep their numbers for ever; ``counts`` has the number
     of labels of each row, -1 where they are unknown, and ``columns`` their columns, row after row.
@@ -297,7 +297,7 @@ class ItemDatabase:
 
     @classmethod
     def build(cls, where: Path | str = ":memory:", key: str = "memory") -> Self:
-        """Make a database in memory, or make or continue one in a file that no reader has open."""
+        """Create a database in memory, or create or continue one in a file without readers."""
         made = cls(_connect(where), str(where))
         with _errors(where, "written"):
             execute = made._connection.execute
@@ -341,7 +341,7 @@ class ItemDatabase:
 
     @contextmanager
     def change(self) -> Iterator[sqlite3.Cursor]:
-        """Make one transaction of all changes inside; on failure nothing is changed."""
+        """Make one transaction of all changes inside; a failure changes nothing."""
         with _errors(self._where, "written"):
             cursor = self._connection.execute("BEGIN IMMEDIATE")
             try:
@@ -424,7 +424,7 @@ class ItemDatabase:
         return [sql for (sql,) in found]
 
     def about(self, name: str) -> Any:
-        """Return what is noted about the whole index; None if nothing is."""
+        """Return a note about the whole index, or None."""
         for record in self.select("SELECT * FROM about WHERE name = ?", name):
             return self._verified(record, f"{name!r}")[1]
         return None
@@ -690,7 +690,7 @@ class ItemStore:
             self._take(labels)
 
     def use_vocabulary(self, vocabulary: LabelVocabulary) -> None:
-        """Keep names of labels and what is broader with the items."""
+        """Store names of labels and broader labels with the items."""
         with self._lock:
             with self._database.change() as cursor:
                 self._database.put(cursor, VOCABULARY, vocabulary.to_json())
@@ -834,7 +834,7 @@ class ItemStore:
             return None
 
     def keep(self, name: str, value: Any) -> None:
-        """Write what was computed from the present items and labels next to them, as a cache."""
+        """Cache a result that was computed from the current items and labels."""
         if self.folder is None or not self.folder.is_dir():
             return
         data = np.frombuffer(json.dumps(value).encode(), dtype=np.uint8)
@@ -842,7 +842,7 @@ class ItemStore:
             write_arrays(self.folder / f"{name}.arrays", {"json": data}, revision=self.revision)
 
     def once(self, name: str, compute: Callable[[], T]) -> T:
-        """Return what a function computes from the items and labels, until these change."""
+        """Return the result of a function of the items and labels, cached until these change."""
         with self._lock:
             if name not in self._computed:
                 self._computed[name] = compute()

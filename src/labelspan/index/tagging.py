@@ -34,7 +34,7 @@ class ItemTagger:
         self._model, self._store, self._tagger = model, store, tagger
 
     def features(self, query: Any, items: str | Sequence[str]) -> tuple[Any, bool]:
-        """Compute the features of texts or items for the tagger, and tell whether it is one."""
+        """Compute the features of texts or items for the tagger, and whether it is a single one."""
         if (query is None) == (not items):
             raise InvalidInput("tag: give either a text or items.")
         if items:
@@ -109,7 +109,7 @@ class ItemTagger:
         return TagExplanation(label, probability, limit, tuple(found[:n]), tuple(votes[:n]))
 
     def report(self) -> list[LabelReport]:
-        """Report what is known about the predictions of each label."""
+        """Report how well each label is predicted."""
         tagger, record = self._tagger, self._tagger.record
         found = []
         for j in sorted(range(len(tagger.labels)), key=tagger.labels.__getitem__):
@@ -134,7 +134,7 @@ class ItemTagger:
         columns = np.full((len(ids), width), -1, dtype=np.int64)
         chances = np.zeros((len(ids), width), dtype=np.float32)
         found = tagger.left_out
-        # Labels may have come since; those of before are kept.
+        # Labels may have been added since; earlier ones keep their columns.
         most = min(width, found.columns.shape[1])
         kept = (own >= 0) & (not fresh)
         columns[kept, :most] = found.columns[own[kept], :most]
@@ -148,7 +148,7 @@ class ItemTagger:
         return self._tags(columns, chances)
 
     def current(self) -> Tagger:
-        """Return the tagger for the present labels of the items; the same if nothing changed."""
+        """Return the tagger for the current labels of the items; the same if nothing changed."""
         store, tagger = self._store, self._tagger
         table = store.labels
         rows = np.flatnonzero(table.known & store.vectors.alive)

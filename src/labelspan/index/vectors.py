@@ -170,7 +170,7 @@ class UnitVectors:
         return rows[order], np.minimum(scores[order], 1.0)
 
     def cosines(self, query: Array, rows: Array) -> Array:
-        """Compute cosines in float64; those that float32 cannot tell from 0 are 0."""
+        """Compute cosines in float64; those that float32 cannot distinguish from 0 are 0."""
         wide = query.astype(np.float64)
         # Summed row by row: a matrix product would round differently for other sets of rows.
         scores = np.concatenate(
@@ -256,7 +256,7 @@ def write_ann(files: Files) -> None:
 
 
 def open_ann(files: Files) -> ArrayFile | None:
-    """Open the file of links that the manifest names, if usearch is as it was written with."""
+    """Open the file of links in the manifest, if it was written by the same version of usearch."""
     if _LINKS_FILE not in files:
         return None
     file = files.open(_LINKS_FILE)
@@ -337,7 +337,7 @@ def proposed(
 ) -> list[Array | None]:
     """Propose for each query rows near it, with the best of those added later.
 
-    None where every row must be compared: if ``k`` is more than 256, if fewer than a quarter of the
+    None if every row must be compared: if ``k`` is more than 256, if fewer than a quarter of the
     rows may be found, or if fewer than ``k`` of the proposed ones.
     """
     covered = len(vectors.base)
@@ -356,7 +356,7 @@ def proposed(
 def nearest(
     vectors: UnitVectors, ann: AnnIndex | None, queries: Array, k: int, mask: Array
 ) -> tuple[list[Ranked], bool]:
-    """Find the best rows for each query; tell whether the usearch index was used."""
+    """Find the best rows for each query; return also whether the usearch index was used."""
     near = proposed(vectors, ann, queries, k, mask)
     missing = [n for n, rows in enumerate(near) if rows is None]
     exact = iter(vectors.top(queries[missing], k, mask))

@@ -213,7 +213,7 @@ def _check_labels(index: SemanticIndex, labels: list[str], given: dict[str, Any]
 
 @dataclass(frozen=True)
 class Endpoint:
-    """An address of the interface: what it takes, what it answers, and what does the work."""
+    """An endpoint: its parameters, its answer, and the function that computes it."""
 
     name: str
     path: str

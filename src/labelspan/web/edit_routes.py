@@ -171,7 +171,7 @@ class _Edits:
         return str(given.get("who") or self._editing.who)
 
     def _edited(self, edit: LabelEdit, made: DecisionGroup | None) -> dict[str, Any]:
-        """Return what an edit changes or, after a decision, has changed."""
+        """Return the changes of an edit, planned or made."""
         names = list(dict.fromkeys(item for _, item, _ in edit.pairs))[:_SHOWN_ITEMS]
         # An item may have been removed since a decision that is undone.
         there = self._review.index.items([name for name in names if name in self._review.index])

@@ -1,6 +1,6 @@
 """What pages repeat most: links, labels, choices and cards, several times as fast as templates.
 
-Functions that return Markup escape all that they are given; the others return plain text, or HTML
+Functions that return Markup escape all their arguments; the others return plain text, or HTML
 for those.
 """
 
@@ -219,7 +219,7 @@ def heading(one: Mapping[str, Any], linked: bool = True) -> Markup:
 
 
 def _facts(one: Mapping[str, Any], number: int, asked: bool, columns: Sequence[str]) -> str:
-    """Return the id of an item, its score, and what else is known of it."""
+    """Return the id of an item, its score and its other properties."""
     compared = "elsewhere" in one
     parts = [f"{number}." if compared else f'<span class="id">{escape(one["id"])}</span>']
     if one["score"] is not None:
@@ -242,7 +242,7 @@ def _facts(one: Mapping[str, Any], number: int, asked: bool, columns: Sequence[s
 
 
 def _shared(one: Mapping[str, Any]) -> str:
-    """Return what a similar item shares with another."""
+    """Return the words and labels that two similar items share."""
     words = [
         f'<a href="{escape(link("/search", q=word))}">{escape(word)}</a>'
         for word in one["shared_words"]

@@ -116,7 +116,7 @@ def _place_names(regions: Sequence[Region]) -> list[PlaceData]:
 
 
 def _attention(snapshot: Snapshot) -> list[AttentionData]:
-    """Count what is known without an audit, and what the audit has found if it was computed."""
+    """Count problems known without an audit, and the findings of an audit if there is one."""
     never = sum(row.never for row in report_of(snapshot).values())
     kinds = Counter(one.kind for one in snapshot.findings)
     found = [

@@ -166,7 +166,7 @@ def matches(snapshot: Snapshot, asked: Asked) -> MatchesData:
 
 
 def browse(snapshot: Snapshot, asked: Asked) -> ItemList:
-    """Return the items that fulfil what a request asks for; the last few lists are kept."""
+    """Return the items that match a request; the last few lists are cached."""
     for name in (*asked["label"], *asked["without"]):
         if not name.endswith("*"):
             find_label(snapshot, name)

@@ -237,7 +237,7 @@ class CompareData(TypedDict):
 
 
 def compare(snapshot: Snapshot, asked: Asked) -> CompareData:
-    """Show what two indexes find by meaning, next to each other."""
+    """Show the results of two indexes by meaning, next to each other."""
     q, k = asked["q"], asked["k"]
     if snapshot.compare_with is None:
         raise Refused(404, "There is one index; start the server with --compare-with for another.")

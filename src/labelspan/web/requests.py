@@ -1,4 +1,4 @@
-"""Requests: the one place where input is read, checked and limited, and the refusals of it."""
+"""Requests: the only module that reads, checks and limits input."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class RefusalData(TypedDict):
 
 
 def as_refused(error: Exception) -> Refused:
-    """Convert an error to what a client may know: our messages, but none of other packages."""
+    """Convert an error to a message for clients: our own messages, but none of other packages."""
     if isinstance(error, Refused):
         return error
     if isinstance(error, HTTPException):

@@ -1,4 +1,4 @@
-"""The review: what in the labels to look at, the clearest first, with the evidence."""
+"""The review: labels to check, the clearest cases first, with the evidence."""
 
 from __future__ import annotations
 

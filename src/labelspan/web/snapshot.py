@@ -76,7 +76,7 @@ class Snapshot:
         self._once = threading.Lock()
 
     def cached(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """Return what was made under a key since labels have changed, or make it.
+        """Return the value cached under a key since labels changed, or compute it.
 
         What was used last is kept.
         """
@@ -118,7 +118,7 @@ class Snapshot:
 
     @property
     def findings(self) -> list[Finding]:
-        """What the audit has found and nobody has decided about; nothing before it is computed."""
+        """Findings of the audit without a decision; none before it is computed."""
 
         def make() -> list[Finding]:
             return [*self.review.waiting(), *self._others]
@@ -156,7 +156,7 @@ class Snapshot:
         self._kept = {}
 
     def renew(self, *, items: bool = False) -> None:
-        """Forget what was computed from labels that have changed, or from other items.
+        """Drop cached results of labels or items that have changed.
 
         The audit stays; the map stays unless items have changed.
         """
@@ -186,7 +186,7 @@ class Snapshot:
             self.map_state = "failed"
 
     def current_map(self) -> MapPoints | None:
-        """Return the map with the labels of now; the layout stays as it is."""
+        """Return the map with the current labels; the layout does not change."""
         with self._redrawing:
             if self._map_is_old:
                 self._map_is_old = False
@@ -203,7 +203,7 @@ class Snapshot:
 
 @contextmanager
 def one_process(folder: Path) -> Iterator[None]:
-    """Let one process after another do what is stored in the folder of an index."""
+    """Let one process at a time compute results that are stored in the folder of an index."""
     try:
         import fcntl  # noqa: PLC0415 - not on Windows, where two may draw the same map
     except ImportError:
