@@ -32,14 +32,19 @@ def read_axes(model: IndexModel, store: ItemStore, numbers: Sequence[int], n: in
                 f"axes: numbers must be 0 to {count - 1}, but {number!r} was given."
             )
     labels, centres = store.centred_labels()
+
+    def words(number: int) -> Ends:
+        if names is None:
+            return nothing
+        # Static vectors, the last features, have no names. Kept, because all others are looked at.
+        own = weights[: len(names), number][None]
+        return store.once(f"{n} words of axis {number}", lambda: ends("axes", own, names, 0, n))
+
     return [
         Axis(
             number,
             float(model.space.eigenvalues[number]),
-            # Static vectors, the last features, have no names.
-            nothing
-            if names is None
-            else ends("axes", weights[: len(names), number][None], names, 0, n),
+            words(number),
             ends("axes", centres.T, labels, number, n) if labels else nothing,
         )
         for number in numbers
