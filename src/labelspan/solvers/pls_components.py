@@ -74,16 +74,13 @@ class PLSComponents:
     """The components of PLS regression, in the order in which they were found.
 
     ``weights`` are unit directions in which the deflated features covary most with the labels.
-    Scores are ``X @ rotations``, orthogonal to each other and with squared lengths
-    ``score_squares``. ``loadings`` and ``label_loadings`` are the regressions of features and
-    labels on each score, which explains ``explained`` of the squares of the labels.
+    Scores are ``X @ rotations``, orthogonal to each other. ``label_loadings`` are the regressions of
+    the labels on each score, which explains ``explained`` of their squares.
     """
 
     weights: Array
     rotations: Array
-    loadings: Array
     label_loadings: Array
-    score_squares: Array
     explained: Array
 
 
@@ -140,9 +137,7 @@ def pls_components(X: Operator, labels: Any, count: int) -> PLSComponents:
     return PLSComponents(
         weights[:, part],
         rotations[:, part],
-        loadings[:, part],
         label_loadings[:, part],
-        squares[part],
         np.square(label_loadings[:, part]).sum(axis=0) * squares[part],
     )
 
