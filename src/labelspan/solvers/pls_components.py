@@ -74,8 +74,8 @@ class PLSComponents:
     """The components of PLS regression, in the order in which they were found.
 
     ``weights`` are unit directions in which the deflated features covary most with the labels.
-    Scores are ``X @ rotations``, orthogonal to each other. ``label_loadings`` are the regressions of
-    the labels on each score, which explains ``explained`` of their squares.
+    Scores are ``X @ rotations``, orthogonal to each other. ``label_loadings`` are the regressions
+    of the labels on each score, which explains ``explained`` of their squares.
     """
 
     weights: Array
