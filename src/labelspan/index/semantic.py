@@ -610,8 +610,7 @@ class SemanticIndex:
         ``-word`` excludes items with a word, and ``begin*`` matches all words with that prefix; a
         text of more than 16 words is treated as plain text.
 
-        Pass several queries at once: they are compared with blocks of items, which is faster and
-        gives the same results.
+        Several queries passed at once are faster than one by one, with the same results.
 
         Parameters
         ----------
