@@ -43,7 +43,7 @@ _QUOTED = re.compile(r"""'([^']*)'|"([^"]*)\"""")
 
 
 class LabelParser:
-    """Read the labels of a field, in the way in which some values write them."""
+    """Read the labels of a field, in the style of some of its values."""
 
     def __init__(self, values: Sequence[Any], field: str, separator: str | None) -> None:
         texts = [value.strip() for value in values if isinstance(value, str) and value.strip()]

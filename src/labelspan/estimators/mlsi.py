@@ -115,7 +115,7 @@ class MLSI(LabelledEmbedding):
         Contribution of known labels to the embedding of a row in ``transform(X, labels=Y)``; None
         if the solver does not provide it.
     beta_ : float
-        Weight of the labels that was used.
+        The weight of the labels used.
     {alpha_, counts, features, solver_}
 
     See Also

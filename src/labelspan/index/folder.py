@@ -310,7 +310,7 @@ class Files:
     def open(self, name: str) -> ArrayFile:
         """Open a file, if it is the one of its entry; it is hashed if it is small, or if asked.
 
-        What is open can be read even after a save has deleted the file.
+        An open file can be read even after a save has deleted it.
         """
         path = self.folder / f"{name}.arrays"
         entry = self.entries.get(path.name)

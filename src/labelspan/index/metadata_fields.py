@@ -70,7 +70,7 @@ class MetadataField:
         """Mark the different values that a condition accepts.
 
         A condition is a value, a list of values, a range as a dict with "from" or "to", or a
-        function. A value is accepted as it is, or as a text.
+        function. A value is accepted itself or as a text.
         """
         if callable(choice):
             return np.array([bool(choice(value)) for value in self.values], dtype=bool)

@@ -181,7 +181,7 @@ def _cg(  # noqa: PLR0917
 ) -> tuple[Array, Array, Array, int, float]:
     """Return slopes, the residual and the right-hand side, scaled, iterations, and the error.
 
-    The error is that of the fitted labels relative to ``whole``, estimated.
+    The error is the estimated error of the fitted labels relative to ``whole``.
     """
     rows, columns = X.shape
     lengths = np.sqrt(np.square(column_lengths(X)) + alpha)

@@ -1,4 +1,4 @@
-"""Version 1 of the interface for other programs: tag texts, keep items, learn from feedback.
+"""Version 1 of the API for other programs: tag texts, store items, learn from feedback.
 
 Addresses begin with ``/api/1/``. A later version of labelspan with the same addresses takes the
 same requests and adds at most keys to answers. Every request needs the token of ``labelspan serve
