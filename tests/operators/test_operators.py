@@ -85,8 +85,8 @@ DATA = {
 
 def written(X, folder):
     with RowWriter(folder) as writer:
-        for start in range(0, X.shape[0], 5):
-            writer.append(X[start : start + 5])
+        for start in range(0, X.shape[0], 20):
+            writer.append(X[start : start + 20])
     return RowFiles(folder)
 
 
@@ -118,7 +118,7 @@ def moved(make, device):
 
     def on_device(X, _):
         tensor = pytest.importorskip("labelspan.operators.tensor", reason="torch is not installed")
-        return tensor.to_device(as_operator(make(X)), device, most=600)
+        return tensor.to_device(as_operator(make(X)), device, most=1500)
 
     return on_device
 
