@@ -31,7 +31,7 @@ _LEADING, _MOST_LEADING, _ROWS_EACH, _LABELS_EACH = 32, 256, 100, 3
 _PASSES = 2
 # Number of random sign vectors for the trace of the inverse.
 _PROBES = 4
-_TOLERANCE = 0.1
+_TOLERANCE = 5e-2
 _STEPS = 40
 # Converged columns are dropped if fewer than this fraction remain.
 _ACTIVE = 0.75
