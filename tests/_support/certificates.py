@@ -312,7 +312,6 @@ LINEAR = {
 }
 GRAPHS = {
     "LPP": _graph(LPP, lpp, ("indicator",)),
-    "LPP-raw": _graph(LPP, lpp, ("indicator",), center=False),
     "LPP-rbf": _graph(LPP, lpp, ("indicator",), affinity="rbf", alpha=0.5),
     "DLE": _graph(DLE, dle, NAMED),
     "DLE-alpha": _graph(DLE, dle, NAMED, alpha=0.5, affinity="rbf"),

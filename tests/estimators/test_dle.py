@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from _support.support import angle, classes, indicator
-from scipy import sparse
+from scipy import linalg, sparse
 from sklearn.base import clone
 from sklearn.manifold import spectral_embedding
 from sklearn.neighbors import KNeighborsClassifier
@@ -252,6 +252,32 @@ def test_classifier_takes_one_class_at_a_time():
 
 
 # --- LPP ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("shape", "center", "kind", "alpha"),
+    [
+        ("d < n", True, sparse.csr_array, 0.0),
+        ("d < n", False, np.asarray, 0.5),
+        ("d > n", True, np.asarray, 0.0),
+        ("d > n", False, sparse.csr_array, 0.5),
+    ],
+)
+def test_lpp_solves_its_eigenproblem(shape, center, kind, alpha):
+    n, d = SHAPES[shape]
+    X = np.random.default_rng(0).standard_normal((n, d)) + 1
+    model = LPP(4, center=center, alpha=alpha).fit(kind(X))
+    W = model.graph_.toarray()
+    D = np.diag(W.sum(axis=1))
+    Xc = X - X.mean(axis=0) if center else X
+    low, high = Xc.T @ (D - W) @ Xc, Xc.T @ D @ Xc + alpha * np.eye(d)
+    C = model.components_
+    np.testing.assert_allclose(C @ high @ C.T, np.eye(4), atol=1e-8)
+    residual = low @ C.T - high @ C.T * model.eigenvalues_
+    assert np.abs(residual).max() < 1e-8 * np.abs(low).max()
+    if d < n:
+        expected = linalg.eigh(low, high, eigvals_only=True)[:4]
+        np.testing.assert_allclose(model.eigenvalues_, expected, rtol=1e-8)
 
 
 def test_lpp_with_enough_features_is_the_laplacian_eigenmap():
