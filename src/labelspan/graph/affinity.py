@@ -258,10 +258,10 @@ def label_correlation(Y: Any) -> Array:
 
 
 def label_graph(Y: Any) -> LabelGraph:
-    """Return the graph of rows with similar labels, ``y_i'C y_j / (|y_i| |y_j|)`` (wang2010, Eq.
-    18).
+    """Return the graph of rows with similar labels (wang2010, Eq. 18).
 
-    C is the cosine similarity between labels (Eq. 19). Rows without labels have no neighbours.
+    Its weights are ``y_i'C y_j / (|y_i| |y_j|)``, where C is the cosine similarity between labels
+    (Eq. 19). Rows without labels have no neighbours.
     On one-hot labels it connects the rows of each class with weight 1. It has rank k plus a
     diagonal: a product costs O(n k).
 
