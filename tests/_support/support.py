@@ -95,7 +95,8 @@ def assert_equals_dense(operator, reference, tol):
     assert_close(gram, reference.T @ reference, tol)
     assert_close(cross, reference.T @ left, tol)
     assert_close(operator.sum_of_squares(), squares.sum(), tol)
-    assert dottest(operator) <= 10 * tol
+    # One centred row is zero up to rounding, which has no digits to compare.
+    assert not reference.any() or dottest(operator) <= 10 * tol
     if operator.dual:
         assert_close(operator.cogram(), reference @ reference.T, tol)
         assert_close(operator.toarray(), reference, tol)
