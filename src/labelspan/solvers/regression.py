@@ -384,28 +384,51 @@ def _by_rows(
 
 
 def _by_products_of_rows(X: Operator, targets: Array, alpha: float) -> Array | None:
-    """Solve ``(XX' + alpha I) c = t`` for slopes ``X'c``, each column by itself; None if slow.
+    """Solve ``(XX' + alpha I) c = t`` for slopes ``X'c``; None if it takes many iterations.
 
     Rows are fewer than columns of X, and c is shorter than the slopes. The error of the fitted
     values is at most the residual r: its square is ``|XX'(XX' + alpha I)^-1 r|^2``.
     """
-    residual = np.array(targets, dtype=X.dtype)
-    found, step = np.zeros_like(residual), residual.copy()
-    energy = np.einsum("ij,ij->j", residual, residual)
-    enough = np.square(_COMPLETED) * energy
-    for _ in range(_BUDGET):
+
+    def product(block: Array) -> Array:
+        return host(X.matmat(X.rmatmat(X.place(block)))) + alpha * block
+
+    wanted = np.array(targets, dtype=X.dtype)
+    found, converged = _cg_by_column(product, wanted, 1.0, tol=_COMPLETED, max_iter=_BUDGET)
+    return host(X.rmatmat(X.place(found))) if converged else None
+
+
+def _cg_by_column(
+    product: Callable[[Array], Array],
+    wanted: Array,
+    scale: Array | float,
+    *,
+    tol: float,
+    max_iter: int,
+) -> tuple[Array, bool]:
+    """Solve ``product(found) = wanted`` by conjugate gradients, each column by itself.
+
+    ``scale`` is the preconditioner: a positive number per row. Return the solution, and whether
+    the scaled residual of every column fell to ``tol`` of its first.
+    """
+    residual, found = wanted.copy(), np.zeros_like(wanted)
+    step = residual / scale
+    energy = np.einsum("ij,ij->j", residual, step)
+    enough = np.square(tol) * energy
+    for _ in range(max_iter):
         active = energy > enough
         if not active.any():
-            return host(X.rmatmat(X.place(found)))
-        image = host(X.matmat(X.rmatmat(X.place(step)))) + alpha * step
+            return found, True
+        image = product(step)
         curve = np.einsum("ij,ij->j", step, image)
         length = np.divide(energy, curve, out=np.zeros_like(energy), where=active & (curve > 0))
         found += length * step
         residual -= length * image
-        before, energy = energy, np.einsum("ij,ij->j", residual, residual)
-        step *= np.divide(energy, before, out=np.zeros_like(energy), where=before > 0)
-        step += residual
-    return None
+        scaled = residual / scale
+        before, energy = energy, np.einsum("ij,ij->j", residual, scaled)
+        step *= np.divide(energy, before, out=np.zeros_like(energy), where=active & (before > 0))
+        step += scaled
+    return found, False
 
 
 def _by_label(
@@ -429,27 +452,9 @@ def _by_label(
 
     scale = np.square(column_lengths(X)) + alpha
     scale[scale == 0] = 1.0
-    residual = host(X.rmatmat(X.place(select(values))))
-    wanted = np.sqrt((np.square(residual) / scale[:, None]).sum(axis=0))
-    slopes = np.zeros_like(residual)
-    step = residual / scale[:, None]
-    energy = (residual * step).sum(axis=0)
-    tolerance = 10 * default_tolerance(X.dtype)
-    converged = False
-    for _ in range(500):
-        active = np.sqrt(energy) > tolerance * wanted
-        if not active.any():
-            converged = True
-            break
-        image = product(step)
-        curve = (step * image).sum(axis=0)
-        length = np.divide(energy, curve, out=np.zeros_like(energy), where=active & (curve > 0))
-        slopes += length * step
-        residual = residual - length * image
-        scaled = residual / scale[:, None]
-        before, energy = energy, (residual * scaled).sum(axis=0)
-        turn = np.divide(energy, before, out=np.zeros_like(energy), where=active & (before > 0))
-        step = scaled + turn * step
+    wanted = host(X.rmatmat(X.place(select(values))))
+    tol = 10 * default_tolerance(X.dtype)
+    slopes, converged = _cg_by_column(product, wanted, scale[:, None], tol=tol, max_iter=500)
     shift = np.zeros(values.shape[1])
     if intercept:
         image = host(X.matmat(X.place(slopes)))
