@@ -4,6 +4,7 @@ import importlib.util
 import subprocess
 import sys
 import tomllib
+import warnings
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -197,3 +198,14 @@ def test_without_an_installation(monkeypatch):
 
     monkeypatch.setattr(metadata, "distribution", missing)
     assert _install.install_command("app,plot") == "pip install 'labelspan[app,plot]'"
+
+
+def test_only_deprecations_of_other_packages_pass():
+    with pytest.raises(DeprecationWarning, match="old"):
+        warnings.warn("old", DeprecationWarning, stacklevel=1)
+    for name, kind in [("labelspan.solvers", FutureWarning), ("sklearn.base", RuntimeWarning)]:
+        with pytest.raises(kind, match="old"):
+            warnings.warn_explicit("old", kind, "file.py", 1, module=name)
+    for kind in (DeprecationWarning, PendingDeprecationWarning, FutureWarning):
+        with pytest.warns(kind, match="old"):
+            warnings.warn_explicit("old", kind, "file.py", 1, module="sklearn.datasets._base")
