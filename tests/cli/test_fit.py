@@ -261,7 +261,7 @@ def test_an_index_is_fitted_again_from_its_items(here):
         assert index.state != state
     assert run("fit", "old.labelspan", "--out", "new.labelspan").exit_code == 0
     manifest = here / "new.labelspan" / "manifest.json"
-    manifest.write_text(manifest.read_text().replace('"version": 5', '"version": 3', 1))
+    manifest.write_text(manifest.read_text().replace('"version": 6', '"version": 3', 1))
     told = one_sentence(run("search", "chess", "-i", "new.labelspan"))
     assert "older format 3" in told
     assert "labelspan fit new.labelspan" in told
@@ -282,7 +282,7 @@ def test_an_index_of_format_4_is_fitted_again_from_its_items(here):
     content = {"generation": "generation-01234567", "key": "01234567", "files": {"vectors.npy": {}}}
     write_manifest(folder, content)
     manifest = folder / "manifest.json"
-    manifest.write_text(manifest.read_text().replace('"version": 5', '"version": 4', 1))
+    manifest.write_text(manifest.read_text().replace('"version": 6', '"version": 4', 1))
     result = run("fit", "old.labelspan", "--dimensions", 4)
     assert result.exit_code == 0, result.output
     with SemanticIndex.load("old.labelspan", verify=True) as index:

@@ -132,7 +132,7 @@ def test_decisions_of_an_older_index_are_read(decided):
     text = "".join(json.dumps(line) + "\n" for line in lines) + '{"number": 5, "ti'
     (decided / "decisions.jsonl").write_text(text)
     manifest = decided / "manifest.json"
-    manifest.write_text(manifest.read_text().replace('"version": 5', '"version": 4', 1))
+    manifest.write_text(manifest.read_text().replace('"version": 6', '"version": 4', 1))
     assert read_decisions(decided) == [
         (1, "t", "item1", "game", "wrong", "accept", 1, 0, "", "review"),
         (3, "t", "item1", "game", "wrong", "skip", 1, 1, "", "review"),

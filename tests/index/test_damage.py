@@ -164,8 +164,8 @@ def test_a_foreign_manifest_is_refused(folder):
         with pytest.raises(InvalidFile, match=r"manifest\.json"):
             SemanticIndex.load(folder)
     for version, remedy in ((7, "install a newer labelspan"), (2, "labelspan fit ")):
-        path.write_text(written.replace('"version": 5', f'"version": {version}', 1))
-        expected = f"format {version}, and this labelspan reads format 5; .*{remedy}"
+        path.write_text(written.replace('"version": 6', f'"version": {version}', 1))
+        expected = f"format {version}, and this labelspan reads format 6; .*{remedy}"
         with pytest.raises(InvalidFile, match=expected):
             SemanticIndex.load(folder)
 

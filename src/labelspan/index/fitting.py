@@ -64,7 +64,7 @@ from .folder import ITEMS, UNFINISHED, ArrayBlocks, Files, IndexFolder, Rows
 from .inputs import LabelLists, read_ids, read_label_lists, read_metadata
 from .model import IndexModel, ModelEncoder, Space, read_vectors, write_model
 from .results import Item
-from .store import VOCABULARY, ItemDatabase, LabelTable, read_decisions
+from .store import VOCABULARY, ItemDatabase, LabelTable, read_decisions, read_lessons
 
 __all__ = ["ONE_BLOCK", "FitOptions", "Fitted", "fit_items", "fit_stream"]
 
@@ -234,6 +234,7 @@ def fit_stream(
         }
         with found.database.change() as cursor:
             found.database.put_decisions(cursor, read_decisions(out))
+            found.database.put_lessons(cursor, read_lessons(out))
             if options.vocabulary is not None:
                 known = options.vocabulary.to_json()
                 found.database.put(cursor, VOCABULARY, known)

@@ -39,7 +39,7 @@ from .results import (
     TagExplanation,
 )
 from .searching import BALANCE, Filter, Query, check_balance, mask_rows, rank
-from .store import ItemStore, read_decisions
+from .store import ItemStore, read_decisions, read_lessons
 from .tagging import ItemTagger
 
 if TYPE_CHECKING:
@@ -965,8 +965,10 @@ class SemanticIndex:
         def fill(made: Path, key: str) -> dict[str, Any]:
             made.mkdir()
             files = Files(made)
-            # Decisions stay when an index is replaced.
-            store.write(files, key, [] if store.decisions() else read_decisions(folder.path))
+            # Decisions and lessons stay when an index is replaced.
+            decisions = [] if store.decisions() else read_decisions(folder.path)
+            lessons = [] if store.lessons() else read_lessons(folder.path)
+            store.write(files, key, decisions, lessons)
             return write_model(files, model, store.words, settings)
 
         try:

@@ -7,6 +7,7 @@ The items are in one SQLite database, in memory or in a file:
     removed      rows whose items were removed
     added        vectors of rows that were added after the last save
     decisions    what was decided about labels of items
+    lessons      what was answered when a label was taught, in order
     about        key of the index, names of the labels by number, vocabulary of the labels, and a
                  revision that grows with every change
 
@@ -55,7 +56,15 @@ from .metadata_fields import MetadataField, read_fields
 from .results import Item
 from .vectors import AnnIndex, LabelDirections, UnitVectors, label_places, open_ann
 
-__all__ = ["IndexItems", "ItemDatabase", "ItemStore", "LabelTable", "Labels", "read_decisions"]
+__all__ = [
+    "IndexItems",
+    "ItemDatabase",
+    "ItemStore",
+    "LabelTable",
+    "Labels",
+    "read_decisions",
+    "read_lessons",
+]
 
 T = TypeVar("T")
 
@@ -70,6 +79,8 @@ _TABLES = (
     "CREATE TABLE decisions (number, time, item, label, kind, decision, had, undone, who, action, "
     "hash, PRIMARY KEY (number, item, label))",
     "CREATE TABLE about (name TEXT PRIMARY KEY, value, hash)",
+    "CREATE TABLE lessons (label, number, time, who, event, value, hash, "
+    "PRIMARY KEY (label, number))",
 )
 # Names in the table about.
 VOCABULARY, _KEY, _LABELS, _REVISION = "vocabulary", "key", "labels", "revision"
@@ -283,7 +294,9 @@ class ItemDatabase:
             mode = "immutable=1"
         opened = cls(_connect(path, f"?{mode}"), str(path), check)
         try:
-            if opened._tables() != sorted(_TABLES):
+            found = opened._tables()
+            # Format 5 had no lessons; it is only read, to fit it again.
+            if found != sorted(_TABLES) and (write or found != sorted(_TABLES[:-1])):
                 raise InvalidFile(
                     f"{path}: its tables are not those of an index of this version: it is "
                     "damaged, or was written by an unreleased version; fit it again."
@@ -313,7 +326,13 @@ class ItemDatabase:
                 cursor.execute("COMMIT")
         return made
 
-    def write_file(self, path: Path, key: str, decisions: Iterable[tuple[Any, ...]] = ()) -> None:
+    def write_file(
+        self,
+        path: Path,
+        key: str,
+        decisions: Iterable[tuple[Any, ...]] = (),
+        lessons: Iterable[tuple[Any, ...]] = (),
+    ) -> None:
         """Write all of it to a new file under another key; it is on disk when this returns.
 
         Rows that were added later are not kept apart any more: the caller writes their vectors.
@@ -323,6 +342,7 @@ class ItemDatabase:
             self.put(target.cursor(), _KEY, key)
             target.execute("DELETE FROM added")
             self.put_decisions(target.cursor(), decisions)
+            self.put_lessons(target.cursor(), lessons)
             target.execute("PRAGMA journal_mode = WAL")
             target.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
@@ -340,14 +360,18 @@ class ItemDatabase:
     # --- changing ---------------------------------------------------------------------
 
     @contextmanager
-    def change(self) -> Iterator[sqlite3.Cursor]:
-        """Make one transaction of all changes inside; a failure changes nothing."""
+    def change(self, *, revised: bool = True) -> Iterator[sqlite3.Cursor]:
+        """Make one transaction of all changes inside; a failure changes nothing.
+
+        ``revised`` is False if neither items nor labels change.
+        """
         with _errors(self._where, "written"):
             cursor = self._connection.execute("BEGIN IMMEDIATE")
             try:
                 self._check()
                 yield cursor
-                self.put(cursor, _REVISION, self.about(_REVISION) + 1)
+                if revised:
+                    self.put(cursor, _REVISION, self.about(_REVISION) + 1)
                 cursor.execute("COMMIT")
             except BaseException:
                 if self._connection.in_transaction:
@@ -400,6 +424,13 @@ class ItemDatabase:
         """Write decisions: number, time, item, label, kind, decision, had, undone, who, action."""
         cursor.executemany(
             "INSERT OR REPLACE INTO decisions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [_hashed(tuple(record)) for record in records],
+        )
+
+    def put_lessons(self, cursor: sqlite3.Cursor, records: Iterable[tuple[Any, ...]]) -> None:
+        """Write events of lessons: label, number, time, who, event, value."""
+        cursor.executemany(
+            "INSERT OR REPLACE INTO lessons VALUES (?, ?, ?, ?, ?, ?, ?)",
             [_hashed(tuple(record)) for record in records],
         )
 
@@ -472,6 +503,12 @@ class ItemDatabase:
         found = self.select("SELECT * FROM decisions ORDER BY number, rowid")
         return [self._verified(values, "a decision") for values in found]
 
+    def lessons(self, label: str | None = None, after: int = 0) -> list[tuple[Any, ...]]:
+        """Read the events of all lessons, or of one after a number, in their order."""
+        query = "SELECT * FROM lessons WHERE label = ifnull(?, label) AND number > ?"
+        found = self.select(f"{query} ORDER BY label, number", label, after)
+        return [self._verified(one, "an answer") for one in found]
+
     def label_table(self) -> LabelTable:
         """Read the labels of all rows."""
         with _errors(self._where, "read"):
@@ -518,6 +555,7 @@ class ItemDatabase:
             count = sum(1 for _ in self.scan())
             self.label_table()
             self.decisions()
+            self.lessons()
             ((removed,),) = self.select("SELECT count(*) FROM removed")
             if count + removed != self.next_row:
                 raise InvalidFile(f"{self._where} is damaged: items are missing.")
@@ -611,14 +649,20 @@ class ItemStore:
             database.close()
             raise
 
-    def write(self, files: Files, key: str, decisions: Sequence[tuple[Any, ...]] = ()) -> None:
-        """Write items, vectors of all rows, and more decisions, to a new folder."""
+    def write(
+        self,
+        files: Files,
+        key: str,
+        decisions: Sequence[tuple[Any, ...]] = (),
+        lessons: Sequence[tuple[Any, ...]] = (),
+    ) -> None:
+        """Write items, vectors of all rows, more decisions and lessons, to a new folder."""
         with self._lock:
             if self.changed():
                 raise Mismatch(
                     "save: a writer has changed the index since it was loaded; call refresh first."
                 )
-            self._database.write_file(files.folder / ITEMS, key, decisions)
+            self._database.write_file(files.folder / ITEMS, key, decisions, lessons)
             shape = (self.vectors.alive.size, self.vectors.width)
             parts = (block for _, block in self.vectors.blocks())
             files.write("vectors", {"vectors": Rows(shape, "<f4", parts)})
@@ -706,6 +750,19 @@ class ItemStore:
         """Read all decisions, as they were given to :meth:`relabel`."""
         with self._lock:
             return self._database.decisions()
+
+    def lessons(self, label: str | None = None, after: int = 0) -> list[tuple[Any, ...]]:
+        """Read the events of all lessons, or of one after a number: see :meth:`record_lesson`."""
+        with self._lock:
+            return self._database.lessons(label, after)
+
+    def record_lesson(self, label: str, events: Sequence[tuple[str, str, str, str]]) -> None:
+        """Append events (time, who, event, value) to the lesson of a label, on disk at once."""
+        with self._lock, self._database.change(revised=False) as cursor:
+            query = "SELECT coalesce(max(number), 0) FROM lessons WHERE label = ?"
+            ((last,),) = self._database.select(query, label)
+            numbered = [(label, n, *event) for n, event in enumerate(events, last + 1)]
+            self._database.put_lessons(cursor, numbered)
 
     def _add_words(self, items: Sequence[Item]) -> None:
         if self.words is not None:
@@ -942,10 +999,24 @@ def read_decisions(folder: Path) -> list[tuple[Any, ...]]:
     content = read_manifest(folder, older=True)
     if content["version"] < _FIRST_FORMAT:
         return _older_decisions(folder / "decisions.jsonl")
-    path = generation_folder(folder, content) / ITEMS
-    key = field(content, "key", str)
-    with closing(ItemDatabase.open(path, key, write=False, locked=True)) as database:
+    with closing(_locked_database(folder, content)) as database:
         return database.decisions()
+
+
+def read_lessons(folder: Path) -> list[tuple[Any, ...]]:
+    """Read the lessons of the index in a folder whose lock is held; empty if there is none."""
+    if not (folder / "manifest.json").exists():
+        return []
+    content = read_manifest(folder, older=True)
+    if content["version"] <= _FIRST_FORMAT:
+        return []
+    with closing(_locked_database(folder, content)) as database:
+        return database.lessons()
+
+
+def _locked_database(folder: Path, content: Mapping[str, Any]) -> ItemDatabase:
+    path = generation_folder(folder, content) / ITEMS
+    return ItemDatabase.open(path, field(content, "key", str), write=False, locked=True)
 
 
 def _older_decisions(path: Path) -> list[tuple[Any, ...]]:
