@@ -1,7 +1,7 @@
 """The number of components: of OPLS by rule, by cross-validation or all; of MLSI by rule.
 
 ``n_components="auto"`` goes by the labels and rows; cross-validation fits three folds of the
-training rows (:func:`labelspan.tune`, by the mean average precision over labels) for a grid of
+training rows (``GridSearchCV``, by the mean average precision over labels) for a grid of
 numbers. Both use the same alpha, chosen by the fit. Evaluated on test rows: average precision of
 ``label_scores`` (over rows), and nDCG of the ten nearest training rows by shared labels.
 
@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.metrics import label_ranking_average_precision_score
+from sklearn.model_selection import GridSearchCV, KFold
 
-from labelspan import MLSI, OPLS, tune
-from labelspan.metrics import retrieval_at_k
+from labelspan import MLSI, OPLS
+from labelspan.metrics import average_precision, retrieval_at_k
 
 from .harness import Report, Row, make_parser, summarise
 from .spaces_data import SETS, load_set, make_split
@@ -42,6 +43,10 @@ def judge(model: Any, split: Any) -> dict[str, float]:
         "AP": label_ranking_average_precision_score(truth, scores),
         "nDCG": near.ndcg,
     }
+
+
+def _precision(model: Any, X: Any, Y: Any) -> float:
+    return average_precision(Y > 0, model.label_scores(X)).value
 
 
 def main() -> int:
@@ -81,7 +86,9 @@ def _choices(split: Any) -> dict[str, tuple[Any, float]]:
     chosen = time.process_time() - start
     start = time.process_time()
     grid = _grid(whole.n_components_)
-    best = tune(OPLS(alpha=alpha), split.X, split.Y, n_components=grid).best_estimator
+    folds = KFold(3, shuffle=True, random_state=0)
+    search = GridSearchCV(OPLS(alpha=alpha), {"n_components": grid}, scoring=_precision, cv=folds)
+    best = search.fit(split.X, split.Y).best_estimator_
     return {
         "all": (whole, every),
         "auto": (auto, chosen),

@@ -46,7 +46,7 @@ def test_importing_the_package_imports_nothing_else():
     assert {name for name in own if name.startswith("labelspan.")} == set()
 
 
-@pytest.mark.parametrize("name", ["MLSI", "SemanticIndex", "tune", "as_operator"])
+@pytest.mark.parametrize("name", ["MLSI", "SemanticIndex", "choose_solver", "as_operator"])
 def test_a_name_brings_no_extra(name, scikit_learn):
     brought = imported(f"from labelspan import {name}") - scikit_learn
     assert ("labelspan.index" if name == "SemanticIndex" else "labelspan.operators") in brought

@@ -20,9 +20,7 @@ if TYPE_CHECKING:
         PLSSVD,
         DLEClassifier,
         KernelFeatures,
-        Tuning,
         choose_solver,
-        tune,
     )
     from .index import SemanticIndex
     from .operators import as_operator
@@ -44,10 +42,8 @@ __all__ = [
     "DLEClassifier",
     "KernelFeatures",
     "SemanticIndex",
-    "Tuning",
     "as_operator",
     "choose_solver",
-    "tune",
 ]
 
 # Where the names are that are not estimators.

@@ -10,7 +10,6 @@ from sklearn.base import clone
 
 from labelspan import CCA, LSI, MLSI, OPLS
 from labelspan.errors import InvalidInput, NotConverged
-from labelspan.estimators.tuning import shared_basis
 from labelspan.labels import Factor, Regression
 from labelspan.metrics import principal_angles
 from labelspan.operators import Dense, as_operator
@@ -22,6 +21,7 @@ from labelspan.solvers import (
     krylov,
     regression,
 )
+from labelspan.solvers.exact import complete_basis
 from labelspan.solvers.krylov import truncated_svd
 
 KINDS = [kind for kind, *_ in stress.data_sets((6, 5))]
@@ -280,11 +280,11 @@ def test_dummy_variables_need_no_warning():
 
 @pytest.mark.parametrize("kind", ["units over 8 decades", "near-duplicate columns, 1e-06"])
 @pytest.mark.parametrize("shape", stress.SHAPES)
-def test_candidates_share_a_basis_that_keeps_short_directions(shape, kind):
+def test_a_complete_basis_keeps_short_directions(shape, kind):
     X = next(X for name, X, _ in stress.data_sets(stress.SHAPES[shape]) if name == kind)
     Y = stress.labels_of(X, np.random.default_rng(3))
-    basis = shared_basis(as_operator(X).centered()[0], Y, Y, alpha=0.0, count=2, seed=0)
-    values = np.linalg.svd(basis.factor, compute_uv=False)[: stress.COUNT] ** 2
+    basis = complete_basis(as_operator(X).centered()[0], Y)
+    values = np.linalg.svd(basis.coordinates, compute_uv=False)[: stress.COUNT] ** 2
     exact = stress.References(X, Y, None).opls(0.0)
     np.testing.assert_allclose(values, exact, rtol=1e-6)
 

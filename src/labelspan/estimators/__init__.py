@@ -8,7 +8,6 @@ from .lpp import LPP
 from .lsi import LSI
 from .mlsi import MLSI
 from .pls import PLSDA, PLSSVD
-from .tuning import Tuning, tune
 
 __all__ = [
     "CCA",
@@ -25,8 +24,6 @@ __all__ = [
     "Embedding",
     "KernelFeatures",
     "LabelledEmbedding",
-    "Tuning",
     "choose_solver",
     "fit_by_factor",
-    "tune",
 ]

@@ -86,7 +86,7 @@ class AlphaCurve:
 
     See Also
     --------
-    labelspan.tune : Try alpha together with other parameters.
+    sklearn.model_selection.GridSearchCV : Try alpha together with other parameters.
 
     Examples
     --------
