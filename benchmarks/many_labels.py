@@ -25,7 +25,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.preprocessing import normalize
 
-from labelspan import HSL, LSI, MLSI, OPLS, PLSSVD
+from labelspan import HSL, LSI, MLSI, OPLS
 
 from .harness import Report, Row, make_parser
 
@@ -37,7 +37,6 @@ METHODS: dict[str, Callable[[int, float], Any]] = {
     "MLSI": lambda count, alpha: MLSI(count, alpha=alpha),
     "OPLS": lambda count, alpha: OPLS(count, alpha=alpha),
     "HSL": lambda count, alpha: HSL(count, alpha=alpha),
-    "PLSSVD": lambda count, alpha: PLSSVD(count),
 }
 
 

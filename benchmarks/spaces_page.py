@@ -29,7 +29,7 @@ GROUPS = {"development": DEVELOPMENT, "test": TEST}
 SHARES = ("25%", "10%", "5%")
 # Methods of other packages, which do not run on every set.
 PEERS = ("PLSRegression", "PCovR", "UMAP")
-SPACES = ("raw", "LSI", "MLSI", "OPLS", "CCA", "HSL", "ridge", "PLSSVD", "PLSDA")
+SPACES = ("raw", "LSI", "MLSI", "OPLS", "CCA", "HSL", "ridge")
 # With unlabelled rows, and without.
 PAIRS = {"MLSI": "MLSI, labelled", "DLE": "DLE, labelled", "LPP": "LPP, labelled"}
 NAMES = {
@@ -221,7 +221,7 @@ def _gains(record: Values) -> str:
 def _peers(record: Values) -> str:
     """Compare each peer with the methods of the package on the sets where it ran."""
     by_set = record["by-set"]["100%"]
-    ours = ("MLSI", "OPLS", "CCA", "PLSDA")
+    ours = ("MLSI", "OPLS", "CCA")
     lines = [["", "sets", "nDCG@10", *(f"`{n}` there" for n in ours), "AP", "`OPLS` there"]]
     lines.append(["---"] * len(lines[0]))
     for peer in PEERS:

@@ -44,7 +44,7 @@ from sklearn.metrics import label_ranking_average_precision_score
 from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import safe_sparse_dot
 
-from labelspan import CCA, DLE, HSL, LPP, LSI, MLSI, OPLS, PLSDA, PLSSVD
+from labelspan import CCA, DLE, HSL, LPP, LSI, MLSI, OPLS
 from labelspan.metrics import (
     average_precision,
     f1_scores,
@@ -177,12 +177,6 @@ def _thin(estimator: Any) -> Callable[[Task], Space]:
     return fit
 
 
-def _pls_da(task: Task) -> Space:
-    X, Y = task.known
-    model = PLSDA(_most(X)).fit(X, Y)
-    return Space(model.transform, model.label_scores)
-
-
 def _dle(task: Task) -> Space:
     model = DLE().fit(task.X, task.partly)
     return Space(lambda X: model.transform(X)[:, :K], model.label_scores)
@@ -253,8 +247,6 @@ METHODS: dict[str, Callable[[Task], Space]] = {
     "CCA": _thin(CCA),
     "HSL": _thin(HSL),
     "ridge": _ridge,
-    "PLSSVD": _thin(PLSSVD),
-    "PLSDA": _pls_da,
     "PLSRegression": _pls_regression,
     "PCovR": _pcovr,
     "UMAP": _umap,

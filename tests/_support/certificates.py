@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from hypothesis import assume
 
-from labelspan import CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS, PLSDA, PLSSVD
+from labelspan import CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS
 from labelspan.errors import InvalidLabels
 from labelspan.labels import cca_factor, hsl_factor, lda_factor, opls_factor, read_labels
 
@@ -228,18 +228,6 @@ def dle(model, X, y, tolerance=1e-5):
         solves(U, M, np.eye(X.shape[1]), model.eigenvalues_, tolerance)
 
 
-def plssvd(model, X, y, tolerance=1e-8):
-    """X'Y Y'X w = lambda w for unit directions w."""
-    labels = read_labels(y, len(X), "test")
-    keep = labels.labelled
-    unknown = None if labels.unknown is None else labels.unknown[keep]
-    cross = centered(X[keep], model).T @ block(labels.values[keep], unknown, model.center)
-    w = model.components_.T
-    np.testing.assert_allclose(w.T @ w, np.eye(w.shape[1]), atol=tolerance)
-    left, right = cross @ (cross.T @ w), w * model.eigenvalues_
-    assert np.abs(left - right).max() <= tolerance * np.square(cross).sum()
-
-
 def nothing_to_find(model, X, y):
     """Whether a refusal is right: labels that cannot be read, or no direction at all."""
     if len(X) < 2:
@@ -326,9 +314,4 @@ ITERATED = {
     # Not CCA, whose targets are of one length: which basis of them the lasso gets is open.
     "OPLS-lasso": Member(lambda s: OPLS(alpha=0.2 * s, penalty="l1"), None),
 }
-PLS = {
-    "PLSSVD": Member(lambda s: PLSSVD(), plssvd),
-    "PLSSVD-raw": Member(lambda s: PLSSVD(center=False), plssvd),
-    "PLSDA": Member(lambda s: PLSDA(1), None),
-}
-FAMILY = {**LINEAR, **GRAPHS, **ITERATED, **PLS}
+FAMILY = {**LINEAR, **GRAPHS, **ITERATED}

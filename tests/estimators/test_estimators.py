@@ -17,7 +17,7 @@ from sklearn.linear_model import Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import labelspan
-from labelspan import CCA, DLE, HSL, LDA, LSI, MLSI, OPLS, PLSDA, PLSSVD, KernelFeatures
+from labelspan import CCA, DLE, HSL, LDA, LSI, MLSI, OPLS, KernelFeatures
 from labelspan.checks import MULTILABEL_CHECKS, parametrize_with_multilabel_checks
 from labelspan.errors import InvalidInput
 
@@ -29,7 +29,7 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-@parametrize_with_multilabel_checks([*FAMILY, DLE(), PLSSVD(), PLSDA()])
+@parametrize_with_multilabel_checks([*FAMILY, DLE()])
 def test_multilabel_checks(estimator, check):
     check(estimator)
 

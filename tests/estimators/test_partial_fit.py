@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from labelspan import CCA, HSL, LDA, LSI, MLSI, OPLS, PLSDA, PLSSVD
+from labelspan import CCA, HSL, LDA, LSI, MLSI, OPLS
 from labelspan.errors import (
     InvalidInput,
     InvalidLabels,
@@ -39,8 +39,6 @@ FAMILY = [
     CCA(alpha=0.3),
     CCA(alpha=0.0),
     LDA(alpha=0.3),
-    PLSSVD(),
-    PLSDA(3, standardize=True),
     HSL(laplacian="zhou", alpha=0.3),
     HSL(laplacian="zhou", alpha=0.0),
 ]
@@ -257,7 +255,6 @@ SOLVED = [
     CCA(3, alpha=0.0),
     LDA(3, alpha=0.0),
     HSL(3, laplacian="zhou", alpha=0.0),
-    PLSDA(3),
 ]
 X, Y = features("tall", 0), indicator(60, 0)
 
@@ -347,7 +344,6 @@ CHANGES = [
     {"alpha": 2.0, "n_components": 2},
     {"center": False},
     {"alpha": 2.0},
-    {"standardize": True},
 ]
 
 

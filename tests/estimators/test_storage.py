@@ -19,8 +19,6 @@ from labelspan import (
     LSI,
     MLSI,
     OPLS,
-    PLSDA,
-    PLSSVD,
     KernelFeatures,
 )
 from labelspan.errors import InvalidLabels, Mismatch, NotEnoughMemory
@@ -105,8 +103,6 @@ KEPT = [
     OPLS(6, alpha=0.1, solver="exact"),
     LDA(alpha=0.1),
     CCA(3, alpha=0.5, solver="least-squares", tol=1e-9),
-    PLSSVD(4),
-    PLSDA(4, standardize=True),
 ]
 COMPARED = [
     DLE(alpha=0.1),
@@ -120,7 +116,7 @@ COMPARED = [
 TAKEN = {
     **{store: [*COMPARED, *KEPT, *LINEAR] for store in ("csr", "duplicates", "duplicates, csc")},
     **{store: [*KEPT, *LINEAR] for store in ("tensor", "CSR tensor", "files", "sparse files")},
-    "sparse labels": [*LINEAR, PLSSVD(6), PLSSVD(6, standardize=True), PLSDA(6)],
+    "sparse labels": LINEAR,
     "both in files": LINEAR,
 }
 CELLS = [
@@ -214,11 +210,10 @@ def test_one_pass_for_each_block(dtype, tmp_path, passes, monkeypatch):
     assert found.n_iter_ < len(passes) <= found.n_iter_ + 12
 
 
-@pytest.mark.parametrize("model", [MLSI(8), OPLS(6), HSL(6), PLSSVD(4)], ids=str)
+@pytest.mark.parametrize("model", [MLSI(8), OPLS(6), HSL(6)], ids=str)
 def test_sparse_labels_are_never_dense(model, monkeypatch):
     """Neither rows x labels nor labels x labels, nor features x labels."""
     monkeypatch.setattr(reading, "DENSE_ENTRIES", 0)
-    monkeypatch.setattr("labelspan.solvers.pls_components._FORMED", 0)
     X, Y = DATA["tall"]
     X, labels = sparse.csr_array(X), sparse.csr_array(Y)
 
@@ -299,11 +294,10 @@ def test_a_fit_that_does_not_fit_says_so_first(monkeypatch):
     Y = sparse.csr_array(sparse.eye_array(200_000, 30_000))
     message = "takes about .* GiB of memory, and 1.0 GiB are available; "
     for model, rows, start in (
-        (DLE(), X, f"DLE: y with.*{message}use MLSI, OPLS, HSL or PLS"),
+        (DLE(), X, f"DLE: y with.*{message}use MLSI, OPLS or HSL"),
         (CCA(10, alpha=1.0), X, f"CCA: whitening 30000 labels {message}use OPLS"),
         (OPLS(400, alpha=1.0), X, f"OPLS: a space of 400 components.*{message}give X"),
         (MLSI(400, alpha=1.0), X.astype("f4"), f"MLSI: a space of 400.*{message}lower n_comp"),
-        (PLSDA(2), X, f"PLSDA: X'Y with.*{message}use PLSSVD"),
         (OPLS(2, alpha=1.0, solver="krylov"), X, message),
     ):
         with pytest.raises(NotEnoughMemory, match=start):

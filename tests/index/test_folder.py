@@ -10,7 +10,7 @@ import pytest
 from _support.stored import answers, generation, made
 from _support.topics import corpus
 
-from labelspan import CCA, DLE, HSL, LPP, LSI, MLSI, OPLS, PLSDA, PLSSVD, SemanticIndex
+from labelspan import CCA, DLE, HSL, LPP, LSI, MLSI, OPLS, SemanticIndex
 from labelspan.errors import InvalidFile, InvalidInput, Locked, Mismatch
 from labelspan.index import store as items_module
 from labelspan.solvers import Exact
@@ -42,8 +42,6 @@ def test_a_loaded_index_answers_as_the_saved_one(folder):
         DLE(2),
         LPP(4),
         MLSI(),
-        PLSSVD(2),
-        PLSDA(2),
     ],
     ids=lambda e: type(e).__name__,
 )

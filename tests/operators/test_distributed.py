@@ -11,7 +11,7 @@ from _support.support import angle, assert_equals_dense, classes, features, indi
 from scipy import sparse
 from sklearn.base import clone
 
-from labelspan import CCA, HSL, LDA, LSI, MLSI, OPLS, PLSDA
+from labelspan import CCA, HSL, LDA, LSI, MLSI, OPLS
 from labelspan.errors import (
     InvalidInput,
     InvalidParameter,
@@ -98,7 +98,6 @@ MODELS = [
     CCA(alpha=0.5),
     OPLS(alpha=0.1, solver="exact"),
     CCA(1, alpha=0.5, solver="least-squares", tol=1e-7),
-    PLSDA(3, standardize=True),
     HSL(laplacian="star"),
     LDA(alpha=0.1),
 ]

@@ -7,7 +7,6 @@ from .kernel_features import KernelFeatures
 from .lpp import LPP
 from .lsi import LSI
 from .mlsi import MLSI
-from .pls import PLSDA, PLSSVD
 
 __all__ = [
     "CCA",
@@ -18,8 +17,6 @@ __all__ = [
     "LSI",
     "MLSI",
     "OPLS",
-    "PLSDA",
-    "PLSSVD",
     "DLEClassifier",
     "Embedding",
     "KernelFeatures",

@@ -326,7 +326,6 @@ class OPLS(LabelledEmbedding):
     --------
     CCA : Every label counts equally.
     MLSI : Keeps the features as well.
-    PLSSVD : Covariance instead of prediction.
 
     Notes
     -----

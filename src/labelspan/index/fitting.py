@@ -119,7 +119,7 @@ class FitOptions:
             given = "client" if self.device is None else "device"
             raise Mismatch(
                 f"fit: {type(self.estimator).__name__} is learned on this machine, from all rows; "
-                f"omit {given}=, or use LSI, MLSI, OPLS, CCA, LDA, HSL, PLSSVD or PLSDA."
+                f"omit {given}=, or use LSI, MLSI, OPLS, CCA, LDA or HSL."
             )
         language = check_language("SemanticIndex", self.language)
         if language == AUTO:

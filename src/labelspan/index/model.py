@@ -47,7 +47,7 @@ _FILE, _WEIGHTS, _OFFSET, _PREFIX = "space", "weights", "offset", "estimator_"
 _COMPONENTS, _EIGENVALUES = "components_", "eigenvalues_"
 _DIRECTIONS, _MEANS = "label_directions_", "label_means_"
 # Classes of estimators of which an index can have one.
-_CLASSES = {"Adapter", "CCA", "DLE", "HSL", "LDA", "LPP", "LSI", "MLSI", "OPLS", "PLSDA", "PLSSVD"}
+_CLASSES = {"Adapter", "CCA", "DLE", "HSL", "LDA", "LPP", "LSI", "MLSI", "OPLS"}
 # Fitted attributes end with an underscore.
 _LEARNED = re.compile(r"[A-Za-z][A-Za-z0-9_]*_")
 # Kinds of features: vectors of a model, or words.

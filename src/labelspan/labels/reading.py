@@ -307,8 +307,8 @@ def _refuse_dense(y: Any, owner: str) -> None:
             owner,
             24.0 * y.shape[0] * y.shape[1],
             f"y with {y.shape[0]} rows and {y.shape[1]} labels as a dense array",
-            "use MLSI, OPLS, HSL or PLSSVD with kernel='linear' and solver='auto', which keep "
-            "labels sparse, or keep fewer labels",
+            "use MLSI, OPLS or HSL with solver='auto', which keep labels sparse, or keep fewer "
+            "labels",
         )
 
 

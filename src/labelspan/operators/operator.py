@@ -48,7 +48,6 @@ __all__ = [
     "image_of",
     "label_blocks",
     "label_cross",
-    "label_square",
     "seen_by",
 ]
 
@@ -684,11 +683,6 @@ def seen_by(block: Any, labels: Any) -> Array:
     if isinstance(labels, Operator):
         return np.ascontiguousarray(host(labels.rmatmat(block)).T)
     return inner(block, labels)
-
-
-def label_square(labels: Any) -> float:
-    """Return the squared Frobenius norm."""
-    return labels.sum_of_squares() if isinstance(labels, Operator) else sum_of_squares(labels)
 
 
 def label_blocks(labels: Any) -> Iterator[tuple[slice, Array]]:
