@@ -1,6 +1,7 @@
 """The package: what importing it brings along, its oldest versions, and what a release holds."""
 
 import importlib.util
+import re
 import subprocess
 import sys
 import tomllib
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import labelspan
 from labelspan import _install
 
 ROOT = Path(__file__).parent.parent
@@ -209,3 +211,17 @@ def test_only_deprecations_of_other_packages_pass():
     for kind in (DeprecationWarning, PendingDeprecationWarning, FutureWarning):
         with pytest.warns(kind, match="old"):
             warnings.warn_explicit("old", kind, "file.py", 1, module="sklearn.datasets._base")
+
+
+# --- what is said twice -------------------------------------------------------------------
+
+
+def test_versions_and_dependencies_are_the_same_everywhere():
+    recipe = (ROOT / "packaging" / "conda" / "recipe.yaml").read_text(encoding="utf-8")
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f'version: "{labelspan.__version__}"' in recipe
+    assert f"\nversion: {labelspan.__version__}\n" in citation
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = {one.lower().replace(">=", " >=") for one in project["dependencies"]}
+    listed = recipe.partition("  run:\n")[2].partition("\n\n")[0]
+    assert set(re.findall(r"- (.+)", listed)) == wanted | {"python >=3.11"}

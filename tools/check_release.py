@@ -1,6 +1,6 @@
 """Check what a release would be: build it, look into it, install it elsewhere, and test it there.
 
-Run from the repository root, in an environment with `labelspan[dev]`::
+Run from the repository root, in an environment with the dependency group `dev`::
 
     python tools/check_release.py
 
