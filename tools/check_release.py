@@ -117,7 +117,8 @@ assert where.is_relative_to(sys.prefix), f"imported from {where}"
 texts = ["a game of chess", "a mixer for music", "chess on a board", "music and songs"]
 index = SemanticIndex(estimator=MLSI(2)).fit(texts, [["game"], ["sound"]] * 2, list("abcd"))
 index.save("smoke.labelspan")
-hits = SemanticIndex.load("smoke.labelspan").search("chess", k=2)
+with SemanticIndex.load("smoke.labelspan") as index:
+    hits = index.search("chess", k=2)
 assert {hit.id for hit in hits} == {"a", "c"}, hits
 import numpy, scipy, sklearn
 print("  numpy", numpy.__version__, "scipy", scipy.__version__, "scikit-learn", sklearn.__version__)

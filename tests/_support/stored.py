@@ -30,6 +30,12 @@ def answers(index):
     return index.search(queries), index.tag(queries), index.axes(2), kind, index.labels, index.ids
 
 
+def answers_of(folder):
+    """What the index in a folder answers; it is closed again."""
+    with SemanticIndex.load(folder) as index:
+        return answers(index)
+
+
 def edited(folder, change):
     content = read_manifest(folder)
     change(content)

@@ -17,6 +17,11 @@ def stop(*args, **options):
     raise KeyboardInterrupt
 
 
+def ids_of(folder):
+    with SemanticIndex.load(folder) as index:
+        return index.ids
+
+
 # --- fit and add --------------------------------------------------------------------------
 
 
@@ -145,7 +150,7 @@ def test_add_and_replace(here, monkeypatch):
     said = one_sentence(run("add", "-", input=as_lines([*more[:2], {**more[2], "id": "newer"}])))
     assert "2 items of standard input are in index.labelspan already, for example 'new0'" in said
     assert "--replace" in said
-    assert len(SemanticIndex.load("index.labelspan")) == 51
+    assert len(ids_of("index.labelspan")) == 51
     result = run("add", "-", "--replace", input=as_lines([{**more[0], "body": "other"}]))
     assert "0 items added, 1 replaced; index.labelspan now has 51." in result.stdout
     # All of them, or none.
@@ -155,7 +160,7 @@ def test_add_and_replace(here, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("labelspan.index.store.ItemDatabase.insert", stop)
         one_sentence(run("add", "-", input=extra), code=130)
-    assert len(SemanticIndex.load("index.labelspan")) == 51
+    assert len(ids_of("index.labelspan")) == 51
     assert "1 item added" in run("add", "-", input=extra).stdout
 
 
@@ -179,7 +184,7 @@ def test_items_without_ids_get_the_next_numbers(here):
     assert run("fit", "a.jsonl", "--dimensions", 5).exit_code == 0
     result = run("add", "-", input="a game of chess\na song\n")
     assert result.exit_code == 0, result.output
-    assert SemanticIndex.load("index.labelspan").ids == [str(n) for n in range(50)]
+    assert ids_of("index.labelspan") == [str(n) for n in range(50)]
 
 
 @pytest.mark.parametrize(("most", "saved"), [(1000, 24), (20, 48)])

@@ -22,6 +22,12 @@ def saved(tmp_path_factory):
     return folder / "index"
 
 
+@pytest.fixture(scope="module")
+def index(saved):
+    with SemanticIndex.load(saved) as index:
+        yield index
+
+
 # --- search and tag -----------------------------------------------------------------------
 
 
@@ -29,8 +35,7 @@ def asked(*args, **options):
     return json.loads(run("search", "--json", "-i", *args, **options).stdout)
 
 
-def test_search_prints_explains_and_gives_json(saved):
-    index = SemanticIndex.load(saved)
+def test_search_prints_explains_and_gives_json(saved, index):
     expected = index.search("music radio", 3)
     answer = asked(saved, "music", "radio", "-n", 3)
     assert answer["query"] == "music radio"
@@ -51,8 +56,7 @@ def test_search_prints_explains_and_gives_json(saved):
     assert {one["label"] for one in why["labels"]} == set(hit["labels"])
 
 
-def test_search_by_item_label_filters_and_standard_input(saved):
-    index = SemanticIndex.load(saved)
+def test_search_by_item_label_filters_and_standard_input(saved, index):
     for option, name in (("--like", {"items": "item3"}), ("--label", {"labels": "sound"})):
         found = asked(saved, option, *name.values())["hits"]
         assert [hit["id"] for hit in found] == [hit.id for hit in index.search(**name)]
@@ -105,9 +109,8 @@ def test_bad_arguments_are_reported(args, message, saved, here):
     assert list(here.iterdir()) == []
 
 
-def test_tag_a_text_lines_and_a_corpus(saved, here):
+def test_tag_a_text_lines_and_a_corpus(saved, index, here):
     formats(here)
-    index = SemanticIndex.load(saved)
     answer = json.loads(run("tag", "-i", saved, "chess", "dice", "--all", "--json").stdout)
     expected = index.tag("chess dice")
     assert [one["label"] for one in answer["labels"]] == [tag.label for tag in expected]
@@ -139,10 +142,10 @@ def test_tag_needs_labels(here):
 # --- looking ------------------------------------------------------------------------------
 
 
-def test_info(saved):
+def test_info(saved, index):
     found = json.loads(run("info", saved, "--json").stdout)
     assert (found["items"], found["labelled"], found["dimensions"]) == (48, 48, 6)
-    assert found["label_counts"] == SemanticIndex.load(saved).labels
+    assert found["label_counts"] == index.labels
     assert found["metadata"] == ["title", "year"]
     shown = run("info", saved).stdout
     chosen = f"alpha {found['alpha']:.3g} (auto), beta {found['beta']:.3g} (auto)"
@@ -218,7 +221,8 @@ def test_demo(here, small_demo, monkeypatch):
     for part in ("raw TF-IDF", "nDCG@10", "draw molecules", "labelspan tag -i demo.labelspan"):
         assert part in result.stdout
     assert "demo.labelspan is the index." in result.stdout
-    assert len(SemanticIndex.load("demo.labelspan")) == 613
+    with SemanticIndex.load("demo.labelspan") as index:
+        assert len(index) == 613
     before = (here / "demo.labelspan" / "manifest.json").read_bytes()
     again = run("demo")
     assert "demo.labelspan exists and was not changed; --force overwrites it" in again.stdout
@@ -230,14 +234,16 @@ def test_demo(here, small_demo, monkeypatch):
 # --- devices ------------------------------------------------------------------------------
 
 
-def test_fit_on_a_device_is_the_fit_on_the_host(saved, tmp_path):
+def test_fit_on_a_device_is_the_fit_on_the_host(saved, index, tmp_path):
     pytest.importorskip("torch", reason="torch is not installed")
     asked = ("fit", saved.parent / "corpus.jsonl", "--dimensions", 6)
     result = run(*asked, "-o", tmp_path / "there", "--device", "cpu")
     assert result.exit_code == 0, result.output
-    both = SemanticIndex.load(saved), SemanticIndex.load(tmp_path / "there")
-    host, device = (index.search("music radio", 5) for index in both)
-    assert [hit.id for hit in device] == [hit.id for hit in host]
-    np.testing.assert_allclose([hit.score for hit in device], [h.score for h in host], atol=1e-4)
-    host, device = (index.tag("music radio") for index in both)
+    with SemanticIndex.load(tmp_path / "there") as there:
+        both = index, there
+        host, device = (index.search("music radio", 5) for index in both)
+        assert [hit.id for hit in device] == [hit.id for hit in host]
+        scores = [hit.score for hit in host]
+        np.testing.assert_allclose([hit.score for hit in device], scores, atol=1e-4)
+        host, device = (index.tag("music radio") for index in both)
     assert [tag.label for tag in device] == [tag.label for tag in host]

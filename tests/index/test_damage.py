@@ -203,8 +203,11 @@ def test_paths_classes_and_parameters_come_from_a_fixed_list(small):
     whole = read_manifest(small)
     for path, value, message in SAID:
         put(small, whole, path, value)
-        with pytest.raises(InvalidFile, match=message):
-            SemanticIndex.load(small).space.fit([[1.0]])
+        with (
+            pytest.raises(InvalidFile, match=message),
+            SemanticIndex.load(small) as index,
+        ):
+            index.space.fit([[1.0]])
 
 
 # --- arrays that a manifest vouches for -----------------------------------------------------

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from _support.stored import answers, generation, made
+from _support.stored import answers, answers_of, generation, made
 from _support.topics import corpus
 
 from labelspan import CCA, DLE, HSL, LPP, LSI, MLSI, OPLS, SemanticIndex
@@ -19,17 +19,18 @@ from labelspan.solvers import Exact
 
 
 def test_a_loaded_index_answers_as_the_saved_one(folder):
-    saved, loaded = made(), SemanticIndex.load(folder)
-    assert answers(loaded) == answers(saved)
-    assert loaded.explain("chess", "item0") == saved.explain("chess", "item0")
-    assert repr(loaded) == repr(saved)
-    assert loaded.space.get_params() == MLSI(5).get_params()
-    # Arrays are mapped, and not read.
-    for array in (loaded.store.vectors.base, loaded.model.space.weights):
-        assert not array.flags.writeable
-        while isinstance(array, np.ndarray):
-            array = array.base  # noqa: PLW2901
-        assert isinstance(array.obj, mmap.mmap)
+    saved = made()
+    with SemanticIndex.load(folder) as loaded:
+        assert answers(loaded) == answers(saved)
+        assert loaded.explain("chess", "item0") == saved.explain("chess", "item0")
+        assert repr(loaded) == repr(saved)
+        assert loaded.space.get_params() == MLSI(5).get_params()
+        # Arrays are mapped, and not read.
+        for array in (loaded.store.vectors.base, loaded.model.space.weights):
+            assert not array.flags.writeable
+            while isinstance(array, np.ndarray):
+                array = array.base  # noqa: PLW2901
+            assert isinstance(array.obj, mmap.mmap)
 
 
 @pytest.mark.parametrize(
@@ -48,22 +49,22 @@ def test_a_loaded_index_answers_as_the_saved_one(folder):
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_every_estimator_comes_back(estimator, tmp_path):
     saved = made(40, estimator=estimator).save(tmp_path / "i")
-    loaded = SemanticIndex.load(tmp_path / "i")
-    assert loaded.search("chess player") == saved.search("chess player")
-    assert type(loaded.space) is type(estimator)
-    # Also where the space has its origin at the mean, a text without words is nowhere.
-    assert loaded.search(["", "unheard"]) == [[], []]
-    assert len(loaded.tag("chess")) == 3
-    assert len(loaded.axes(2)) == loaded.space.n_components_
+    with SemanticIndex.load(tmp_path / "i") as loaded:
+        assert loaded.search("chess player") == saved.search("chess player")
+        assert type(loaded.space) is type(estimator)
+        # Also where the space has its origin at the mean, a text without words is nowhere.
+        assert loaded.search(["", "unheard"]) == [[], []]
+        assert len(loaded.tag("chess")) == 3
+        assert len(loaded.axes(2)) == loaded.space.n_components_
     assert not hasattr(estimator, "components_")
 
 
 def test_what_only_code_could_bring_back_is_refused(folder):
-    before = answers(SemanticIndex.load(folder))
+    before = answers_of(folder)
     for estimator in (type("Mine", (MLSI,), {})(3), MLSI(3, solver=Exact())):
         with pytest.raises(Mismatch, match="cannot be written without code"):
             made(estimator=estimator).save(folder)
-    assert answers(SemanticIndex.load(folder)) == before
+    assert answers_of(folder) == before
     assert len(list(folder.glob("generation-*"))) == 1
 
 
@@ -74,13 +75,13 @@ def test_changes_are_on_disk_when_the_call_returns(folder):
     with SemanticIndex.load(folder, write=True) as index:
         index.add(["dice card", "radio"], [["game"], None], ["x", "y"], metadata=[{"a": 1}, None])
         index.remove(["item2", "x"]).add(["volume"], ids=["item3"], replace=True)
-        other = SemanticIndex.load(folder)
-        assert answers(other) == answers(index)
-        assert other.item("item3").text == "volume"
-        assert "x" not in other
-        # Put in order: late rows join the array; rows keep their numbers.
-        index.save()
-        assert answers(SemanticIndex.load(folder)) == answers(other)
+        with SemanticIndex.load(folder) as other:
+            assert answers(other) == answers(index)
+            assert other.item("item3").text == "volume"
+            assert "x" not in other
+            # Put in order: late rows join the array; rows keep their numbers.
+            index.save()
+            assert answers_of(folder) == answers(other)
         assert index.store.vectors.base.shape == (27, 5)
         # Numbers of rows are not used twice.
         index.add(["song"], ids=["y2"]).remove("y2").add(["song"], ids=["z"])
@@ -91,33 +92,33 @@ def test_changes_are_on_disk_when_the_call_returns(folder):
         # An index without items.
         again.remove(again.ids).save()
         again.add(["chess"], ids=["one"])
-    loaded = SemanticIndex.load(folder)
-    assert (loaded.ids, loaded.search("chess")[0].id) == (["one"], "one")
+    with SemanticIndex.load(folder) as loaded:
+        assert (loaded.ids, loaded.search("chess")[0].id) == (["one"], "one")
     made(8, estimator=MLSI(2)).save(folder)
-    assert len(SemanticIndex.load(folder)) == 8
+    with SemanticIndex.load(folder) as loaded:
+        assert len(loaded) == 8
 
 
 def test_a_reader_cannot_write(folder):
-    reader = SemanticIndex.load(folder)
     texts, labels, ids, _ = corpus(6)
-    for change in (
-        lambda: reader.add(["a"]),
-        lambda: reader.remove("item0"),
-        lambda: reader.fit(texts, labels, ids),
-        reader.save,
-        lambda: reader.save(folder),
-    ):
-        with pytest.raises(Mismatch, match="loaded for reading; load it with write=True"):
-            change()
-    copy = folder.parent / "copy"
-    reader.save(copy)
-    assert answers(SemanticIndex.load(copy)) == answers(reader)
+    with SemanticIndex.load(folder) as reader:
+        for change in (
+            lambda: reader.add(["a"]),
+            lambda: reader.remove("item0"),
+            lambda: reader.fit(texts, labels, ids),
+            reader.save,
+            lambda: reader.save(folder),
+        ):
+            with pytest.raises(Mismatch, match="loaded for reading; load it with write=True"):
+                change()
+        copy = folder.parent / "copy"
+        reader.save(copy)
+        assert answers_of(copy) == answers(reader)
 
 
 def test_a_reader_can_refresh(folder):
-    reader = SemanticIndex.load(folder)
-    assert not reader.refresh()
-    with SemanticIndex.load(folder, write=True) as writer:
+    with SemanticIndex.load(folder) as reader, SemanticIndex.load(folder, write=True) as writer:
+        assert not reader.refresh()
         writer.add(["chess"], ids=["new"]).remove("item0")
         # Behind, but at one: what was removed is not given, what was added is not known.
         assert not {"new", "item0"} & {hit.id for hit in reader.search("chess", 30)}
@@ -137,7 +138,8 @@ def test_one_writer_at_a_time(folder):
             SemanticIndex.load(folder, write=True)
         with pytest.raises(Locked):
             made().save(folder)
-        assert len(SemanticIndex.load(folder)) == 24
+        with SemanticIndex.load(folder) as reader:
+            assert len(reader) == 24
     with SemanticIndex.load(folder, write=True) as index:
         index.add(["a"])
 
@@ -168,11 +170,11 @@ def test_readers_do_not_notice_saves(folder):
 
 
 def test_a_read_only_folder_can_be_read(folder, monkeypatch):
-    before = answers(SemanticIndex.load(folder))
+    before = answers_of(folder)
     for mark in generation(folder).glob("items.sqlite-*"):
         mark.unlink()
     monkeypatch.setattr(items_module.os, "access", lambda path, mode: False)
-    assert answers(SemanticIndex.load(folder)) == before
+    assert answers_of(folder) == before
     assert not list(generation(folder).glob("items.sqlite-*"))
 
 
@@ -197,7 +199,7 @@ def test_a_folder_with_other_files_is_not_changed(tmp_path):
 
 @pytest.mark.parametrize("failing", ["vectors", "tagger.arrays", "items.sqlite", "manifest.json"])
 def test_a_save_that_fails_leaves_the_old_index(folder, failing, monkeypatch):
-    before = answers(SemanticIndex.load(folder))
+    before = answers_of(folder)
     bigger = made(40)
     if failing == "items.sqlite":
         real = items_module._connect
@@ -224,10 +226,10 @@ def test_a_save_that_fails_leaves_the_old_index(folder, failing, monkeypatch):
     with pytest.raises(InvalidFile, match=r"cannot be written: .*(No space left|full)"):
         bigger.save(folder)
     monkeypatch.undo()
-    assert answers(SemanticIndex.load(folder)) == before
+    assert answers_of(folder) == before
     assert len(list(folder.glob("generation-*"))) == 1
     assert sorted(p.name for p in folder.iterdir() if p.is_file()) == ["lock", "manifest.json"]
-    assert answers(SemanticIndex.load(bigger.save(folder) and folder)) == answers(bigger)
+    assert answers_of(bigger.save(folder) and folder) == answers(bigger)
 
 
 def test_an_add_without_room_leaves_the_index(folder):
@@ -239,4 +241,4 @@ def test_an_add_without_room_leaves_the_index(folder):
         with pytest.raises(InvalidFile, match="full; the index is as it was"):
             index.add(["chess " * 5000] * 3, ids=["a", "b", "c"])
         assert answers(index) == before
-    assert answers(SemanticIndex.load(folder)) == before
+    assert answers_of(folder) == before

@@ -82,7 +82,8 @@ for old, new, index in ((0, 1, small), (1, 2, large)):
         if found == new or old == 0:
             shutil.rmtree(out, ignore_errors=True)
             old and small.save(out)
-    left = {"lock", "manifest.json", SemanticIndex.load(out).state.partition(",")[0]}
+    with SemanticIndex.load(out) as index:
+        left = {"lock", "manifest.json", index.state.partition(",")[0]}
     assert set(os.listdir(out)) == left, os.listdir(out)
 assert {(0, 0), (1, 1), (1, 2)} <= seen, seen
 print(kills)

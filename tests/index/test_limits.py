@@ -6,7 +6,7 @@ import unicodedata
 
 import pytest
 from _support.forks import forked
-from _support.stored import answers
+from _support.stored import answers_of
 from _support.topics import corpus
 
 from labelspan import SemanticIndex
@@ -55,7 +55,7 @@ def test_too_many_open_files_are_not_called_damage(folder):
     "error", [MemoryError(), OSError(errno.ENOMEM, "Cannot allocate memory")], ids=repr
 )
 def test_too_little_memory_is_not_called_damage(folder, error, monkeypatch):
-    before = answers(SemanticIndex.load(folder))
+    before = answers_of(folder)
 
     def fails(*args, **options):
         raise error
@@ -64,7 +64,7 @@ def test_too_little_memory_is_not_called_damage(folder, error, monkeypatch):
     with pytest.raises(MemoryError):
         SemanticIndex.load(folder)
     monkeypatch.undo()
-    assert answers(SemanticIndex.load(folder)) == before
+    assert answers_of(folder) == before
 
 
 def test_a_name_that_is_too_long_is_refused():
@@ -124,7 +124,8 @@ def test_spellings_of_a_label_meet(spelled):
 def test_ids_stay_as_given(spelled, tmp_path):
     assert spelled.ids[:2] == [COMPOSED, DECOMPOSED]
     assert spelled.item(DECOMPOSED).text == f"{DECOMPOSED} menu"
-    loaded = SemanticIndex.load(spelled.save(tmp_path / "i") and tmp_path / "i")
-    assert loaded.ids == spelled.ids
-    assert loaded.search(DECOMPOSED) == spelled.search(DECOMPOSED)
-    assert loaded.search(DECOMPOSED)[0].id == DECOMPOSED
+    spelled.save(tmp_path / "i")
+    with SemanticIndex.load(tmp_path / "i") as loaded:
+        assert loaded.ids == spelled.ids
+        assert loaded.search(DECOMPOSED) == spelled.search(DECOMPOSED)
+        assert loaded.search(DECOMPOSED)[0].id == DECOMPOSED

@@ -89,8 +89,10 @@ def test_new_words_and_items_are_found(tmp_path):
 
     texts, labels, ids, _ = corpus(24)
     SemanticIndex(estimator=MLSI(5)).fit(texts, labels, ids).save(tmp_path / "i")
-    with SemanticIndex.load(tmp_path / "i", write=True) as writer:
-        reader = SemanticIndex.load(tmp_path / "i")
+    with (
+        SemanticIndex.load(tmp_path / "i", write=True) as writer,
+        SemanticIndex.load(tmp_path / "i") as reader,
+    ):
         assert writer.search("zyzzyva") == reader.search("zyzzyva") == []
         writer.add(["Zyzzyva beetles of Brazil"], [["game"]], ["new"])
         check(writer)
@@ -153,9 +155,9 @@ def test_the_language_is_kept(tmp_path):
     index = SemanticIndex().fit(texts, [["a"], ["b"]])
     assert index.language_ == "fi"
     index.save(tmp_path / "i")
-    again = SemanticIndex.load(tmp_path / "i")
-    assert (again.language, again.language_) == ("auto", "fi")
-    assert again.search("kirjasto", balance=0)[0].id == "0"
+    with SemanticIndex.load(tmp_path / "i") as again:
+        assert (again.language, again.language_) == ("auto", "fi")
+        assert again.search("kirjasto", balance=0)[0].id == "0"
     plain = SemanticIndex(language="none").fit(texts, [["a"], ["b"]])
     assert plain.search("kirjasto", balance=0) == []
     assert plain.language_ == "none"

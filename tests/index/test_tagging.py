@@ -113,7 +113,8 @@ def test_a_folder_keeps_the_tagger_and_what_changed_later(tmp_path):
         assert loaded.tag(query, 9) == expected
         loaded.save()
         assert loaded.tag(query, 9) == expected
-    assert SemanticIndex.load(tmp_path / "index").tag(query, 9) == expected
+    with SemanticIndex.load(tmp_path / "index") as read:
+        assert read.tag(query, 9) == expected
 
 
 def test_an_explanation_names_words_and_items(index):

@@ -112,11 +112,9 @@ def test_decisions_are_seen_everywhere(folder):
     # One that only reads leaves out what was decided.
     with editing(folder) as (client, _, post):
         post("decide", findings=[row["key"]], decision="reject")
-    served = Served(folder)
-    with served.lease() as snapshot:
+    with Served(folder) as served, served.lease() as snapshot:
         snapshot.compute_audit()
         assert [one.items for one in snapshot.findings if one.kind == "wrong"].count((item,)) == 0
-    served.close()
 
 
 def test_skipped_and_filtered(folder):

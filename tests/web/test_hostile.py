@@ -31,10 +31,14 @@ FORM = [(b"content-type", b"application/x-www-form-urlencoded")]
 
 
 @pytest.fixture(scope="module")
-def app(folder):
-    served = Served(folder)
-    yield make_app(served, watch=False)
-    served.close()
+def served(folder):
+    with Served(folder) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def app(served):
+    return make_app(served, watch=False)
 
 
 # --- requests -------------------------------------------------------------------------------
@@ -72,9 +76,9 @@ def test_nonsense_gets_an_error_message_or_an_answer(app, folder, caplog):
     assert not caplog.records, "nothing failed inside"
 
 
-def test_nonsense_in_bodies_gets_an_error_message_or_an_answer(folder, caplog):
+def test_nonsense_in_bodies_gets_an_error_message_or_an_answer(served, caplog):
     rng, token = random.Random(1), "0123456789abcdef"
-    app = make_app(Served(folder), watch=False, token=token)
+    app = make_app(served, watch=False, token=token)
     caplog.set_level(logging.ERROR)
     odd = ["{", "}", "[", "]", ":", ",", '"text"', '"k"', "1e999", "-0", "NaN", "Infinity", "null"]
     odd += ["true", '"\\ud800"', '"\\u0000"', "1" * 5000, '"a"', "\ufeff", "[" * 900, "\u2028"]
@@ -93,7 +97,7 @@ def test_nonsense_in_bodies_gets_an_error_message_or_an_answer(folder, caplog):
         answer = ask(app, b"/api/1/tag", method="POST", headers=headers, body=parts)
         seen.add(answer[0])
         if answer[0] != 200:
-            check_refusal(*answer, str(folder))
+            check_refusal(*answer, str(served.folder))
     assert seen == {200, 400, 415}
     assert not caplog.records
 
@@ -189,8 +193,7 @@ def attacked(tmp_path_factory):
 
 def test_a_hostile_corpus_puts_nothing_into_pages_or_headers(attacked):
     usual = None
-    with explore(attacked, drawn=True) as client:
-        index = SemanticIndex.load(attacked)
+    with explore(attacked, drawn=True) as client, SemanticIndex.load(attacked) as index:
         for name in ATTACKS:
             own = next(one for one in index.ids if one.startswith(name))
             asked = [

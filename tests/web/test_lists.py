@@ -36,7 +36,8 @@ def client(folder):
 
 @pytest.fixture(scope="module")
 def index(folder):
-    return SemanticIndex.load(folder)
+    with SemanticIndex.load(folder) as index:
+        yield index
 
 
 def links(client, path, **asked):

@@ -64,7 +64,8 @@ ASKED = [
 
 @pytest.fixture(scope="module")
 def index(folder):
-    return SemanticIndex.load(folder)
+    with SemanticIndex.load(folder) as index:
+        yield index
 
 
 @pytest.fixture(scope="module")

@@ -61,16 +61,16 @@ def test_an_index_that_cannot_be_read_names_no_file(client, monkeypatch, caplog)
 
 
 def test_concurrent_searches_equal_single_ones(folder):
-    index = SemanticIndex.load(folder)
     queries = ["chess", "music radio", "photo", "zzz", "player"] * 8
     _, client = exploring(folder)
     with client, ThreadPoolExecutor(16) as pool:
         asked = [{"q": text, "balance": 40 + n} for n, text in enumerate(queries)]
         found = list(pool.map(lambda one: client.get("/search.json", params=one).json(), asked))
-    for one, answer in zip(asked, found, strict=True):
-        single = index.browse(one["q"], balance=one["balance"] / 100)
-        assert answer["count"] == single.total
-        assert [hit["id"] for hit in answer["hits"]] == [hit.id for hit in single.page(1, 20)]
+    with SemanticIndex.load(folder) as index:
+        for one, answer in zip(asked, found, strict=True):
+            single = index.browse(one["q"], balance=one["balance"] / 100)
+            assert answer["count"] == single.total
+            assert [hit["id"] for hit in answer["hits"]] == [hit.id for hit in single.page(1, 20)]
 
 
 # --- the index changes ----------------------------------------------------------------------
@@ -155,7 +155,7 @@ def test_the_last_lists_are_kept_until_a_label_changes(own, monkeypatch):
 
 
 def test_what_is_made_while_labels_change_is_not_kept(own):
-    with Served(own).lease() as snapshot:
+    with Served(own) as served, served.lease() as snapshot:
 
         def make():
             snapshot.renew()

@@ -308,13 +308,14 @@ class _Fit:
             self.database = ItemDatabase.build()
             return
         self.files = Files(folder / "index")
-        self.database = ItemDatabase.build(folder / "index" / ITEMS, key)
         self.blocks = ArrayBlocks(folder / "texts")
         if len(self.blocks):
             names = ("words", "terms", "term_of")
             parts = [[block[f"new_{name}"] for name in names] for block in self.blocks]
             joined = zip(names, map(np.concatenate, zip(*parts, strict=True)), strict=True)
             self._vocabulary = Vocabulary.from_arrays(options.language, dict(joined))
+        # Last: the caller closes it, if nothing above has failed.
+        self.database = ItemDatabase.build(folder / "index" / ITEMS, key)
 
     @property
     def n_items(self) -> int:

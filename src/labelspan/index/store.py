@@ -25,7 +25,8 @@ import json
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import weakref
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
@@ -88,6 +89,7 @@ VOCABULARY, _KEY, _LABELS, _REVISION = "vocabulary", "key", "labels", "revision"
 LABEL_BLOCK = 4096
 # Bytes of the vectors of one record, about.
 _ADDED_BYTES = 1 << 23
+_MEMORY = ":memory:"
 # Largest text or array that is written or read, in bytes.
 LARGEST_VALUE = 1 << 26
 _TIMEOUT = 10.0
@@ -262,6 +264,9 @@ class ItemDatabase:
         check: Callable[[], None] = lambda: None,
     ) -> None:
         self._connection, self._where, self._check = connection, where, check
+        if where == _MEMORY:
+            # An index in memory ends like any other object; one in a folder must be closed.
+            weakref.finalize(self, connection.close)
 
     # --- opening ----------------------------------------------------------------------
 
@@ -309,21 +314,25 @@ class ItemDatabase:
         return opened
 
     @classmethod
-    def build(cls, where: Path | str = ":memory:", key: str = "memory") -> Self:
+    def build(cls, where: Path | str = _MEMORY, key: str = "memory") -> Self:
         """Create a database in memory, or create or continue one in a file without readers."""
         made = cls(_connect(where), str(where))
-        with _errors(where, "written"):
-            execute = made._connection.execute
-            execute("PRAGMA journal_mode = WAL")
-            execute("PRAGMA synchronous = NORMAL")
-            execute(f"PRAGMA cache_size = -{_BUILD_CACHE}")
-            if not made._tables():
-                cursor = execute("BEGIN")
-                for table in _TABLES:
-                    cursor.execute(table)
-                for name, value in ((_KEY, key), (_LABELS, "[]"), (_REVISION, 0)):
-                    made.put(cursor, name, value)
-                cursor.execute("COMMIT")
+        try:
+            with _errors(where, "written"):
+                execute = made._connection.execute
+                execute("PRAGMA journal_mode = WAL")
+                execute("PRAGMA synchronous = NORMAL")
+                execute(f"PRAGMA cache_size = -{_BUILD_CACHE}")
+                if not made._tables():
+                    cursor = execute("BEGIN")
+                    for table in _TABLES:
+                        cursor.execute(table)
+                    for name, value in ((_KEY, key), (_LABELS, "[]"), (_REVISION, 0)):
+                        made.put(cursor, name, value)
+                    cursor.execute("COMMIT")
+        except BaseException:
+            made.close()
+            raise
         return made
 
     def write_file(
@@ -348,10 +357,9 @@ class ItemDatabase:
 
     def finish(self) -> None:
         """Bring all that was written into one file, and close it."""
-        with _errors(self._where, "written"):
+        with closing(self), _errors(self._where, "written"):
             self._connection.execute("PRAGMA synchronous = FULL")
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        self.close()
 
     def close(self) -> None:
         """Close the file."""
@@ -959,10 +967,10 @@ class IndexItems:
             "changed": about.st_mtime_ns,
         }
 
-    def items(self, skip: int = 0) -> Iterator[Item]:
+    def items(self, skip: int = 0) -> Generator[Item, None, None]:
         """Yield the items in their order, without the first ones."""
-        every = _older_items(self._path) if self._old else self._items()
-        return itertools.islice(every, skip, None)
+        with closing(_older_items(self._path) if self._old else self._items()) as every:
+            yield from itertools.islice(every, skip, None)
 
     def vocabulary(self) -> LabelVocabulary | None:
         """Return the vocabulary of the labels; None if there is none, or in older formats."""
@@ -971,13 +979,13 @@ class IndexItems:
         with closing(ItemDatabase.open(self._path, self._key, write=False)) as database:
             return database.vocabulary()
 
-    def _items(self) -> Iterator[Item]:
+    def _items(self) -> Generator[Item, None, None]:
         with closing(ItemDatabase.open(self._path, self._key, write=False)) as database:
             for _, item in database.scan(labels=database.label_table()):
                 yield item
 
 
-def _older_items(path: Path) -> Iterator[Item]:
+def _older_items(path: Path) -> Generator[Item, None, None]:
     """Read the table of formats up to 4, with labels as JSON in each row."""
     file_size(path)
     query = "SELECT id, text, labels, metadata FROM items ORDER BY row"

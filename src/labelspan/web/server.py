@@ -9,6 +9,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Iterable
+from functools import partial
 from multiprocessing import parent_process
 from os import PathLike
 from threading import Thread
@@ -97,41 +98,41 @@ def serve(
             "serve: labels can only be changed by one process; omit --workers, or --edit."
         )
     token = "" if token_file is None else read_token(token_file)
-    listening = _listen(host, port)
-    try:
-        served = Served(
+    hosts = LOOPBACK | {host.strip("[]").lower()} | {name.lower() for name in allow_hosts}
+    options = {
+        "folder": str(folder),
+        "compare_with": None if compare_with is None else str(compare_with),
+        "hosts": sorted(hosts),
+        "token_file": None if token_file is None else str(token_file),
+    }
+    with _listen(host, port) as listening:
+        address = _address(host, listening.getsockname()[1])
+        with Served(
             folder,
             edit=edit,
             who=who,
             corpus=corpus,
             mapped=workers > 1,
             compare_with=compare_with,
-        )
-    except BaseException:
-        listening.close()
-        raise
-    address = _address(host, listening.getsockname()[1])
-    hosts = LOOPBACK | {host.strip("[]").lower()} | {name.lower() for name in allow_hosts}
-    if workers > 1:
-        if started is not None:
-            started(address, served)
-        served.close()
-        options = {
-            "folder": str(folder),
-            "compare_with": None if compare_with is None else str(compare_with),
-            "hosts": sorted(hosts),
-            "token_file": None if token_file is None else str(token_file),
-        }
-        with listening:
+        ) as served:
+            if workers == 1:
+                app = make_app(served, hosts=hosts, token=token)
+                _serve_here(app, listening, started and partial(started, address, served))
+            elif started is not None:
+                started(address, served)
+        if workers > 1:
             _serve_by(workers, listening, options)
-        return
-    server = uvicorn.Server(configure(make_app(served, hosts=hosts, token=token)))
+
+
+def _serve_here(app: Guard, listening: socket.socket, started: Callable[[], Any] | None) -> None:
+    """Serve by this process."""
+    server = uvicorn.Server(configure(app))
     # Requests run in parallel threads, so a matrix product uses one. Signals are captured before
     # the address is announced: Ctrl-C while the event loop starts would otherwise leave its
     # coroutine unawaited, with a warning of Python.
-    with listening, threadpool_limits(1), server.capture_signals():
+    with threadpool_limits(1), server.capture_signals():
         if started is not None:
-            started(address, served)
+            started()
         server.run(sockets=[listening])
 
 
@@ -153,9 +154,10 @@ def worker_app() -> Guard:
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     Thread(target=_end_with_parent, daemon=True).start()
     options = json.loads(os.environ[_OPTIONS])
-    served = Served(options["folder"], mapped=True, compare_with=options["compare_with"])
     file = options["token_file"]
     token = "" if file is None else read_token(file)
+    # Closed by the application when it ends.
+    served = Served(options["folder"], mapped=True, compare_with=options["compare_with"])
     return make_app(served, hosts=options["hosts"], token=token)
 
 

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -256,9 +256,9 @@ class Served:
     Examples
     --------
     >>> from labelspan.web import Served
-    >>> served = Served("papers.labelspan")  # doctest: +SKIP
-    >>> with served.lease() as snapshot:  # doctest: +SKIP
-    ...     len(snapshot.index)
+    >>> with Served("papers.labelspan") as served:  # doctest: +SKIP
+    ...     with served.lease() as snapshot:
+    ...         len(snapshot.index)
     4899
     """
 
@@ -457,3 +457,9 @@ class Served:
         self._let_go(held)
         if self._compared is not None:
             self._compared.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
