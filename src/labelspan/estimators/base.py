@@ -9,7 +9,7 @@ import numbers
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import wraps
 from textwrap import indent
 from typing import Any, ClassVar, Self, TypeVar, cast
@@ -35,7 +35,7 @@ from ..errors import (
 )
 from ..labels import Labels, read_labels
 from ..labels.reading import Kind, indicator_on_device
-from ..operators import Operator, Product, as_operator
+from ..operators import Operator, as_operator
 from ..operators.array_backend import (
     as_block,
     contiguous,
@@ -228,12 +228,7 @@ def described(kind: C) -> C:
 
 def solve(model: Any, problem: Problem) -> Solution:
     """Solve a problem with the solver that the parameters of ``model`` select."""
-    labels: Any = problem.factor.labels
-    if isinstance(labels, Product) and labels.left.one_pass:
-        # Combinations of rows in files are computed after the pass over them.
-        factor = replace(problem.factor, labels=labels.left, mixing=labels.right.toarray())
-        problem = replace(problem, factor=factor)
-    if isinstance(labels, Operator):
+    if isinstance(problem.factor.labels, Operator):
         _refuse_large_space(model, problem)
     solver = _pick_solver(model, problem)
     _refuse_misfit(model, solver, problem)
@@ -249,33 +244,26 @@ def _refuse_large_space(model: Any, problem: Problem) -> None:
     labels: Any = factor.labels
     k = labels.shape[1] if factor.mixing is None else factor.mixing.shape[-1]
     rows, columns = X.shape
-    in_memory = 0 if labels.one_pass else rows
     narrow = "" if X.dtype == np.float32 else "give X in float32, "
     refuse_too_large(
         type(model).__name__,
-        krylov_bytes(
-            in_memory, columns, k, count, X.dtype.itemsize, getattr(model, "max_iter", None)
-        ),
+        krylov_bytes(rows, columns, k, count, X.dtype.itemsize, getattr(model, "max_iter", None)),
         f"a space of {count} components over {rows} rows, {columns} features and {k} labels",
         f"{narrow}lower n_components, or fit on fewer rows",
     )
 
 
-def choose_penalty(
-    model: Any, X: Operator, labels: Any, raw: Operator | None = None
-) -> tuple[float, AlphaCurve | None]:
+def choose_penalty(model: Any, X: Operator, labels: Any) -> tuple[float, AlphaCurve | None]:
     """Return alpha as a number, and, if it is "auto", the curve from which it was chosen.
 
-    ``labels`` are centred, or :class:`Labels` that are sparse or in files; for those in files,
-    ``raw`` is X before it was centred.
+    ``labels`` are centred, or :class:`Labels` that are sparse.
     """
     if model.alpha != "auto":
         return float(model.alpha), None
     take_buffers()
     with _threads_for(X):
         if isinstance(labels, Labels):
-            rows = raw if isinstance(labels.values, Operator) and raw is not None else X
-            curve = held_out(rows, labels.values, intercept=model.center)
+            curve = held_out(X, labels.values, intercept=model.center)
         else:
             curve = choose_alpha(X, labels, intercept=model.center)
     return curve.alpha, curve
@@ -1070,13 +1058,10 @@ def stream_rows(model: Any, stream: Stream) -> TrainingRows:
 def centred_labels(model: Any, labels: Labels, dtype: Any = np.float64) -> tuple[Any, Array]:
     """Return Y, centred if X is, with unknown entries set to zero, and its means.
 
-    Labels that are sparse or in files become an operator, sparse ones in ``dtype``.
+    Sparse labels become an operator in ``dtype``.
     """
     if labels.many:
-        in_files = isinstance(labels.values, Operator)
-        return centre(
-            model, as_operator(labels.values if in_files else canonical_csr(labels.values, dtype))
-        )
+        return centre(model, as_operator(canonical_csr(labels.values, dtype)))
     if model.center:
         return labels.centred, labels.means()
     values = labels.values

@@ -25,7 +25,7 @@ from ..labels.factor import (
 )
 from ..labels.reading import Kind
 from ..operators import Operator, Product, VStack
-from ..operators.array_backend import host, inner, like, on_host, sum_of_squares
+from ..operators.array_backend import inner, like, on_host, sum_of_squares
 from ..operators.machine import refuse_too_large
 from ..operators.operator import seen_by
 from ..operators.row_graph import incidence
@@ -134,7 +134,7 @@ def state_factor(model: Any, X: Any, y: Any, *, graph: Any = None, mu: float = 0
     H = rows.Y if model._factor_is_labels else model.label_factor(labels)
     rank = H.shape[1] if labels.many else _rank(model, H)
     count = _count(model, rows.X.shape, rank, many=labels.many)
-    alpha, curve = choose_penalty(model, rows.X, labels if labels.many else rows.Y, raw)
+    alpha, curve = choose_penalty(model, rows.X, labels if labels.many else rows.Y)
     penalty = L1(alpha) if model.penalty == "l1" else L2(alpha)
     problem = Problem(rows.X, Factor(labels=H), count, penalty)
     if edges is not None:
@@ -175,8 +175,6 @@ def _images(model: Any, solution: Solution, stated: FactorFit) -> Array:
         W = solution.weights
         if not isinstance(labels, Operator):
             images = inner(W, X.cross(labels))
-        elif labels.one_pass:
-            images = np.ascontiguousarray(host(X.joint_products(W, labels)[1]).T)
         else:
             images = seen_by(X.matmat(X.place(W)), labels)
     if solution.metric is None:
@@ -589,9 +587,7 @@ class LDA(LabelledEmbedding):
 
     def label_factor(self, labels: Labels) -> Any:
         """Return H, the labels of labelled rows divided by the square roots of their sizes."""
-        # For labels in files, the rows are checked when they are first read.
-        single = labels if isinstance(labels.values, Operator) else _single_labels(labels)
-        return lda_factor(single, center=self.center)  # Y D^-1/2
+        return lda_factor(_single_labels(labels), center=self.center)  # Y D^-1/2
 
     def _stream_block(self, labels: Labels) -> Array:
         return _single_labels(labels).values

@@ -198,9 +198,7 @@ class MLSI(LabelledEmbedding):
         y : vector of classes, or array or sparse matrix of shape (n, k)
             -1 or NaN marks unknown entries. Each label is regressed on the rows where it is known,
             and its fitted values replace the unknown entries, which costs one more regression (for
-            single unknown entries, an iteration with one column per label). Also
-            :class:`~labelspan.operators.RowFiles`, all known, in blocks of the same rows as those
-            of X: memory then does not grow with the number of rows.
+            single unknown entries, an iteration with one column per label).
 
         Returns
         -------
@@ -244,7 +242,7 @@ class MLSI(LabelledEmbedding):
         rows = training_rows(self, X, y, keep_sparse=sparse, on_device=True, unlabelled=True)
         Y, labels = rows.Y, rows.labels
         if labels.many:
-            alpha, curve = choose_penalty(self, rows.X, labels, rows.raw)
+            alpha, curve = choose_penalty(self, rows.X, labels)
             squares, beta = Y.column_squares(), self._weight(None, 1.0)
         else:
             alpha, curve = self._penalty(rows)

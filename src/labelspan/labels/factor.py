@@ -8,7 +8,7 @@ a column of zeros, and a row without labels is zero before centring.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -17,7 +17,7 @@ from scipy.linalg import lapack
 
 from .._typing import Array
 from ..errors import InvalidLabels, InvalidParameter, Mismatch
-from ..operators import Operator, Product, RowFiles, Scaled, as_operator
+from ..operators import Operator, Product, Scaled, as_operator
 from ..operators.array_backend import centered_columns, column_sums, host, inner, width_of
 from ..operators.convert import scaled_block
 from .reading import Labels
@@ -247,14 +247,10 @@ def lda_factor(labels: Labels, *, center: bool = True) -> Any:
     array([[0.5, 0. ],
            [0. , 1. ]])
     """
+    if labels.many:
+        refuse_several(labels.values)
     columns = inverse_power(_sums(labels.values), 0.5)
-
-    def scaled(block: Any) -> Any:
-        if labels.many:
-            refuse_several(block)
-        return scaled_block(block, columns=columns)
-
-    return _finish(_changed(labels.values, scaled), labels, center)
+    return _finish(scaled_block(labels.values, columns=columns), labels, center)
 
 
 def hsl_factor(
@@ -310,13 +306,11 @@ def hsl_factor(
     else:
         degree, edges = weight, np.sqrt(weight * inverse_power(size, 1.0))
 
-    def scaled(block: Any) -> Any:
-        entries = block if isinstance(block, np.ndarray) else block.data
-        if entries.min(initial=0) < 0:
-            raise InvalidLabels("HSL: y must not be negative, because its entries are memberships.")
-        return scaled_block(block, inverse_power(block @ degree, 0.5), edges)
-
-    return _finish(_changed(incidence, scaled), labels, center)
+    entries = incidence.data if labels.many else incidence
+    if entries.min(initial=0) < 0:
+        raise InvalidLabels("HSL: y must not be negative, because its entries are memberships.")
+    rows = inverse_power(incidence @ degree, 0.5)
+    return _finish(scaled_block(incidence, rows, edges), labels, center)
 
 
 def refuse_several(block: Any) -> None:
@@ -329,15 +323,8 @@ def refuse_several(block: Any) -> None:
         )
 
 
-def _changed(values: Any, change: Callable[[Any], Any]) -> Any:
-    """Apply a function of rows to labels, block by block if they are in files."""
-    return values.changed(change) if isinstance(values, RowFiles) else change(values)
-
-
 def _sums(block: Any) -> Array:
     """Return the sums of the columns."""
-    if isinstance(block, Operator):
-        return np.asarray(block.shape[0] * block.column_means())
     if isinstance(block, np.ndarray):
         return host(column_sums(block))
     return np.asarray(block.sum(axis=0), dtype=np.float64).ravel()

@@ -56,10 +56,9 @@ class Labels:
 
     Attributes
     ----------
-    values : array, sparse array in CSR format, or operator, of shape (n, k)
+    values : array or sparse array in CSR format, of shape (n, k)
         One column per label; 0 where ``unknown`` is True. Sparse only if the caller of
-        :func:`read_labels` supports it and there are many labels; an operator if they are in files
-        (:class:`~labelspan.operators.RowFiles`).
+        :func:`read_labels` supports it and there are many labels.
     unknown : array of bool of shape (n, k) or None
         Which entries are unknown; None if all are known.
     names : array of shape (k,)
@@ -89,8 +88,8 @@ class Labels:
 
     @property
     def many(self) -> bool:
-        """Whether the values are sparse or in files."""
-        return is_sparse(self.values) or isinstance(self.values, Operator)
+        """Whether the values are sparse."""
+        return is_sparse(self.values)
 
     @property
     def labelled(self) -> Array:
@@ -165,7 +164,7 @@ def read_labels(
 
     Parameters
     ----------
-    y : vector, array, sparse matrix, data frame or RowFiles
+    y : vector, array, sparse matrix or data frame
         Classes, a 0/1 indicator with one column per label, or real targets.
     n_rows : int
         Number of rows of X.
@@ -178,7 +177,7 @@ def read_labels(
         Whether the numbers are known to be real targets.
     keep_sparse : bool, default=False
         Whether a sparse matrix without unknown entries and with more than 33 million entries,
-        including zeros, stays sparse, and labels may be in files.
+        including zeros, stays sparse.
     classes : array or None, default=None
         Classes of an earlier fit: if -1 is one of them, it does not mean unknown.
 
@@ -205,7 +204,12 @@ def read_labels(
         )
     names = column_names(y)
     kept = keep_sparse and not part and not targets
-    labels = _in_files(y, n_rows, owner, kept) or (_kept_sparse(y, n_rows, owner) if kept else None)
+    if isinstance(y, Operator):
+        raise InvalidLabels(
+            f"{owner}: y must be an array, a sparse matrix or a data frame, but {type(y).__name__} "
+            "was given; labels stay in memory, also if X is in files."
+        )
+    labels = _kept_sparse(y, n_rows, owner) if kept else None
     if labels is not None:
         return labels
     _refuse_dense(y, owner)
@@ -257,29 +261,6 @@ def indicator_on_device(y: Any, X: Operator, owner: str) -> Labels | None:
             f"y has {y.shape[0]} rows."
         )
     return Labels(X.place(y), None, np.arange(y.shape[1]), "indicator")
-
-
-def _in_files(y: Any, n_rows: int, owner: str, allowed: bool) -> Labels | None:
-    """Read labels that are in files, all of them known; return None for other labels."""
-    if not isinstance(y, Operator):
-        return None
-    if not allowed or not y.one_pass:
-        raise InvalidLabels(
-            f"{owner}: y as {type(y).__name__} needs a fit that keeps labels sparse: use MLSI with "
-            "0 < beta < 1 and form='ridge', OPLS, CCA, HSL or LDA, with kernel='linear' and "
-            "solver='auto'; or give an array or a sparse matrix."
-        )
-    if y.shape[0] != n_rows or y.shape[1] < 2:
-        raise InvalidLabels(
-            f"{owner}: y must have one row for each row of X, and two columns or more; X has "
-            f"{n_rows} rows, y has shape {y.shape}."
-        )
-    squares = y.column_squares()
-    if not squares.any():
-        raise InvalidLabels(f"{owner}: no row of y has a label; label some rows.")
-    # For 0/1 values, the sum is also the sum of squares.
-    same = np.allclose(y.shape[0] * y.column_means(), squares, rtol=1e-6, atol=0.0)
-    return Labels(y, None, np.arange(y.shape[1]), "indicator" if same else "targets")  # type: ignore[arg-type]
 
 
 def _kept_sparse(y: Any, n_rows: int, owner: str) -> Labels | None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from copy import copy
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -198,45 +197,6 @@ class RowBlocks(Operator):
         both = host(self._run("joined_moments", tall=block))
         return both[:, : self.shape[1]], both[:, self.shape[1] :]
 
-    def joint_products(self, block: Array, labels: Operator) -> tuple[Array, Array]:
-        if not isinstance(labels, RowBlocks):
-            return super().joint_products(block, labels)
-        wide = self._block(block, self.shape[1], "joint_products")
-        found = self._beside(labels, _both_products, wide)
-        return self.place(found[: self.shape[1]]), self.place(found[self.shape[1] :])
-
-    def label_products(self, block: Array, labels: Operator) -> Array:
-        if not isinstance(labels, RowBlocks):
-            return super().label_products(block, labels)
-        return self.place(self._beside(labels, _label_product, labels.place(block)))
-
-    def _beside(
-        self, labels: RowBlocks, task: Callable[[Operator, Operator, Array], Array], wide: Array
-    ) -> Any:
-        """Call a function with the rows and the labels of each block, and add the results."""
-        stores = [store for store in (self.store, labels.store) if isinstance(store, LocalBlocks)]
-        if len(stores) < 2 or self._index is not None or labels._index is not None:
-            raise Mismatch(
-                "Labels in blocks need all rows of X in blocks on the same machine; pass the "
-                "labels as an array."
-            )
-        sizes = [tuple(rows for rows, _ in store.shapes) for store in stores]
-        if sizes[0] != sizes[1]:
-            raise Mismatch(
-                "X and y in blocks must have blocks of the same numbers of rows; X has "
-                f"{_brief(sizes[0])} and y has {_brief(sizes[1])}."
-            )
-        far = self._far_from_zero(), labels._far_from_zero()
-        pairs = zip(stores[0].blocks(), stores[1].blocks(), strict=True)
-        return _total(
-            task(
-                _shift(rows.plain, self.offset, far[0]),
-                _shift(beside.plain, labels.offset, far[1]),
-                wide,
-            )
-            for rows, beside in pairs
-        )
-
     # --- sums -------------------------------------------------------------------------
 
     def _sums(self) -> Array:
@@ -298,23 +258,6 @@ class RowBlocks(Operator):
         chosen = index if self._index is None else self._index[index]
         return RowBlocks(self.store, self.offset, chosen)
 
-    def changed(self, change: Callable[[Any], Any]) -> RowBlocks:
-        """Return the rows with a function applied to each block that keeps its shape.
-
-        Parameters
-        ----------
-        change : function
-            Takes a block as it is stored, an array or a CSR array, and returns another.
-
-        Returns
-        -------
-        RowBlocks
-            The changed rows; the function is applied whenever a block is read.
-        """
-        if self.offset is not None or not isinstance(self.store, LocalBlocks):
-            raise Mismatch("changed: these rows are already shifted; change the stored rows.")
-        return RowBlocks(self.store.changed(change), None, self._index)
-
     # --- rows themselves --------------------------------------------------------------
 
     def blocks(self) -> Iterator[tuple[slice, Any]]:
@@ -367,7 +310,6 @@ class LocalBlocks(BlockStore):
 
     def __init__(self, shapes: Sequence[tuple[int, int]], dtype: Any) -> None:
         self.shapes, self.dtype = shapes, np.dtype(dtype)
-        self.change: Callable[[Any], Any] | None = None
 
     @abstractmethod
     def load(self, number: int) -> Block:
@@ -375,18 +317,7 @@ class LocalBlocks(BlockStore):
 
     def blocks(self, numbers: Iterable[int] | None = None) -> Iterator[Block]:
         """Yield the blocks in order."""
-        return one_ahead(self._loaded, range(len(self.shapes)) if numbers is None else numbers)
-
-    def _loaded(self, number: int) -> Block:
-        block = self.load(number)
-        if self.change is None:
-            return block
-        changed = host_operator(self.change(block.matrix))
-        if changed.shape != block.plain.shape:
-            raise Mismatch(
-                f"changed: a block of shape {block.plain.shape} became one of {changed.shape}."
-            )
-        return Block(changed)
+        return one_ahead(self.load, range(len(self.shapes)) if numbers is None else numbers)
 
     def run(
         self,
@@ -403,13 +334,6 @@ class LocalBlocks(BlockStore):
         pairs = zip(self.blocks(numbers), pieces, strict=True)
         results = (task(block, shared, piece) for block, piece in pairs)
         return _total(results) if total else list(results)
-
-    def changed(self, change: Callable[[Any], Any]) -> LocalBlocks:
-        """Return the blocks with a function applied whenever a block is read."""
-        other, before = copy(self), self.change
-        other.change = change if before is None else lambda matrix: change(before(matrix))
-        other.sums = None
-        return other
 
 
 class MemoryBlocks(LocalBlocks):
@@ -548,15 +472,6 @@ def _far(offset: Array, sums: Array, rows: int, dtype: Any) -> Array:
     return np.asarray(rows * np.square(offset) > digits_to_lose(dtype) * about)
 
 
-def _both_products(rows: Operator, labels: Operator, block: Array) -> Array:
-    image = rows.matmat(block)
-    return concatenate([rows.rmatmat(image), rows.place(labels.rmatmat(labels.place(image)))])
-
-
-def _label_product(rows: Operator, labels: Operator, block: Array) -> Array:
-    return rows.rmatmat(rows.place(labels.matmat(block)))
-
-
 def _total(results: Iterable[Any]) -> Any:
     """Add results, in float64 on the host."""
     out: Any = None
@@ -570,10 +485,6 @@ def _total(results: Iterable[Any]) -> Any:
 
 def _split(block: Any, cuts: Array) -> list[Any]:
     return [block[start:stop] for start, stop in pairwise([0, *cuts.tolist(), block.shape[0]])]
-
-
-def _brief(sizes: tuple[int, ...]) -> str:
-    return ", ".join(map(str, sizes[:3])) + (", ..." if len(sizes) > 3 else "")
 
 
 def checked_rows(owner: str, rows: Any, before: Operator | None) -> Dense | Sparse:
