@@ -1,6 +1,6 @@
 """The graph penalty where one row in ten is labelled: what it gains on the others.
 
-``fit(X, y, graph=W, mu=mu)`` sees the features of all rows, the labels of a tenth of them,
+``fit_with_graph(model, X, y, W, mu)`` sees the features of all rows, the labels of a tenth of them,
 and a graph: nearest neighbours by features (``emotions``), the citations of the texts or
 their nearest neighbours by words (``cora``). Weights are divided by the mean degree, so
 that mu means about the same for every graph.
@@ -31,6 +31,7 @@ from sklearn.preprocessing import StandardScaler, normalize
 
 from labelspan import CCA, LDA, OPLS
 from labelspan.metrics import threshold_by_share
+from labelspan.papers.sun2009 import fit_with_graph
 
 from .classify import score
 from .data import load
@@ -111,7 +112,7 @@ def attempt(
     alpha, mu = setting
     labels = np.full_like(task.y, -1)
     labels[known] = task.y[known]
-    return model.set_params(alpha=alpha).fit(task.X, labels, graph=graph, mu=mu)
+    return fit_with_graph(model.set_params(alpha=alpha), task.X, labels, graph, mu)
 
 
 def run_draw(

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, TypeVar, cast
 import numpy as np
 from sklearn.base import clone
 
-from .._params import Constraint, OneOf, Real
+from .._params import Constraint, OneOf
 from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter, Mismatch
 from ..labels import Factor, Labels, cca_factor, hsl_factor, lda_factor, opls_factor
@@ -24,11 +24,10 @@ from ..labels.factor import (
     refuse_several,
 )
 from ..labels.reading import Kind
-from ..operators import Operator, Product, VStack
+from ..operators import Operator, Product
 from ..operators.array_backend import inner, like, on_host, sum_of_squares
 from ..operators.machine import refuse_too_large
 from ..operators.operator import seen_by
-from ..operators.row_graph import incidence
 from ..solvers import L1, L2, AlphaCurve, LeastSquares, Problem, Solution, Solver, SolverChoice
 from ..solvers import choose_solver as choose_for_problem
 from ._streams import Stream, why_no_stream
@@ -73,7 +72,7 @@ class FactorFit:
 
 @all_or_nothing
 @refuse_overflow
-def fit_by_factor(self: M, X: Any, y: Any, *, graph: Any = None, mu: float = 0.0) -> M:
+def fit_by_factor(self: M, X: Any, y: Any) -> M:
     """Learn the embedding from features and labels.
 
     Parameters
@@ -81,12 +80,7 @@ def fit_by_factor(self: M, X: Any, y: Any, *, graph: Any = None, mu: float = 0.0
     X : array or sparse matrix of shape (n, d)
         The features.
     y : vector of classes, or array or sparse matrix of shape (n, k)
-        Rows whose labels are all unknown (-1 or NaN) are used only for the graph.
-    graph : array or sparse matrix of shape (n, n) or None, default=None
-        Weights between rows, labelled or not. ``mu X'LX`` with its Laplacian L is added to
-        the metric, which moves rows that share an edge closer together.
-    mu : float, default=0.0
-        Weight of the graph; 0 is the plain method.
+        Rows whose labels are all unknown (-1 or NaN) are ignored.
 
     Returns
     -------
@@ -105,7 +99,7 @@ def fit_by_factor(self: M, X: Any, y: Any, *, graph: Any = None, mu: float = 0.0
     >>> OPLS(alpha=0.0).fit(X, Y).eigenvalues_.astype(int)
     array([3271,   11,    1])
     """
-    _finish(self, state_factor(self, X, y, graph=graph, mu=mu))
+    publish_factor_fit(self, state_factor_fit(self, X, y))
     return self
 
 
@@ -119,32 +113,27 @@ def _fit_stream(model: Any, stream: Stream) -> None:
     count = _count(model, (rows.n, rows.X.shape[1]), rank)
     alpha, curve = stream_penalty(model, rows.X, rows.Y, rows.n)
     problem = Problem(rows.X, Factor(labels=H), count, L2(alpha))
-    _finish(model, FactorFit(rows, H, alpha, curve, problem))
+    publish_factor_fit(model, FactorFit(rows, H, alpha, curve, problem))
 
 
-def state_factor(model: Any, X: Any, y: Any, *, graph: Any = None, mu: float = 0.0) -> FactorFit:
+def state_factor_fit(model: Any, X: Any, y: Any) -> FactorFit:
     """Read the labelled rows, make H, and choose alpha."""
     model._check_params()
     _check_penalty(model)
-    plain = graph is None and model.penalty == "l2" and model.solver == "auto"
+    plain = model.penalty == "l2" and model.solver == "auto"
     on_device = plain and model._factor_is_labels
     rows = training_rows(model, X, y, keep_sparse=plain, on_device=on_device)
-    raw, labels = rows.raw, rows.labels
-    edges = _graph_rows(type(model).__name__, raw, graph, mu)
+    labels = rows.labels
     H = rows.Y if model._factor_is_labels else model.label_factor(labels)
     rank = H.shape[1] if labels.many else _rank(model, H)
     count = _count(model, rows.X.shape, rank, many=labels.many)
     alpha, curve = choose_penalty(model, rows.X, labels if labels.many else rows.Y)
     penalty = L1(alpha) if model.penalty == "l1" else L2(alpha)
     problem = Problem(rows.X, Factor(labels=H), count, penalty)
-    if edges is not None:
-        # Rows with H = 0: X'X becomes X'X + mu X'LX.
-        factor = Factor(labels=np.concatenate([H, np.zeros((edges.shape[0], H.shape[1]))]))
-        problem = replace(problem, X=VStack([rows.X, edges]), factor=factor)
     return FactorFit(rows, H, alpha, curve, problem)
 
 
-def _finish(model: Any, stated: FactorFit) -> None:
+def publish_factor_fit(model: Any, stated: FactorFit) -> None:
     """Solve, and set the fitted attributes."""
     rows, H = stated.rows, stated.H
     solution = solve(model, stated.problem)  # W, lambda
@@ -232,18 +221,6 @@ def _refuse_least_squares(model: Any) -> None:
         )
 
 
-def _graph_rows(owner: str, X: Operator, graph: Any, mu: float) -> Operator | None:
-    """Return ``sqrt(mu) E X`` for the edges E of the graph; None if there is nothing to add."""
-    if not Real(0.0).accepts(mu):
-        raise InvalidParameter(f"{owner}: mu must be a number of at least 0, but {mu!r} was given.")
-    if graph is None:
-        if mu > 0:
-            raise InvalidParameter(f"{owner}: mu={mu} needs a graph; pass graph= as well.")
-        return None
-    edges = incidence(graph, X.shape[0], mu, X.dtype)
-    return Product(edges, X) if mu > 0 else None
-
-
 def choose_solver(estimator: Any, X: Any, y: Any = None) -> SolverChoice:
     r"""Return which solver ``solver="auto"`` uses for an estimator and data, and why.
 
@@ -287,7 +264,7 @@ def choose_solver(estimator: Any, X: Any, y: Any = None) -> SolverChoice:
         name = type(estimator).__name__
         raise Mismatch(f"{name} has no parameter solver.")
     asked = clone(estimator).set_params(solver="auto")
-    stated = asked._state(X, y) if hasattr(asked, "_state") else state_factor(asked, X, y)
+    stated = asked._state(X, y) if hasattr(asked, "_state") else state_factor_fit(asked, X, y)
     return choose_for_problem(stated.problem)
 
 

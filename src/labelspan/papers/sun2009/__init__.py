@@ -4,9 +4,10 @@ from ..paper import Paper
 from .equivalence import EQUIVALENCE
 from .figure1 import FIGURE_1
 from .figure2 import FIGURE_2
+from .graph_penalty import fit_with_graph
 from .two_stage_comparison import BEYOND
 
-__all__ = ["PAPER"]
+__all__ = ["PAPER", "fit_with_graph"]
 
 PAPER = Paper(
     name="sun2009",

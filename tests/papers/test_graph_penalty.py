@@ -8,7 +8,9 @@ from sklearn.base import clone
 from sklearn.neighbors import kneighbors_graph
 
 from labelspan import CCA, HSL, OPLS
+from labelspan.errors import InvalidParameter
 from labelspan.labels import opls_factor, read_labels
+from labelspan.papers.sun2009 import fit_with_graph
 from labelspan.solvers import regression
 
 
@@ -31,7 +33,7 @@ def test_eigenvalues_with_unlabelled_rows(kind, solver, mu, monkeypatch):
     if solver == "iterative":
         monkeypatch.setattr(regression, "DIRECT_LIMIT", 0)
         model.set_params(tol=1e-10)
-    model.fit(X if kind == "dense" else sparse.csr_array(X), hidden, graph=W, mu=mu)
+    fit_with_graph(model, X if kind == "dense" else sparse.csr_array(X), hidden, W, mu)
     H = opls_factor(read_labels(Y[:25], 25, "test"))
     few = X[:25] - X[:25].mean(axis=0)
     W = W.toarray()
@@ -47,7 +49,15 @@ def test_eigenvalues_with_unlabelled_rows(kind, solver, mu, monkeypatch):
 def test_mu_zero_is_the_plain_method(model):
     X, Y = features("tall", 5), indicator(60, 5)
     plain = clone(model).fit(X, Y)
-    same = clone(model).fit(X, Y, graph=graph_of(X), mu=0.0)
+    same = fit_with_graph(clone(model), X, Y, graph_of(X), 0.0)
     np.testing.assert_array_equal(same.components_, plain.components_)
-    small = clone(model).fit(X, Y, graph=graph_of(X), mu=1e-9)
+    small = fit_with_graph(clone(model), X, Y, graph_of(X), 1e-9)
     assert angle(small.transform(X), plain.transform(X)) < 1e-6
+
+
+def test_a_negative_mu_raises_an_error_and_changes_nothing():
+    model = OPLS(alpha=0.5).fit(features("tall", 5), indicator(60, 5))
+    before = dict(vars(model))
+    with pytest.raises(InvalidParameter, match="OPLS: mu must be a number of at least 0"):
+        fit_with_graph(model, features("tall", 5), indicator(60, 5), np.eye(60), -1.0)
+    assert vars(model) == before
