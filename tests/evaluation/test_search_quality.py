@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 from _support.topics import corpus
-from sklearn.metrics import average_precision_score, ndcg_score
 
 from labelspan.errors import InvalidFile, InvalidInput, MissingData
 from labelspan.evaluation.search_quality import (
@@ -18,23 +17,31 @@ from labelspan.evaluation.search_quality import (
 )
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_measures_are_those_of_scikit_learn(seed):
+@pytest.mark.parametrize("seed", range(4))
+def test_measures_are_those_of_trec_eval(seed):
+    ir_measures = pytest.importorskip("ir_measures", reason="ir-measures is not installed")
     rng = np.random.default_rng(seed)
-    names = [f"n{n}" for n in range(30)]
-    relevant = frozenset(rng.choice(names, 7, replace=False))
-    found = _measures("judged", names, relevant)
-    truth = np.array([[name in relevant for name in names]], dtype=float)
-    scores = -np.arange(30.0)[None]
-    assert found["nDCG@10"] == pytest.approx(ndcg_score(truth, scores, k=10))
-    assert found["MAP"] == pytest.approx(average_precision_score(truth[0], scores[0]))
-    assert found["P@10"] == truth[0, :10].mean()
+    names = [f"n{n}" for n in range(150)]
+    judged = rng.choice([*names, "absent", "gone"], 40, replace=False)
+    # Unjudged items, irrelevant ones, a negative grade of spam, and relevant ones that are missing.
+    grades = {str(name): int(rng.integers(-1, 4)) for name in judged} | {"absent": 2}
+    found = _measures("judged", names, grades)
+    run = [ir_measures.ScoredDoc("q", name, -float(n)) for n, name in enumerate(names)]
+    qrels = [ir_measures.Qrel("q", name, grade) for name, grade in grades.items()]
+    wanted = {
+        "nDCG@10": ir_measures.nDCG @ 10,
+        "MAP": ir_measures.AP,
+        "P@10": ir_measures.P @ 10,
+        "recall@100": ir_measures.R @ 100,
+    }
+    expected = ir_measures.calc_aggregate(list(wanted.values()), qrels, run)
+    assert found == pytest.approx({name: expected[one] for name, one in wanted.items()}, abs=1e-12)
 
 
 def test_items_are_found_again_and_judged_queries_measured():
     texts, labels, ids, _ = corpus(60)
     texts = [f"Number {n}\n{text}" for n, text in enumerate(texts)]
-    asked = [JudgedQuery("chess", frozenset(ids[:3])), JudgedQuery("x", frozenset({"nobody"}))]
+    asked = [JudgedQuery("chess", dict.fromkeys(ids[:3], 1)), JudgedQuery("x", {"nobody": 1})]
     steps = []
     found = evaluate_search(
         texts,
@@ -51,6 +58,7 @@ def test_items_are_found_again_and_judged_queries_measured():
         assert found.results.only(system=system, kind="title").mean("first") == 1
     assert len(found.results.only(kind="judged")) == len(SYSTEMS)
     assert found.notes[0].startswith("1 of 2 judged queries have no relevant item")
+    assert found.notes[1].startswith("1 judged items are not in the corpus")
     tables = search_tables(found)
     assert [table.title.partition(" (")[0] for table in tables] == [
         "Items found by their title",
@@ -68,8 +76,11 @@ def test_items_are_found_again_and_judged_queries_measured():
 def test_judged_queries_are_read(tmp_path):
     path = tmp_path / "queries.jsonl"
     path.write_text(json.dumps({"query": "chess", "relevant": ["a", 7]}) + "\n\n")
-    assert read_queries(path) == [JudgedQuery("chess", frozenset({"a", "7"}))]
-    for wrong in ("{", "[]", '{"query": 3, "relevant": []}', '{"query": "x"}'):
+    assert read_queries(path) == [JudgedQuery("chess", {"a": 1, "7": 1})]
+    path.write_text(json.dumps({"query": "chess", "relevant": {"a": 2, "b": 0}}))
+    assert read_queries(path) == [JudgedQuery("chess", {"a": 2, "b": 0})]
+    wrong_grade = '{"query": "x", "relevant": {"a": "much"}}'
+    for wrong in ("{", "[]", '{"query": 3, "relevant": []}', '{"query": "x"}', wrong_grade):
         path.write_text(wrong)
         with pytest.raises(InvalidFile, match="line 1: a judged query is an object"):
             read_queries(path)
@@ -81,3 +92,23 @@ def test_judged_queries_are_read(tmp_path):
         read_queries(path)
     with pytest.raises(MissingData, match="correct --queries"):
         read_queries(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("queries", ["1\tchess\n2\tgo\n", '{"id": 1, "query": "chess"}\n2\tgo'])
+def test_judgements_in_the_format_of_trec(tmp_path, queries):
+    topics, qrels = tmp_path / "topics.tsv", tmp_path / "qrels.txt"
+    topics.write_text(queries)
+    qrels.write_text("1 0 a 2\n1 0 b 0\n\n3 0 c 1\n")
+    assert read_queries(topics, qrels) == [
+        JudgedQuery("chess", {"a": 2, "b": 0}),
+        JudgedQuery("go", {}),
+    ]
+    qrels.write_text("1 0 a\n")
+    with pytest.raises(InvalidFile, match="line 1: a judgement is a query, 0, an item and a grade"):
+        read_queries(topics, qrels)
+    topics.write_text("chess\n")
+    qrels.write_text("1 0 a 1\n")
+    with pytest.raises(InvalidFile, match="an id, a tab and the text"):
+        read_queries(topics, qrels)
+    with pytest.raises(MissingData, match="correct --qrels"):
+        read_queries(topics, tmp_path / "nowhere")

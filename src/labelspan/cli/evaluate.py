@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ..errors import InvalidInput
 from .shared import (
     AsJson,
     CorpusName,
@@ -39,7 +40,15 @@ def evaluate(
         typer.Option(
             metavar="FILE",
             help="Queries with known relevant items: JSON objects, one per line, with `query` and "
-            "`relevant`, a list of ids.",
+            "`relevant`, a list of ids or an object of grades.",
+        ),
+    ] = None,
+    qrels: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Judgements of --queries in the format of TREC: query, 0, item, grade. --queries "
+            "then has lines with an id, a tab and a text, or objects with `id` and `query`.",
         ),
     ] = None,
     as_json: AsJson = False,
@@ -59,16 +68,19 @@ def evaluate(
       labelspan evaluate papers.jsonl
       labelspan evaluate debtags --json > results.json
       labelspan evaluate cacm.jsonl --queries cacm_queries.jsonl
+      labelspan evaluate papers.jsonl --queries topics.tsv --qrels qrels.txt
     """
     with plain_errors():
-        check_corpus(corpus, reading["vocabulary"], queries)
+        if qrels is not None and queries is None:
+            raise InvalidInput("--qrels needs --queries, the file with the texts of the queries.")
+        check_corpus(corpus, reading["vocabulary"], queries or qrels)
         from ..evaluation.search_quality import (  # noqa: PLC0415
             evaluate_search,
             read_queries,
             search_tables,
         )
 
-        judged = [] if queries is None else read_queries(queries)
+        judged = [] if queries is None else read_queries(queries, qrels)
         _, found = open_corpus(corpus, **reading)
         from ..evaluation.comparison import evaluate as run  # noqa: PLC0415
         from ..evaluation.comparison import recommend, tables  # noqa: PLC0415

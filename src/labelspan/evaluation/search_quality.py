@@ -2,7 +2,7 @@
 
 - By title: the query is the first line of an item's text; the item should come first.
 - By words: the query is five random words of the item, without frequent ones.
-- Judged queries: texts with the ids of relevant items, as judged by people.
+- Judged queries: texts with the grades of items, as judged by people.
 
 TF-IDF compares the default features by cosine, LSI their truncated SVD, and BM25 the words of
 the texts. The embedding, and words and embedding together, are ``search`` with ``balance`` 1 and
@@ -35,8 +35,7 @@ __all__ = ["JudgedQuery", "SearchEvaluation", "evaluate_search", "read_queries",
 
 SYSTEMS = ("TF-IDF", "LSI", "BM25", "space", "words + space")
 _WORDS_PER_QUERY = 5
-_DEEPEST = 1000
-_AT = 10
+_DEEPEST, _DEEP, _AT = 1000, 100, 10
 _KINDS = {
     "title": (
         "Items found by their title",
@@ -51,18 +50,19 @@ _KINDS = {
     ),
     "judged": (
         "Judged queries",
-        (f"nDCG@{_AT}", "MAP", f"P@{_AT}"),
-        "Compared with the items that people judged relevant.",
+        (f"nDCG@{_AT}", "MAP", f"P@{_AT}", f"recall@{_DEEP}"),
+        "Compared with the items that people judged relevant, as trec_eval does: nDCG by their "
+        "grades, the others with every grade above 0 as relevant.",
     ),
 }
 
 
 @dataclass(frozen=True)
 class JudgedQuery:
-    """A text and the ids of the items that are relevant to it."""
+    """A text, and grades of items by their ids: 0 is not relevant, larger ones are more so."""
 
     text: str
-    relevant: frozenset[str]
+    grades: Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -73,33 +73,72 @@ class SearchEvaluation:
     notes: tuple[str, ...]
 
 
-def read_queries(path: Path) -> list[JudgedQuery]:
-    """Read judged queries: JSON objects, one per line, with ``query`` and ``relevant``."""
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except FileNotFoundError:
-        raise MissingData(f"There is no file {str(path)!r}; correct --queries.") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidFile(f"{path} cannot be read: {error}.") from error
+def read_queries(path: Path, qrels: Path | None = None) -> list[JudgedQuery]:
+    """Read judged queries.
+
+    ``path`` has a JSON object per line with ``query`` and ``relevant``, which is a list of ids, or
+    an object with a grade for each id. With ``qrels``, the judgements are in that file, in the
+    format of TREC (query, 0, item, grade), and ``path`` has ``id`` and ``query`` in each object,
+    or an id, a tab and a text in each line.
+    """
+    judged = None if qrels is None else _read_qrels(qrels)
     found = []
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(_lines(path, "--queries"), start=1):
         if not line.strip():
             continue
         try:
-            entry = json.loads(line)
-            text, relevant = entry["query"], entry["relevant"]
-            fine = isinstance(text, str) and isinstance(relevant, list)
+            entry = _entry(line)
+            text = entry["query"]
+            given = entry["relevant"] if judged is None else judged.get(str(entry["id"]), {})
+            pairs = given.items() if isinstance(given, dict) else [(one, 1) for one in given]
+            grades = {str(name): float(grade) for name, grade in pairs}
+            fine = isinstance(text, str) and isinstance(given, list | dict)
         except (ValueError, KeyError, TypeError, RecursionError):
             fine = False
         if not fine:
-            raise InvalidFile(
-                f"{path}, line {number}: a judged query is an object with a text 'query' and a "
-                "list of ids 'relevant'."
+            wanted = (
+                "a text 'query' and 'relevant', a list of ids or an object of grades"
+                if judged is None
+                else "'id' and a text 'query', or an id, a tab and the text"
             )
-        found.append(JudgedQuery(text, frozenset(map(str, relevant))))
+            raise InvalidFile(f"{path}, line {number}: a judged query is an object with {wanted}.")
+        found.append(JudgedQuery(text, grades))
     if not found:
         raise InvalidInput(f"{path} has no queries; give one JSON object per line.")
     return found
+
+
+def _entry(line: str) -> Any:
+    if line.lstrip().startswith("{"):
+        return json.loads(line)
+    name, _, text = line.partition("\t")
+    return {"id": name.strip(), "query": text.strip()} if text.strip() else {}
+
+
+def _read_qrels(path: Path) -> dict[str, dict[str, float]]:
+    """Read the judgements of each query from a file in the format of TREC."""
+    found: dict[str, dict[str, float]] = {}
+    for number, line in enumerate(_lines(path, "--qrels"), start=1):
+        if not line.strip():
+            continue
+        try:
+            query, _, item, grade = line.split()
+            found.setdefault(query, {})[item] = float(grade)
+        except ValueError:
+            raise InvalidFile(
+                f"{path}, line {number}: a judgement is a query, 0, an item and a grade, "
+                "separated by blanks."
+            ) from None
+    return found
+
+
+def _lines(path: Path, option: str) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8-sig").splitlines()
+    except FileNotFoundError:
+        raise MissingData(f"There is no file {str(path)!r}; correct {option}.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidFile(f"{path} cannot be read: {error}.") from error
 
 
 def evaluate_search(
@@ -122,7 +161,7 @@ def evaluate_search(
     >>> from labelspan.evaluation.search_quality import JudgedQuery, evaluate_search
     >>> texts = ["a chess game", "photo of a tree", "a song to sing", "chess rules"] * 5
     >>> labels = [["game"], ["image"], ["sound"], ["game"]] * 5
-    >>> asked = [JudgedQuery("chess", frozenset({"0", "3"}))]
+    >>> asked = [JudgedQuery("chess", {"0": 2, "3": 1})]
     >>> ids = [str(n) for n in range(20)]
     >>> found = evaluate_search(texts, labels, ids, queries=asked, known_items=0, dimensions=3)
     >>> round(found.results.only(system="BM25").mean("P@10"), 1)
@@ -138,11 +177,11 @@ def evaluate_search(
     systems = _systems(items, lists, analyzer.language, dimensions)
     records: list[Record] = []
     for done, (system, search) in enumerate(systems, start=1):
-        for kind, text, relevant in asked:
+        for kind, text, grades in asked:
             start = time.perf_counter()
             found = search(text, _DEEPEST if kind == "judged" else _AT)
             took = time.perf_counter() - start
-            measures = _measures(kind, found, relevant)
+            measures = _measures(kind, found, grades)
             records.append({"system": system, "kind": kind, **measures, "ms": 1000 * took})
         if progress is not None:
             progress(done, total)
@@ -154,11 +193,11 @@ def _queries(
     judged: Sequence[JudgedQuery],
     analyzer: Analyzer,
     count: int,
-) -> tuple[list[tuple[str, str, frozenset[str]]], list[str]]:
+) -> tuple[list[tuple[str, str, Mapping[str, float]]], list[str]]:
     """Sample queries for known items, and select the judged queries whose items exist."""
     rng = np.random.default_rng(0)
     known = {item.id for item in items}
-    asked: list[tuple[str, str, frozenset[str]]] = []
+    asked: list[tuple[str, str, Mapping[str, float]]] = []
     notes: list[str] = []
     keys: dict[str, list[Item]] = {}
     for item in items:
@@ -169,23 +208,26 @@ def _queries(
         chosen = [titled[n] for n in sorted(rng.permutation(len(titled))[:count])]
         for item in chosen:
             first = next(line for line in item.text.splitlines() if line.strip())
-            asked.append(("title", first.strip(), frozenset({item.id})))
+            asked.append(("title", first.strip(), {item.id: 1}))
         for item in chosen:
             words = [word for word, _, common in analyzer.query(item.text) if not common]
             words = sorted(set(words))
             if len(words) >= 2:
                 some = [words[n] for n in rng.permutation(len(words))[:_WORDS_PER_QUERY]]
-                asked.append(("words", " ".join(some), frozenset({item.id})))
-    fine = 0
+                asked.append(("words", " ".join(some), {item.id: 1}))
     for query in judged:
-        relevant = query.relevant & known
-        if relevant:
-            asked.append(("judged", query.text, relevant))
-            fine += 1
-    if fine < len(judged):
+        if any(grade > 0 and name in known for name, grade in query.grades.items()):
+            asked.append(("judged", query.text, query.grades))
+    left = len(judged) - sum(kind == "judged" for kind, *_ in asked)
+    if left:
         notes.append(
-            f"{len(judged) - fine} of {len(judged)} judged queries have no relevant item in the "
-            "corpus and were left out."
+            f"{left} of {len(judged)} judged queries have no relevant item in the corpus and were "
+            "left out."
+        )
+    absent = len({name for query in judged for name in query.grades} - known)
+    if absent:
+        notes.append(
+            f"{absent:,} judged items are not in the corpus; relevant ones count as not found."
         )
     if not asked:
         raise InvalidInput("evaluate: there is nothing to search for; pass texts or --queries.")
@@ -244,25 +286,28 @@ def _best(ids: Array, scores: Array, k: int) -> list[str]:
     return [str(ids[row]) for row in order if scores[row] > 0]
 
 
-def _measures(kind: str, found: Sequence[str], relevant: frozenset[str]) -> Record:
+def _measures(kind: str, found: Sequence[str], grades: Mapping[str, float]) -> Record:
+    """Measure a list of results, best first, by the grades of the relevant items."""
+    gains = np.maximum([grades.get(name, 0) for name in found], 0)
     if kind == "judged":
-        gains = [1 / np.log2(place + 2) for place in range(_AT)]
-        hit = [name in relevant for name in found]
-        places = np.flatnonzero(hit) + 1
-        precisions = np.arange(1, len(places) + 1) / places
+        best = np.sort([grade for grade in grades.values() if grade > 0])[::-1]
+        places = np.flatnonzero(gains > 0) + 1
         return {
-            f"nDCG@{_AT}": float(np.dot(gains[: len(hit[:_AT])], hit[:_AT]))
-            / sum(gains[: min(_AT, len(relevant))]),
-            "MAP": float(precisions.sum()) / len(relevant),
-            f"P@{_AT}": sum(hit[:_AT]) / _AT,
+            f"nDCG@{_AT}": _discounted(gains[:_AT]) / _discounted(best[:_AT]),
+            "MAP": float((np.arange(1, len(places) + 1) / places).sum()) / len(best),
+            f"P@{_AT}": float((places <= _AT).sum()) / _AT,
+            f"recall@{_DEEP}": float((places <= _DEEP).sum()) / len(best),
         }
-    (own,) = relevant
-    place = found.index(own) + 1 if own in found else None
+    place = int(np.argmax(gains)) + 1 if gains.any() else None
     return {
         "first": float(place == 1),
         f"in {_AT}": float(place is not None),
         "MRR": 0.0 if place is None else 1 / place,
     }
+
+
+def _discounted(gains: Array) -> float:
+    return float(np.sum(gains / np.log2(np.arange(len(gains)) + 2)))
 
 
 def search_tables(evaluation: SearchEvaluation) -> list[ReportTable]:
