@@ -11,16 +11,10 @@ import numpy as np
 from .._params import Boolean, Constraint, Either, Integer, OneOf, Real
 from .._typing import Array
 from ..errors import InvalidInput, InvalidLabels
-from ..estimators._streams import one_at_a_time
-from ..estimators.base import (
-    Embedding,
-    TrainingRows,
-    all_or_nothing,
-    inverse_transform,
-    labels_as_fitted,
-    refuse_overflow,
-    transform_with_labels,
-)
+from ..estimators._streams import labels_as_fitted, one_at_a_time
+from ..estimators.base import Embedding
+from ..estimators.label_placement import inverse_transform, transform_with_labels
+from ..estimators.training import TrainingRows, all_or_nothing, refuse_overflow
 from ..labels import Labels, read_labels
 from ..operators import Operator, as_operator
 from ..operators.convert import sparse_table

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._params import Integer
 from .._typing import Array
 from ..errors import InvalidInput, InvalidLabels, InvalidParameter, Mismatch
-from ..estimators.base import fixed_signs
+from ..estimators.training import fixed_signs
 from ..labels import Labels, read_labels
 from ..metrics.metric_inputs import read_numbers
 from ..operators.convert import column_names

@@ -28,13 +28,12 @@ from ._graph_methods import (
     coordinates,
     warn_unclear,
 )
-from .base import (
-    ALPHA,
-    LabelledEmbedding,
+from .base import LabelledEmbedding
+from .options import ALPHA, described
+from .training import (
     TrainingRows,
     all_or_nothing,
     centred_labels,
-    described,
     refuse_large_squares,
     refuse_overflow,
 )

@@ -31,22 +31,11 @@ from ..operators.operator import seen_by
 from ..solvers import L1, L2, AlphaCurve, LeastSquares, Problem, Solution, Solver, SolverChoice
 from ..solvers import choose_solver as choose_for_problem
 from ._streams import Stream, why_no_stream
-from .base import (
-    METHOD_OPTIONS,
-    LabelledEmbedding,
-    TrainingRows,
-    all_or_nothing,
-    choose_penalty,
-    described,
-    dimensions_for,
-    placed_by_labels,
-    refuse_overflow,
-    solve,
-    stream_penalty,
-    stream_rows,
-    training_rows,
-    transform_with_labels,
-)
+from .base import LabelledEmbedding
+from .label_placement import placed_by_labels, transform_with_labels
+from .options import METHOD_OPTIONS, described
+from .solving import choose_penalty, dimensions_for, solve, stream_penalty
+from .training import TrainingRows, all_or_nothing, refuse_overflow, stream_rows, training_rows
 
 __all__ = ["CCA", "HSL", "LDA", "OPLS", "choose_solver", "fit_by_factor"]
 

@@ -18,7 +18,8 @@ from ..errors import InvalidInput, InvalidParameter, LabelspanWarning, warn_call
 from ..operators import as_operator
 from ..operators.row_data import translated
 from ..operators.sparse import canonical
-from .base import SHARED, all_or_nothing, described, refuse_large_squares, refuse_overflow
+from .options import SHARED, described
+from .training import all_or_nothing, refuse_large_squares, refuse_overflow
 
 __all__ = ["FUNCTION", "InstanceOf", "KernelFeatures"]
 

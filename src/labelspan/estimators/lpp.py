@@ -15,14 +15,9 @@ from ..labels import Labels, read_labels
 from ..operators import Operator, Scaled, as_operator
 from ..solvers.exact import complete_basis
 from ._graph_methods import GRAPH_OPTIONS, coordinates, warn_if_short
-from .base import (
-    Embedding,
-    TrainingRows,
-    all_or_nothing,
-    described,
-    refuse_large_squares,
-    refuse_overflow,
-)
+from .base import Embedding
+from .options import described
+from .training import TrainingRows, all_or_nothing, refuse_large_squares, refuse_overflow
 
 __all__ = ["LPP"]
 

@@ -12,16 +12,15 @@ from ..labels import Factor
 from ..operators.array_backend import scale_columns
 from ..solvers import Problem, Solver
 from ._streams import Stream, why_no_stream
-from .base import (
-    SHARED,
-    Embedding,
+from .base import Embedding
+from .label_placement import inverse_transform
+from .options import SHARED, described
+from .solving import solve
+from .training import (
     TrainingRows,
     all_or_nothing,
     centre,
-    described,
-    inverse_transform,
     refuse_overflow,
-    solve,
     squared_norm,
     stream_rows,
 )

@@ -20,24 +20,17 @@ from ..solvers import AlphaCurve, Problem, Solution, Solver
 from ..solvers.alpha import choose_alpha
 from ..solvers.regression import complete_labels
 from ._streams import Stream, why_no_stream
-from .base import (
-    ALPHA,
-    RANK,
-    SHARED,
-    LabelledEmbedding,
+from .base import LabelledEmbedding
+from .label_placement import inverse_transform, transform_with_labels
+from .options import ALPHA, RANK, SHARED, described
+from .solving import choose_penalty, dimensions_for, solve, stream_penalty
+from .training import (
     TrainingRows,
     all_or_nothing,
-    choose_penalty,
-    described,
-    dimensions_for,
-    inverse_transform,
     refuse_overflow,
-    solve,
     squared_norm,
-    stream_penalty,
     stream_rows,
     training_rows,
-    transform_with_labels,
 )
 
 __all__ = ["MLSI", "label_scale"]

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..._params import Real
 from ...errors import InvalidParameter
-from ...estimators.base import all_or_nothing, refuse_overflow
 from ...estimators.factor_methods import publish_factor_fit, state_factor_fit
+from ...estimators.training import all_or_nothing, refuse_overflow
 from ...labels import Factor
 from ...operators import Operator, Product, VStack
 from ...operators.array_backend import host

@@ -15,7 +15,7 @@ from ..._params import Either, Integer, OneOf, check_params
 from ..._typing import Array
 from ...errors import InvalidInput
 from ...estimators import LDA, LPP, LSI
-from ...estimators.base import all_or_nothing
+from ...estimators.training import all_or_nothing
 
 __all__ = ["FacePCA", "eigenfaces", "fisherfaces", "laplacianfaces"]
 

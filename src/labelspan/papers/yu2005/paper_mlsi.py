@@ -14,8 +14,8 @@ from ..._params import Boolean, Constraint, Either, Integer, Null, OneOf, Real, 
 from ..._typing import Array
 from ...errors import InvalidInput, InvalidParameter
 from ...estimators import KernelFeatures
-from ...estimators.base import all_or_nothing, fixed_signs
 from ...estimators.kernel_features import FUNCTION, InstanceOf
+from ...estimators.training import all_or_nothing, fixed_signs
 from ...labels import read_labels
 from ...labels.factor import equalizing_weights
 

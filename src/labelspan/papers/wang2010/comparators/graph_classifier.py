@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ...._params import Constraint, Either, Integer, Null, OneOf, Real, check_params
 from ...._typing import Array
 from ....errors import InvalidInput, InvalidLabels, Mismatch
-from ....estimators.base import all_or_nothing
+from ....estimators.training import all_or_nothing
 from ....graph.affinity import AFFINITIES, graph_over_rows
 from ....labels import Labels, read_labels
 from ....labels.reading import Kind

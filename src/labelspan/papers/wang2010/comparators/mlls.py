@@ -12,7 +12,7 @@ from ...._params import Constraint, Either, Integer, Null, Real
 from ...._typing import Array
 from ....errors import InvalidParameter
 from ....estimators._graph_methods import coordinates
-from ....estimators.base import all_or_nothing
+from ....estimators.training import all_or_nothing
 from ....labels.factor import RANK_TOLERANCE
 from ....operators import as_operator
 from ....solvers.small_dense import psd_basis

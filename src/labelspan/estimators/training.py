@@ -1,0 +1,194 @@
+"""Rows and labels of a fit, and how its attributes are published."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from .._typing import Array
+from ..errors import (
+    InvalidInput,
+    InvalidLabels,
+)
+from ..labels import Labels
+from ..labels.reading import indicator_on_device
+from ..operators import Operator, as_operator
+from ..operators.array_backend import (
+    contiguous,
+    largest_entries,
+)
+from ..operators.convert import canonical_csr
+from ._streams import (
+    Stream,
+    rows_of,
+)
+
+__all__ = [
+    "TrainingRows",
+    "all_or_nothing",
+    "centre",
+    "centred_labels",
+    "fixed_signs",
+    "refuse_large_squares",
+    "refuse_overflow",
+    "squared_norm",
+    "stream_rows",
+    "training_rows",
+]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def all_or_nothing(method: F) -> F:
+    """Run a method on a copy of its estimator, and publish the attributes in one assignment.
+
+    A reader in another thread sees the old fit or the new one, never a mixture; a fit
+    that fails or is interrupted leaves the estimator unchanged.
+    """
+
+    @wraps(method)
+    def publishing(self: Any, *args: Any, **options: Any) -> Any:
+        working = object.__new__(type(self))
+        working.__dict__ = dict(vars(self))
+        result = method(working, *args, **options)
+        self.__dict__ = working.__dict__
+        return self if result is working else result
+
+    return cast(F, publishing)
+
+
+def refuse_overflow(method: F) -> F:
+    """Make a method raise :class:`InvalidInput` if numpy would continue with infinity."""
+
+    @wraps(method)
+    def refusing(self: Any, *args: Any, **options: Any) -> Any:
+        try:
+            with np.errstate(over="raise"):
+                return method(self, *args, **options)
+        # Sparse products overflow silently; the eigensolver then receives infinity.
+        except (FloatingPointError, OverflowError, np.linalg.LinAlgError):
+            raise InvalidInput(
+                f"{type(self).__name__}: X or y contains numbers that are too large or too small "
+                "to compute with; rescale them, for example with "
+                "scikit-learn's StandardScaler, and pass float64 instead of float32."
+            ) from None
+
+    return cast(F, refusing)
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """Features and labels of n rows, centred if the estimator centres.
+
+    ``raw`` is X as given, or None: in a stream, X and Y are a few rows with the products of all.
+    """
+
+    raw: Any
+    dtype: Any
+    n: int
+    X: Operator
+    means: Array
+    labels: Any = None
+    Y: Any = None
+    label_means: Any = None
+
+    def place(self, values: Array) -> Array:
+        """Move fitted arrays to the device of X, or to the host in the dtype of X."""
+        if self.raw is None or self.raw.device is None:
+            return contiguous(values, self.dtype)
+        return cast(Array, self.raw.place(values))
+
+
+def training_rows(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    keep_sparse: bool = True,
+    on_device: bool = False,
+    unlabelled: bool = False,
+) -> TrainingRows:
+    """Read X and y of ``fit``, and centre them; ``unlabelled`` keeps rows without labels too."""
+    owner = type(model).__name__
+    raw = rows = model._read_features(X)
+    labels = indicator_on_device(y, rows, owner) if on_device else None
+    if labels is None:
+        labels = model._read_labels(y, rows.shape[0], keep_sparse=keep_sparse)
+    if not unlabelled:
+        rows, labels = _labelled_rows(owner, rows, labels)
+    rows, means = centre(model, rows)
+    Y, label_means = centred_labels(model, labels, rows.dtype)
+    return TrainingRows(raw, raw.dtype, rows.shape[0], rows, means, labels, Y, label_means)
+
+
+def stream_rows(model: Any, stream: Stream) -> TrainingRows:
+    """Return a few rows with the same products as the labelled rows of a stream."""
+    seen = stream.seen(type(model).__name__)
+    X, Y = rows_of(model, seen)
+    means, label_means = seen.x_mean * model.center, seen.b_mean * model.center
+    return TrainingRows(None, stream.dtype, seen.n, X, means, stream, Y, label_means)
+
+
+def centred_labels(model: Any, labels: Labels, dtype: Any = np.float64) -> tuple[Any, Array]:
+    """Return Y, centred if X is, with unknown entries set to zero, and its means.
+
+    Sparse labels become an operator in ``dtype``.
+    """
+    if labels.many:
+        return centre(model, as_operator(canonical_csr(labels.values, dtype)))
+    if model.center:
+        return labels.centred, labels.means()
+    values = labels.values
+    if labels.unknown is not None:
+        values = np.where(labels.unknown, 0.0, values)
+    return values, np.zeros(values.shape[1])
+
+
+def _labelled_rows(owner: str, X: Operator, labels: Labels) -> tuple[Operator, Labels]:
+    """Select the rows with a known label; raise for fewer than two of them, and for one class."""
+    labelled = labels.labelled
+    if not labelled.all():
+        index = np.flatnonzero(labelled)
+        if index.size < 2:
+            raise InvalidLabels(
+                "y has labels for only one row, and at least two are needed; "
+                "MLSI can learn from rows without labels."
+            )
+        X, labels = X.rows(index), labels.rows(index)
+    if labels.kind == "classes" and labels.names.size < 2:
+        raise InvalidLabels(
+            f"{owner}: y has one class, {labels.names[0]}; at least two are needed."
+        )
+    return X, labels
+
+
+def centre(model: Any, X: Operator) -> tuple[Operator, Array]:
+    """Return X, centred if the estimator centres, and the means that were subtracted."""
+    return X.centered() if model.center else (X, np.zeros(X.shape[1]))
+
+
+def fixed_signs(weights: Array) -> Array:
+    """Return the signs that make the largest entry of each column positive."""
+    return np.where(largest_entries(weights) < 0, -1.0, 1.0)
+
+
+def squared_norm(model: Any, X: Operator) -> float:
+    """Return the squared Frobenius norm of X, which must not be zero."""
+    square = X.sum_of_squares()
+    if not square > 0:
+        what = "all rows of X are equal" if model.center else "X holds only zeros"
+        raise InvalidInput(f"{type(model).__name__}: {what}, so there is no direction to find.")
+    return square
+
+
+def refuse_large_squares(X: Operator) -> None:
+    """Raise an error if squared distances between rows overflow; used under ``refuse_overflow``.
+
+    With infinite distances a neighbour search finds nothing, or fails with another error.
+    """
+    if not np.isfinite(4.0 * X.sum_of_squares()):
+        raise FloatingPointError
