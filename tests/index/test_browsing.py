@@ -87,16 +87,25 @@ def test_a_list_and_its_counts_are_what_a_loop_finds(index, wanted, condition):
         ("item9", 1.0),
     ],
 )
-def test_a_list_has_all_hits_of_a_search_the_weak_ones_last(index, text, balance):
+def test_a_list_has_all_hits_of_a_search_and_weak_ones_are_another_list(index, text, balance):
     hits = index.search(text, len(index), balance=balance)
     found = index.browse(text, balance=balance)
     listed = [hit for part in found.blocks(9) for hit in part]
     assert found.scored
-    assert [hit.weak for hit in listed] == sorted(hit.weak for hit in listed)
-    assert [one for one in listed if not one.weak] == [one for one in hits if not one.weak]
-    assert [one for one in listed if one.weak] == [one for one in hits if one.weak][:50]
+    assert listed == [one for one in hits if not one.weak]
+    assert [hit.id for hit in listed] == found.ids
+    assert len(found) == found.total == len(listed)
+    weak = [one for one in hits if one.weak][:50]
     assert 0 < found.total < len(index)
-    assert sorted(ids(index.browse(text, balance=balance, sort="-title"))) == sorted(ids(found))
+    other = index.browse(text, balance=balance, sort="-title")
+    assert sorted(other.ids) == sorted(found.ids)
+    assert found.close.page(1, 60) == weak
+    assert found.close.ids == [one.id for one in weak]
+    assert not set(found.close.ids) & set(found.ids)
+    assert found.close.close is None
+    assert sorted(other.close.ids) == sorted(found.close.ids)
+    titles = [hit.title.casefold() for hit in other.close.page(1, 60)]
+    assert titles == sorted(titles, reverse=True)
 
 
 def test_labels_are_sorted_by_how_typical_an_item_is(index):

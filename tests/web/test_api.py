@@ -119,6 +119,16 @@ def test_items_come_change_and_go(folder):
         assert refused.status_code == 409
         assert '"create": true' in refused.json()["error"]["message"]
         assert len(index) == size
+        for near in ("Game", "imagge"):
+            wrong = {"items": [item | {"labels": [near]}], "create": True}
+            asked = send("items", wrong)
+            assert asked.status_code == 409
+            assert "spelt nearly like" in asked.json()["error"]["message"]
+            body = {"item": "item0", "accepted": [near], "create": True}
+            assert send("feedback", body).status_code == 409
+        assert len(index) == size
+        assert send("items", wrong | {"similar": True}).json()["added"] == 1
+        assert send("items/a%2Fb%20c%3F%C3%BC", method="DELETE").json()["removed"] == 1
         made = send("items", {"items": [item], "create": True}).json()
         assert (made["added"], made["changed"], made["items"]) == (1, 0, size + 1)
         assert index.search("quokka")[0].id == name

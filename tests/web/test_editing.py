@@ -202,6 +202,7 @@ def test_ten_items_are_changed_at_once_and_undone(folder):
         index = served.editing.review.index
         ids = index.ids[:10]
         before = {item.id: list(item.labels) for item in index.items()}
+        show = {"show": [ids[0], "item40", "nobody"]}
         body = {"items": ids, "add": ["new one"], "remove": ["game"], "who": "ben"}
 
         seen = post("labels", **body, preview=True).json()
@@ -210,8 +211,10 @@ def test_ten_items_are_changed_at_once_and_undone(folder):
         assert refused.status_code == 409
         assert "to be created" in refused.json()["error"]["message"]
         assert {item.id: list(item.labels) for item in index.items()} == before
-        made = post("labels", **body, create=True).json()
+        made = post("labels", **body, **show, create=True).json()
         assert made["items"] == 10
+        assert set(made["labels"]) == {ids[0], "item40"}, "also of items that are not changed"
+        assert made["labels"]["item40"] == before["item40"]
         assert made["labels"][ids[0]] == sorted({*before[ids[0]], "new one"} - {"game"})
         assert made["decision"]["who"] == "ben"
         # What is shown follows at once.
@@ -222,7 +225,10 @@ def test_ten_items_are_changed_at_once_and_undone(folder):
         blocked = post("undo", number=number)
         assert blocked.status_code == 409
         assert "undo that one first" in blocked.json()["error"]["message"]
-        assert post("undo").json()["decision"]["undone"]
+        undone = post("undo", **show).json()
+        assert undone["decision"]["undone"]
+        assert undone["said"] == "Undone: Rename new one to newer in 10 items."
+        assert "new one" in undone["labels"][ids[0]]
         assert post("undo", number=number).json()["items"] == 10
         assert {item.id: list(item.labels) for item in index.items()} == before
         assert post("undo").json()["decision"] is None
@@ -231,6 +237,59 @@ def test_ten_items_are_changed_at_once_and_undone(folder):
         rest = client.get("/edit/history.json", params={"before": page["next"]}).json()
         assert [(one["action"], one["undone"]) for one in rest["decisions"]] == [("edit", True)]
         assert rest["next"] is None
+
+
+def test_the_same_change_twice_answers_with_what_is_stored(folder):
+    with editing(folder) as (_, served, post):
+        body = {"items": ["item0"], "add": ["image"], "show": ["item0"]}
+        for _ in range(2):
+            answer = post("labels", **body).json()
+            assert answer["labels"]["item0"] == list(
+                served.editing.review.index.item("item0").labels
+            )
+            assert "image" in answer["labels"]["item0"]
+        assert (answer["decision"], answer["said"]) == (None, "Nothing to change.")
+        for _ in range(2):
+            answer = post("labels", items=["item0"], remove=["game"], show=["item0"]).json()
+            assert answer["labels"] == {"item0": ["image", "sound"]}
+        # Without a change: what another window has stored.
+        answer = post("labels", items=[], show=["item0", "item1"]).json()
+        assert answer["labels"]["item0"] == ["image", "sound"]
+
+
+NEAR = ["Game", "ga\u0301me", "games", "Sounds", "imagge", "imgae"]
+
+
+@pytest.mark.parametrize("name", NEAR)
+def test_a_new_label_that_is_spelt_nearly_like_another_is_asked_about(folder, name):
+    with editing(folder) as (_, served, post):
+        index = served.editing.review.index
+        before = dict(index.labels)
+        body = {"items": ["item0"], "add": [name]}
+        plan = post("labels", **body, preview=True).json()
+        (near,) = plan["similar"].values()
+        assert near[0] in ("game", "sound", "image")
+        assert f"nearly like '{near[0]}' ({before[near[0]]:,} items)" in plan["asked"]
+        rename = {"labels": ["image" if near[0] == "game" else "game"], "by": name}
+        for path, given in (("labels", body), ("replace", rename)):
+            refused = post(path, **given, create=True)
+            assert refused.status_code == 409, path
+            assert "Confirm that it is another label" in refused.json()["error"]["message"]
+        assert dict(index.labels) == before
+        made = post("replace", **rename, create=True, similar=True).json()
+        assert made["decision"]["action"] == "rename"
+        assert (
+            post("labels", items=["item0"], add=["quite another"], preview=True).json()["similar"]
+            == {}
+        )
+
+
+def test_a_label_that_is_renamed_is_not_compared_with_its_new_name(folder):
+    with editing(folder) as (_, served, post):
+        plan = post("replace", labels=["game"], by="Game", preview=True).json()
+        assert plan["similar"] == {}
+        assert post("replace", labels=["game"], by="Game", create=True).status_code == 200
+        assert "Game" in served.editing.review.index.labels
 
 
 WRONG = [

@@ -263,6 +263,170 @@ def test_all_items_that_match_are_relabelled_and_undone(browser, folder):
         assert page.request.get("/labels.json").json()["labels"] == before
 
 
+def close_folder(tmp_path):
+    """Items of which some match the words of a query, and others are only close to them."""
+    texts, labels, ids, metadata = corpus(120)
+    for n in range(0, 120, 8):
+        labels[n] = sorted({"game", "sound", "image"} - {*labels[n]}) or ["game"]
+    for n in range(70):
+        texts[n] += " zebra"
+    index = SemanticIndex(estimator=MLSI(8)).fit(texts, labels, ids, metadata=metadata)
+    return index.save(tmp_path / "close")
+
+
+def test_a_bulk_edit_on_page_three_changes_what_is_ticked(browser, tmp_path):
+    folder = tmp_path / "close"
+    close_folder(tmp_path)
+    with serving(folder) as (address, _), opened(browser, address) as page:
+        page.goto("/search?q=zebra&page=3")
+        page.wait_for_selector(".pick")
+        matching = set(page.request.get("/search/ids.json?q=zebra").json()["ids"])
+        assert len(matching) == 70
+        assert page.locator(".summary strong").inner_text() == "70 items"
+        assert "Page 3 of 4" in page.locator(".pager").inner_text()
+        page.get_by_label("Select all on this page").check()
+        assert "20 items selected" in page.locator(".edit-bar").inner_text()
+        page.get_by_role("button", name="Select all 70 items that match").press("Enter")
+        page.locator(".edit-bar", has_text="70 items selected").wait_for()
+        here = page.locator(".hit:has(.pick:checked)").evaluate_all(
+            "all => all.map((one) => one.dataset.id)"
+        )
+        assert len(here) == 20
+        assert set(here) <= matching, "what is ticked is selected"
+        # One less: nothing else is unselected.
+        page.locator(".pick").first.uncheck()
+        page.locator(".edit-bar", has_text="69 items selected").wait_for()
+        box = page.get_by_label("Label to add or remove")
+        box.fill("striped")
+        box.press("Enter")
+        said(page, "press again to create it", ".edit-said")
+        box.press("Enter")
+        page.get_by_role("button", name="Undo").wait_for()
+        page.locator(".hit", has_text="striped").nth(18).wait_for()
+        assert page.locator(".hit", has_text="striped").count() == 19
+        stored = page.request.get("/search/ids.json?label=striped").json()["ids"]
+        assert set(stored) == matching - {here[0]}
+        page.get_by_role("button", name="Undo").press("Enter")
+        said(page, "Undone: Add striped to 69 items.", ".edit-said")
+        page.wait_for_function(
+            "() => !document.querySelector('.hits').textContent.includes('striped')"
+        )
+        assert page.request.get("/labels.json?q=striped").json()["count"] == 0
+
+
+def test_items_close_in_meaning_are_selected_on_their_own(browser, tmp_path):
+    folder = tmp_path / "close"
+    close_folder(tmp_path)
+    with serving(folder) as (address, _), opened(browser, address) as page:
+        page.goto("/search?q=zebra&page=2&show=table")
+        page.wait_for_selector(".pick")
+        close = page.request.get("/search/ids.json?q=zebra&match=close").json()["ids"]
+        assert len(close) > 20
+        said(page, f"{len(close)} items with few of these words", "section.close")
+        page.locator("section.close").get_by_label("Select these").check()
+        shown = page.locator("section.close tr[data-id]").count()
+        whole = f"{shown} items selected, all only close in meaning"
+        page.locator(".edit-bar", has_text=whole).wait_for()
+        first = page.locator(".group:not(.close) .pick").first
+        assert not first.is_checked()
+        first.check()
+        both = f"{shown + 1} items selected, {shown} only close in meaning"
+        page.locator(".edit-bar", has_text=both).wait_for()
+        page.get_by_role("button", name="Select none").click()
+        assert page.locator(".pick:checked").count() == 0
+        page.goto("/search?q=zebra&match=close")
+        page.wait_for_selector(".pick")
+        assert page.locator(".summary strong").inner_text() == f"{len(close)} items"
+        page.get_by_label("Select all on this page").check()
+        page.get_by_role("button", name=f"Select all {len(close)} items that match").click()
+        page.locator(".edit-bar", has_text=f"{len(close)} items selected").wait_for()
+        box = page.get_by_label("Label to add or remove")
+        box.fill("striped")
+        box.press("Enter")
+        said(page, "press again to create it", ".edit-said")
+        box.press("Enter")
+        page.get_by_role("button", name="Undo").wait_for()
+        stored = page.request.get("/search/ids.json?label=striped").json()["ids"]
+        assert sorted(stored) == sorted(close)
+
+
+def own(page):
+    return page.locator("#own-labels .editable a").all_inner_texts()
+
+
+def test_two_windows_show_what_is_stored(browser, folder):
+    with serving(folder) as (address, _), opened(browser, address) as page:
+        name = page.request.get("/search/ids.json?label=game&without=image").json()["ids"][0]
+        stored = lambda: page.request.get(f"/item.json?id={name}").json()["labels"]  # noqa: E731
+        first, second = page, page.context.new_page()
+        for window in (first, second):
+            window.goto(f"/item?id={name}")
+            window.wait_for_selector("#own-labels .editable")
+
+        def add(window, label):
+            window.bring_to_front()
+            window.get_by_label("Label to add").fill(label)
+            window.keyboard.press("Enter")
+            window.locator("#own-labels .edit-said span").first.wait_for()
+
+        # The same label twice: it stays where it is.
+        add(first, "image")
+        add(second, "image")
+        said(second, "Nothing to change.", "#own-labels .edit-said")
+        for window in (first, second):
+            window.bring_to_front()
+            window.wait_for_function("() => document.querySelectorAll('.editable').length >= 2")
+            assert own(window) == stored()
+        assert "image" in stored()
+        # The same label is removed in both: the others stay.
+        second.evaluate(
+            "() => { window.old = document.querySelector('[aria-label=\"Remove image\"]'); }"
+        )
+        first.bring_to_front()
+        first.get_by_role("button", name="Remove image").click()
+        first.get_by_role("button", name="Undo").wait_for()
+        assert own(first) == stored() == [one for one in stored() if one != "image"]
+        second.bring_to_front()
+        second.evaluate("() => window.old.click()")
+        said(second, "Nothing to change.", "#own-labels .edit-said")
+        assert own(second) == stored()
+        assert stored(), "not 'no labels'"
+        # The first undoes what it did, and both follow.
+        first.bring_to_front()
+        first.get_by_role("button", name="Undo").click()
+        said(first, "Undone: Remove image from 1 item.", "#own-labels .edit-said")
+        assert own(first) == stored()
+        assert "image" in stored()
+        second.bring_to_front()
+        second.get_by_role("button", name="Remove image").wait_for()
+        assert own(second) == stored()
+
+
+def test_a_label_spelt_nearly_like_another_is_asked_about(browser, folder):
+    with serving(folder) as (address, _), opened(browser, address) as page:
+        before = page.request.get("/labels.json").json()["labels"]
+        page.goto("/label?name=sound")
+        page.get_by_label("New name").fill("Games")
+        page.keyboard.press("Enter")
+        page.get_by_role("button", name="Rename it to “Games” all the same").wait_for()
+        said(page, "spelt nearly like 'game'", ".edit-said")
+        assert page.request.get("/labels.json").json()["labels"] == before
+        page.get_by_role("button", name="Merge into “game” …").press("Enter")
+        said(page, "Merge sound into game", ".edit-said")
+        page.get_by_role("button", name="Cancel").click()
+        name = page.request.get("/search/ids.json?without=game").json()["ids"][0]
+        page.goto(f"/item?id={name}")
+        box = page.get_by_label("Label to add")
+        box.fill("Game")
+        box.press("Enter")
+        said(page, "spelt nearly like 'game'", "#own-labels .edit-said")
+        page.get_by_role("button", name="Use “game”").click()
+        page.get_by_role("button", name="Remove game").wait_for()
+        labels = page.request.get("/labels.json").json()["labels"]
+        assert set(labels) == set(before)
+        assert labels["game"] == before["game"] + 1
+
+
 def test_kills_and_replaced_indexes_lose_nothing(browser, tmp_path):
     folder = tmp_path / "index"
     planted_index().save(folder)

@@ -105,8 +105,13 @@ def test_downloads_hold_all_that_match_in_order(client, index, asked):
     items = downloaded(client, **asked)
     assert len(rows) == len(items) == given["count"] > 0
     assert [row["id"] for row in rows] == [item["id"] for item in items]
-    first = [hit["id"] for hit in given["hits"] if not hit["weak"]]
-    assert [item["id"] for item in items[: len(first)]] == first
+    listed = client.get("/search/ids.json", params=asked).json()["ids"]
+    assert listed == [item["id"] for item in items]
+    pages = [
+        client.get("/search.json", params=asked | {"page": n + 1}).json()["hits"]
+        for n in range(given["pages"])
+    ]
+    assert [hit["id"] for page in pages for hit in page] == listed
     for row, item in zip(rows, items, strict=True):
         assert item["text"] == index.item(item["id"]).text
         assert row["labels"] == "|".join(item["labels"] or ())
@@ -115,6 +120,32 @@ def test_downloads_hold_all_that_match_in_order(client, index, asked):
     assert client.get("/search.csv", params={"page": 2}).status_code == 400
     assert client.get("/search.csv", params={"label": "nothing"}).status_code == 404
     assert client.head("/search.csv").status_code == 200
+
+
+def test_items_only_close_in_meaning_are_a_list_of_their_own(client):
+    asked = {"q": "chess board", "match": "close"}
+    first = client.get("/search.json", params={"q": "chess board"}).json()
+    pages = range(1, first["pages"] + 1)
+    shown = [
+        client.get("/search.json", params={"q": "chess board", "page": n}).json() for n in pages
+    ]
+    assert all(not one["close"] for one in shown[:-1])
+    assert not any(hit["weak"] for one in shown for hit in one["hits"])
+    close = client.get("/search.json", params=asked).json()
+    assert close["count"] == first["close_count"] == shown[-1]["close_count"] > 0
+    assert shown[-1]["close"] == close["hits"]
+    assert close["close_count"] == 0
+    ids = client.get("/search/ids.json", params=asked).json()["ids"]
+    assert len(ids) == close["count"]
+    assert [item["id"] for item in downloaded(client, **asked)] == ids
+    matching = client.get("/search/ids.json", params={"q": "chess board"}).json()["ids"]
+    assert not set(ids) & set(matching)
+    page = client.get("/search", params={"q": "chess board", "page": first["pages"]}).text
+    assert "Only close in meaning" in page
+    assert "only close in meaning" in client.get("/search", params=asked).text
+    # A filter that leaves none is an empty list.
+    none = client.get("/search.json", params=asked | {"range": "number:1000..2000"})
+    assert none.json()["count"] == 0
 
 
 def test_cells_are_harmless_and_columns_have_one_name_each(tmp_path):

@@ -122,7 +122,9 @@ def test_a_page_shows_what_its_json_endpoint_gives(client, path, asked):
     # The map is drawn by a script, from the points.
     table = asked.get("show") == "table"
     if table:
-        content = content | {"hits": [hit | {"snippet": ""} for hit in content["hits"]]}
+        content = content | {
+            key: [hit | {"snippet": ""} for hit in content[key]] for key in ("hits", "close")
+        }
     if path == "/review":
         content = content | {"rows": [row | {"items": []} for row in content["rows"]]}
     for leaf in leaves(content, path) if path != "/map" else ():
@@ -131,7 +133,7 @@ def test_a_page_shows_what_its_json_endpoint_gives(client, path, asked):
     hits = [
         hit
         for part in (content, *content.get("sides", ()))
-        for key in ("hits", "neighbours", "items", "others")
+        for key in ("hits", "close", "neighbours", "items", "others")
         if isinstance(part.get(key), list)
         for hit in part[key]
     ]

@@ -26,9 +26,19 @@ from .shared import (
 )
 
 if TYPE_CHECKING:
+    from ..index import SemanticIndex
     from ..index.store import LabelTable
 
 __all__ = ["add", "relabel", "remove"]
+
+SimilarOption = Annotated[
+    bool,
+    typer.Option(
+        "--similar-label",
+        help="Allow new labels that differ from another only in case, accents, a plural s or one "
+        "letter.",
+    ),
+]
 
 
 @reads_corpus("min_count")
@@ -38,13 +48,15 @@ def add(
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace items that have the same ids.")
     ] = False,
+    similar: SimilarOption = False,
     as_json: AsJson = False,
     **reading: Any,
 ) -> None:
     """Add items to an index: all of them or, if anything fails, none.
 
     The fields are those of the fit if the corpus has them. The embedding is not learned again; run
-    fit again when much has changed.
+    fit again when much has changed. A new label that is spelt nearly like one of the index is
+    refused without --similar-label.
 
     For example:
       labelspan add more.jsonl
@@ -67,6 +79,8 @@ def add(
                     f"{len(taken):,} items of {found.name} are in {index} already, for example "
                     f"{taken[0]!r}; give --replace to replace them."
                 )
+            if not similar:
+                _check_similar(opened, [name for own in found.labels or () for name in own or ()])
             opened.add(
                 found.texts,
                 found.labels,
@@ -128,11 +142,13 @@ def relabel(  # noqa: PLR0917 - typer reads options from parameters
     new_label: Annotated[
         bool, typer.Option("--new-label", help="Allow labels that no item has yet.")
     ] = False,
+    similar: SimilarOption = False,
     as_json: AsJson = False,
 ) -> None:
     """Change the labels of items; the tagger learns from the change.
 
-    A label that no item has yet is only created with --new-label: it may be a typo.
+    A label that no item has yet is only created with --new-label: it may be a typo. One that is
+    spelt nearly like another needs --similar-label as well.
 
     For example:
       labelspan relabel gimp works-with::image use::editing
@@ -156,6 +172,8 @@ def relabel(  # noqa: PLR0917 - typer reads options from parameters
         with open_index(index, write=True) as opened:
             if not new_label:
                 _check_known(opened.store.labels, wanted)
+            if not similar:
+                _check_similar(opened, [name for own in wanted.values() for name in own or ()])
             before = {one.id: one.labels for one in opened.items(list(wanted))}
             lists = read_label_lists(list(wanted.values()), len(wanted), "relabel")
             Review(opened).relabel(dict(zip(wanted, lists, strict=True)))
@@ -213,6 +231,17 @@ def _check_known(table: LabelTable, wanted: Mapping[str, Sequence[str] | None]) 
             if label_name(name) not in table.totals:
                 message = str(table.unknown(label_name(name)))
                 raise InvalidInput(f"{message} Give --new-label to create it.")
+
+
+def _check_similar(opened: SemanticIndex, labels: Sequence[str]) -> None:
+    from ..curation import Review  # noqa: PLC0415
+    from ..curation.label_spelling import similar_words  # noqa: PLC0415
+    from ..errors import InvalidInput  # noqa: PLC0415
+
+    similar = Review(opened).similar(labels)
+    if similar:
+        said = similar_words(similar, opened.labels)
+        raise InvalidInput(f"{said} Correct it, or give --similar-label to create it.")
 
 
 def remove(

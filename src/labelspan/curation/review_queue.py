@@ -34,6 +34,7 @@ from .decisions import (
     Verdict,
 )
 from .label_audit import label_findings
+from .label_spelling import near_spellings
 
 if TYPE_CHECKING:
     from ..index import SemanticIndex
@@ -310,6 +311,28 @@ class Review:
         adds = any(kind == "missing" for kind, _, _ in pairs)
         action: Action = "rename" if new and len(given) == 1 else "merge"
         return LabelEdit(action if adds else "drop", tuple(pairs), new)
+
+    def similar(self, labels: Iterable[str], without: Sequence[str] = ()) -> dict[str, list[str]]:
+        """Find labels that differ from new ones only in case, accents, a plural s or one letter.
+
+        Parameters
+        ----------
+        labels : list of str
+            Those that exist are passed over.
+        without : list of str, default=()
+            Labels that are not compared, because they are replaced.
+
+        Returns
+        -------
+        dict
+            For each new label that may be another, spelt differently: the labels that exist.
+        """
+        store = self.index.store
+        new = self._new(dict.fromkeys(map(label_name, labels)))
+        known = dict.fromkeys(store.labels.totals)
+        if store.vocabulary is not None:
+            known |= dict.fromkeys(one.name for one in store.vocabulary.concepts.values())
+        return near_spellings(new, (one for one in known if one not in without)) if new else {}
 
     def _new(self, labels: Iterable[str]) -> tuple[str, ...]:
         return tuple(label for label in labels if not self.index.store.has_label(label))

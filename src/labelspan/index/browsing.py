@@ -64,17 +64,20 @@ def label_separator(labels: Sequence[str]) -> str:
 class ItemList:
     """Items that match, in order, with pages of them and counts over all of them.
 
-    After at most 200 items that match, those that are only close in meaning follow; they are in
-    pages, and in no count.
+    Items that are only close in meaning are a list of their own, ``close``: in no page and in no
+    count of this one.
 
     Parameters
     ----------
     store : ItemStore
         The items of the index.
-    found, close : Ranking
-        Items that match, and items that are only close in meaning.
+    found : Ranking
+        Items that match.
     scored : bool
         Whether there was something to compare the items with.
+    close : ItemList or None, default=None
+        Items that are only close in meaning, which are looked for if few items match; None in the
+        list of these.
     unknown : sequence of str
         Words of the text that no item has.
 
@@ -106,16 +109,16 @@ class ItemList:
         self,
         store: ItemStore,
         found: Ranking,
-        close: Ranking,
         *,
         scored: bool,
+        close: ItemList | None = None,
         unknown: Sequence[str] = (),
     ) -> None:
-        self._store, self._found, self._close = store, found, close
+        self._store, self._found, self.close = store, found, close
         self.total, self.scored, self.unknown = len(found.rows), scored, unknown
 
     def __len__(self) -> int:
-        return self.total + len(self._close.rows)
+        return self.total
 
     @property
     def positions(self) -> Array:
@@ -128,13 +131,14 @@ class ItemList:
             raise InvalidInput(
                 f"page: number and size must be 1 or more, but {number!r} and {size!r} were given."
             )
-        start, end = (number - 1) * size, number * size
-        found: list[Hit] = []
-        for ranking, first in ((self._found, 0), (self._close, self.total)):
-            own = np.arange(len(ranking.rows))[max(0, start - first) : max(0, end - first)]
-            part = ranking.take(own)
-            found += part.hits(self._store.fetch(part.rows.tolist()))
-        return found
+        part = self._found.take(np.arange(self.total)[(number - 1) * size : number * size])
+        return part.hits(self._store.fetch(part.rows.tolist()))
+
+    @property
+    def ids(self) -> list[str]:
+        """Ids of all items of the list, in its order."""
+        names = self._store.ids_by_row()
+        return [names[row] for row in self._found.rows.tolist()]
 
     def blocks(self, size: int = 500) -> Iterator[list[Hit]]:
         """Yield all items, some hundreds at once."""
@@ -197,8 +201,7 @@ def browse(  # noqa: PLR0917
             )
         mask = mask.copy()
         mask[np.flatnonzero(store.vectors.alive)[~marks]] = False
-    nothing = Ranking.by_space(np.zeros(0, dtype=np.intp), np.zeros(0))
-    scored, close = True, nothing
+    scored, close = True, Ranking.by_space(np.zeros(0, dtype=np.intp), np.zeros(0))
     unknown: Sequence[str] = ()
     asked = query is not None and not (isinstance(query, str) and not query.strip())
     if asked:
@@ -217,11 +220,16 @@ def browse(  # noqa: PLR0917
     name, back = sort.removeprefix("-"), sort.startswith("-")
     if name in ("", "score"):
         found = found.take(np.arange(len(found.rows))[:: -1 if back and scored else 1])
-        close = nothing if back else close
-        return ItemList(store, found, close, scored=scored, unknown=unknown)
-    ranks = _ranks(store, name)[found.rows]
-    order = np.lexsort((found.rows, -ranks if back else ranks, ranks < 0))
-    return ItemList(store, found.take(order), nothing, scored=scored, unknown=unknown)
+        close = close.take(np.arange(len(close.rows))[:: -1 if back else 1])
+    else:
+        found, close = (_sorted(store, one, name, back) for one in (found, close))
+    group = ItemList(store, close, scored=scored)
+    return ItemList(store, found, scored=scored, close=group, unknown=unknown)
+
+
+def _sorted(store: ItemStore, ranking: Ranking, name: str, back: bool) -> Ranking:
+    ranks = _ranks(store, name)[ranking.rows]
+    return ranking.take(np.lexsort((ranking.rows, -ranks if back else ranks, ranks < 0)))
 
 
 def _ranks(store: ItemStore, name: str) -> Array:

@@ -20,12 +20,22 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ..curation import Review
+from ..curation.label_spelling import similar_words
 from ..errors import InvalidFile, MissingData
-from ..index import Item, SemanticIndex, Tag
+from ..index import Item, Tag
 from ..index.inputs import label_name
 from ..index.results import Vote, WordShare
 from .answer_parts import rounded
-from .edit_routes import DecisionData, Labels, Name, Who, decision_data, known_items
+from .edit_routes import (
+    Create,
+    DecisionData,
+    Labels,
+    Name,
+    Similar,
+    Who,
+    decision_data,
+    known_items,
+)
 from .render import as_json
 from .requests import LONGEST_TEXT, Refused, read_json_body
 from .schema import Bounds, Characters, Count, Entries, Unit
@@ -88,7 +98,8 @@ class ItemsBody(TypedDict):
     """Items to add or to change: all of them, or none."""
 
     items: Annotated[list[ItemBody], Entries(MOST_ITEMS)]
-    create: NotRequired[Annotated[bool, "whether labels that do not exist yet may be created"]]
+    create: NotRequired[Create]
+    similar: NotRequired[Similar]
 
 
 class KeptData(TypedDict):
@@ -106,7 +117,8 @@ class FeedbackBody(TypedDict):
     item: Name
     accepted: NotRequired[Annotated[Labels, "the item has these labels"]]
     rejected: NotRequired[Annotated[Labels, "the item does not have these labels"]]
-    create: NotRequired[Annotated[bool, "whether labels that do not exist yet may be created"]]
+    create: NotRequired[Create]
+    similar: NotRequired[Similar]
     who: NotRequired[Who]
 
 
@@ -172,7 +184,7 @@ def _put_items(served: Served, given: dict[str, Any]) -> KeptData:
         new = Item("", "", None, {})
         labels = [one.get("labels", before.get(one["id"], new).labels) for one in items]
         metadata = [one.get("metadata", before.get(one["id"], new).metadata) for one in items]
-        _check_labels(index, [name for own in labels for name in own or ()], given)
+        _check_labels(_review(served), [name for own in labels for name in own or ()], given)
         index.add([one["text"] for one in items], labels, ids, metadata=metadata, replace=True)
         added = len(items) - len(before)
         return {"added": added, "changed": len(before), "removed": 0, "items": len(index)}
@@ -191,7 +203,7 @@ def _feedback(served: Served, given: dict[str, Any]) -> FeedbackData:
     accepted, rejected = given.get("accepted", []), given.get("rejected", [])
     if not accepted and not rejected:
         raise Refused(400, "Give labels that were accepted or rejected.")
-    _check_labels(review.index, [*accepted, *rejected], given)
+    _check_labels(review, [*accepted, *rejected], given)
     made = review.feedback(item, accepted, rejected, who=given.get("who") or "api")
     assert made is not None
     served.renew()
@@ -203,12 +215,16 @@ def _review(served: Served) -> Review:
     return served.editing.review
 
 
-def _check_labels(index: SemanticIndex, labels: list[str], given: dict[str, Any]) -> None:
+def _check_labels(review: Review, labels: list[str], given: dict[str, Any]) -> None:
     """Refuse labels that do not exist, unless they may be created."""
-    table = index.store.labels
+    store = review.index.store
     for name in map(label_name, labels):
-        if not index.store.has_label(name) and not given.get("create"):
-            raise Refused(409, f'{table.unknown(name)} Send "create": true to create it.')
+        if not store.has_label(name) and not given.get("create"):
+            raise Refused(409, f'{store.labels.unknown(name)} Send "create": true to create it.')
+    similar = {} if given.get("similar") else review.similar(labels)
+    if similar:
+        said = similar_words(similar, store.labels.totals)
+        raise Refused(409, f'{said} Send "similar": true to create it all the same.')
 
 
 @dataclass(frozen=True)

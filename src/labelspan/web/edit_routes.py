@@ -11,7 +11,7 @@ import bz2
 import gzip
 import lzma
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
@@ -24,6 +24,7 @@ from starlette.routing import Route
 from ..corpus import CorpusEdit, edit_corpus
 from ..curation import DecisionGroup, LabelEdit
 from ..curation.decisions import LONGEST_WHO, Action
+from ..curation.label_spelling import similar_words
 from ..curation.review_queue import finding_key
 from ..errors import InvalidFile, InvalidInput
 from ..index import SemanticIndex
@@ -33,11 +34,11 @@ from .render import as_json, as_page
 from .requests import LONGEST_NAME, Parameter, Refused, read_json_body, read_pairs, read_parameters
 from .schema import Characters, Count, Entries
 
-__all__ = ["DecisionData", "decision_data", "edit_routes", "known_items"]
+__all__ = ["Create", "DecisionData", "Similar", "decision_data", "edit_routes", "known_items"]
 
 MOST_ITEMS = 100_000
 _MOST_FINDINGS = 1000
-_SHOWN_ITEMS = 200
+_SHOWN_ITEMS = 1000
 _EXAMPLES = 5
 _MOST_LINES = 1000
 _OPENERS: dict[str, Callable[[Path], Any]] = {
@@ -49,6 +50,11 @@ _OPENERS: dict[str, Callable[[Path], Any]] = {
 Name = Annotated[str, Characters(LONGEST_NAME)]
 Labels = Annotated[list[Name], Entries(100)]
 Who = Annotated[str, Characters(LONGEST_WHO), "who decides, for the history"]
+Create = Annotated[bool, "whether labels that do not exist yet may be created"]
+Similar = Annotated[bool, "also those that are spelt nearly like one that exists"]
+Shown = Annotated[
+    list[Name], Entries(_SHOWN_ITEMS), "items whose labels, as they are stored then, are returned"
+]
 Given = dict[str, Any]
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -59,8 +65,10 @@ class LabelsBody(TypedDict):
     items: Annotated[list[Name], Entries(MOST_ITEMS)]
     add: NotRequired[Labels]
     remove: NotRequired[Labels]
-    create: NotRequired[bool]
+    create: NotRequired[Create]
+    similar: NotRequired[Similar]
     preview: NotRequired[bool]
+    show: NotRequired[Shown]
     who: NotRequired[Who]
 
 
@@ -69,8 +77,10 @@ class ReplaceBody(TypedDict):
 
     labels: Labels
     by: Name | None
-    create: NotRequired[bool]
+    create: NotRequired[Create]
+    similar: NotRequired[Similar]
     preview: NotRequired[bool]
+    show: NotRequired[Shown]
     who: NotRequired[Who]
 
 
@@ -86,6 +96,7 @@ class UndoBody(TypedDict):
     """A decision to undo; the last one by default."""
 
     number: NotRequired[Count | None]
+    show: NotRequired[Shown]
 
 
 class DecisionData(TypedDict):
@@ -170,11 +181,11 @@ class _Edits:
     def _who(self, given: Given) -> str:
         return str(given.get("who") or self._editing.who)
 
-    def _edited(self, edit: LabelEdit, made: DecisionGroup | None) -> dict[str, Any]:
-        """Return the changes of an edit, planned or made."""
-        names = list(dict.fromkeys(item for _, item, _ in edit.pairs))[:_SHOWN_ITEMS]
-        # An item may have been removed since a decision that is undone.
-        there = self._review.index.items([name for name in names if name in self._review.index])
+    def _edited(self, edit: LabelEdit, made: DecisionGroup | None, given: Given) -> dict[str, Any]:
+        """Return the changes of an edit, planned or made, and labels as they are stored now."""
+        index = self._review.index
+        # A page may show an item that was removed since.
+        there = index.items([name for name in given.get("show", ()) if name in index])
         return {
             "items": edit.n_items,
             "added": list(edit.added),
@@ -182,25 +193,36 @@ class _Edits:
             "new_labels": list(edit.new_labels),
             "said": edit.said if made is None else made.said,
             "decision": None if made is None else decision_data(made),
-            "labels": {item.id: list(item.labels or ()) for item in there},
+            "labels": {
+                item.id: None if item.labels is None else list(item.labels) for item in there
+            },
         }
 
-    def _decided(self, made: DecisionGroup | None, *, undone: bool = False) -> dict[str, Any]:
+    def _decided(
+        self, made: DecisionGroup | None, given: Given, *, undone: bool = False
+    ) -> dict[str, Any]:
         if made is None:
-            return self._edited(LabelEdit("review", ()), None)
+            return self._edited(LabelEdit("review", ()), None, given)
         self._changed()
-        return self._edited(made.changed, DecisionGroup(made.parts, undone=undone))
+        answer = self._edited(made.changed, DecisionGroup(made.parts, undone=undone), given)
+        return answer | {"said": f"Undone: {made.said}"} if undone else answer
 
-    def _apply(self, edit: LabelEdit, given: Given) -> dict[str, Any]:
+    def _apply(self, edit: LabelEdit, given: Given, replaced: Sequence[str] = ()) -> dict[str, Any]:
+        new = edit.new_labels if edit.pairs else ()
+        similar = self._review.similar(new, replaced)
+        table = self._review.index.store.labels
         if given.get("preview"):
-            return self._edited(edit, None)
-        if edit.new_labels and edit.pairs and not given.get("create"):
-            error = self._review.index.store.labels.unknown(edit.new_labels[0])
-            raise Refused(409, f"{error} Confirm that it is to be created.")
+            asked = similar_words(similar, table.totals) if similar else ""
+            return self._edited(edit, None, given) | {"similar": similar, "asked": asked}
+        if new and not given.get("create"):
+            raise Refused(409, f"{table.unknown(new[0])} Confirm that it is to be created.")
+        if similar and not given.get("similar"):
+            asked = similar_words(similar, table.totals)
+            raise Refused(409, f"{asked} Confirm that it is another label.")
         made = self._review.apply(edit, who=self._who(given), create=True)
         if made is not None:
             self._changed()
-        return self._edited(edit, made)
+        return self._edited(edit, made, given)
 
     def labels(self, given: Given) -> dict[str, Any]:
         items = known_items(self._review.index, given["items"])
@@ -208,18 +230,19 @@ class _Edits:
         return self._apply(edit, given)
 
     def replace(self, given: Given) -> dict[str, Any]:
-        return self._apply(self._review.plan_replace(given["labels"], given["by"]), given)
+        edit = self._review.plan_replace(given["labels"], given["by"])
+        return self._apply(edit, given, edit.removed)
 
     def decide(self, given: Given) -> dict[str, Any]:
         # Another page may have decided about some of them.
         review = self._review
         there = {finding_key(one) for one in (*review.waiting(), *review.waiting(skipped=True))}
         found = [one for one in review.find(given["findings"]) if finding_key(one) in there]
-        return self._decided(review.decide(found, given["decision"], who=self._who(given)))
+        return self._decided(review.decide(found, given["decision"], who=self._who(given)), given)
 
     def undo(self, given: Given) -> dict[str, Any]:
         try:
-            return self._decided(self._review.undo(given.get("number")), undone=True)
+            return self._decided(self._review.undo(given.get("number")), given, undone=True)
         except InvalidFile:
             raise
         except InvalidInput as error:

@@ -174,14 +174,8 @@ def hit_list(
 ) -> Markup:
     """Return items as a list of cards; ``reasons`` are parameters of the page that explains."""
     why = "" if reasons is None else escape(link("/why", **reasons))
-    cards = []
-    told = False
-    for number, one in enumerate(hits, 1):
-        if one.get("weak") and not told and "elsewhere" not in one:
-            told = True
-            cards.append('<li class="weak-from">Only close in meaning</li>')
-        about = _facts(one, number, bool(q.strip()), columns)
-        cards.append(_card(one, about, why))
+    asked = bool(q.strip())
+    cards = [_card(one, _facts(one, n, asked, columns), why) for n, one in enumerate(hits, 1)]
     return Markup("\n".join(['<ol class="hits">', *cards, "</ol>"]))
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from .._typing import Array
 from ..curation.audit_results import KINDS
 from ..errors import InvalidInput
+from ..index import Hit
 from ..index.browsing import Facet, ItemList, LabelNode, label_separator
 from ..index.metadata_fields import FieldKind, metadata_text
 from ..index.searching import BALANCE
@@ -31,6 +32,7 @@ __all__ = [
     "SELECTION",
     "SORT",
     "Download",
+    "ids",
     "matches",
     "range_of",
     "search",
@@ -65,6 +67,11 @@ SELECTION = (
         "lasso",
         "Only items inside this polygon on the map: corners as x.y, separated by underscores.",
         pattern=_LASSO,
+    ),
+    text_input(
+        "match",
+        "Empty for the items that match; close for those that are only close in meaning.",
+        pattern="(close)?",
     ),
 )
 SORT = text_input("sort", "What to sort by: title, id, labels, or meta.KEY; reversed by a minus.")
@@ -122,7 +129,9 @@ class SearchData(PageData):
     unknown: Annotated[list[SpellingData], "words of the query that no item has"]
     sorts: Annotated[list[str], "what the items can be sorted by"]
     columns: Annotated[list[str], "keys of the metadata that a table shows"]
-    hits: Annotated[list[HitData], "items of this page; after all others those that are weak"]
+    hits: Annotated[list[HitData], "items of this page"]
+    close: Annotated[list[HitData], "on the last page: the first that are only close in meaning"]
+    close_count: Annotated[Count, "number of items that are only close in meaning; in no count"]
     groups: Annotated[list[GroupData], "labels of all items that match, by their beginnings"]
     facets: Annotated[list[FacetData], "metadata of all items that match"]
     compared: Annotated[str, "what ``/compare`` shows next to each other"]
@@ -135,18 +144,36 @@ def search(snapshot: Snapshot, asked: Asked) -> SearchData:
     each = _ROWS if table else _CARDS
     numbers, page = page_of(asked, range(len(found)), each)
     hits = found.page(page["page"], each) if numbers else []
+    # After the last item that matches, a group of its own.
+    near = found.close if page["page"] == page["pages"] else None
     fields = snapshot.index.fields()
+
+    def shown(hits: list[Hit]) -> list[HitData]:
+        return hits_data(snapshot, hits, asked["q"], scored=found.scored, suggest=not table)
+
     return {
         **page,
-        "count": found.total,
         "unknown": _unknown(snapshot, asked["q"]) if found.unknown else [],
         "sorts": ["title", "labels", *(f"meta.{key}" for key in fields)],
         "columns": [key for key, kind in fields.items() if kind != "text"][:_MOST_COLUMNS],
-        "hits": hits_data(snapshot, hits, asked["q"], scored=found.scored, suggest=not table),
+        "hits": shown(hits),
+        "close": shown([] if near is None else near.page(1, each)),
+        "close_count": 0 if found.close is None else len(found.close),
         "groups": _groups(found, asked),
         "facets": [_facet(one, asked) for one in found.facets(_MOST)] if found.total else [],
         "compared": compared(snapshot),
     }
+
+
+class IdsData(TypedDict):
+    """The answer of ``/search/ids.json``."""
+
+    ids: Annotated[list[str], "of all items of the list, in its order"]
+
+
+def ids(snapshot: Snapshot, asked: Asked) -> IdsData:
+    """Return the ids of all items of a list."""
+    return {"ids": browse(snapshot, asked).ids}
 
 
 class MatchesData(TypedDict):
@@ -192,8 +219,9 @@ def browse(snapshot: Snapshot, asked: Asked) -> ItemList:
             # A text can be wrong; anything else does not exist.
             raise Refused(400 if asked["q"].startswith("-") else 404, str(error)) from None
 
-    found: ItemList = snapshot.cached(tuple(asked[one.name] for one in (*SELECTION, SORT)), make)
-    return found
+    key = tuple(asked[one.name] for one in (*SELECTION, SORT) if one.name != "match")
+    found: ItemList = snapshot.cached(key, make)
+    return found.close if asked["match"] and found.close is not None else found
 
 
 def _pairs(pairs: Sequence[str], fields: Mapping[str, str]) -> dict[str, Any]:
@@ -383,7 +411,6 @@ def _found(snapshot: Snapshot, asked: Asked) -> Iterator[list[dict[str, Any]]]:
                 "metadata": hit.metadata,
             }
             for hit in hits
-            if not hit.weak
         ]
         for hits in found.blocks(_ITEMS_AT_ONCE)
     )

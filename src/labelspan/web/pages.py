@@ -161,6 +161,7 @@ PAGES = (
 
 # What scripts of the pages ask for, as JSON only.
 DATA = (
+    Page("ids", "/search/ids.json", "Ids", item_list.ids, (*SELECTION, SORT)),
     Page("matches", "/map/matches.json", "Matches", item_list.matches, SELECTION),
     Page(
         "complete",

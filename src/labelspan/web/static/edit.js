@@ -53,20 +53,38 @@ const Edit = (() => {
 
   // --- parts of pages ------------------------------------------------------------------
 
-  // What was done, with a button that undoes it; `undone` is called then.
-  const report = (line, done, undone) => {
+  // What was done, with a button that undoes it. `page.shown()` are the ids of the items that the
+  // page shows, and `page.draw(labels)` draws their labels as they are stored now.
+  const report = (line, done, page) => {
     line.replaceChildren(element("span", {}, done.said));
+    page.draw(done.labels);
     if (!done.decision) return;
+    others?.postMessage("labels");
     const undo = button("Undo", async () => {
       try {
-        const back = await post("/edit/undo.json", { number: done.decision.number });
+        const back = await post("/edit/undo.json", { number: done.decision.number, show: page.shown() });
         line.replaceChildren(element("span", {}, back.said));
-        undone?.(back);
+        page.draw(back.labels);
+        others?.postMessage("labels");
       } catch (error) {
         line.replaceChildren(element("span", {}, error.message));
       }
     });
     line.append(" ", undo, " ", element("a", { href: "/history" }, "History"));
+  };
+
+  // Other windows of this browser tell when they have changed something.
+  const others = typeof BroadcastChannel === "undefined" ? null : new BroadcastChannel("labelspan");
+  // Draw the stored labels again after another window has changed some, and when one comes back.
+  const follow = (page) => {
+    const again = async () => {
+      const ids = page.shown();
+      if (!ids.length || document.hidden) return;
+      const now = await post("/edit/labels.json", { items: [], show: ids }).catch(() => null);
+      if (now) page.draw(now.labels);
+    };
+    others?.addEventListener("message", again);
+    document.addEventListener("visibilitychange", again);
   };
 
   let lists = 0;
@@ -90,18 +108,31 @@ const Edit = (() => {
     return [input, list];
   };
 
-  // Add a label to items, or remove it. `items()` are their ids; `changed(answer)` is called after.
-  const editor = (items, changed, { remove = true } = {}) => {
+  // Add a label to items, or remove it. `items()` are their ids; for `page` see `report`.
+  const editor = (items, page, { remove = true } = {}) => {
     const [input, list] = labelInput("Label to add" + (remove ? " or remove" : ""));
     const line = element("p", { className: "edit-said" });
     line.setAttribute("role", "status");
-    let creating = "";
+    let confirmed = "";
     const add = element("button", { type: "submit", className: "quiet" }, "Add");
     const calm = () => {
-      creating = "";
+      confirmed = "";
       add.textContent = "Add";
     };
     input.addEventListener("input", calm);
+    const take = (name) => {
+      input.value = name;
+      calm();
+      act("add");
+    };
+    const ask = (name, { asked, similar }) => {
+      confirmed = name;
+      add.textContent = `Create “${cut(name, 30)}”`;
+      const near = (similar[name] ?? []).slice(0, 3).map((one) => button(`Use “${cut(one, 30)}”`, () => take(one)));
+      const words = asked || `No item has the label “${cut(name)}” yet;`;
+      line.replaceChildren(element("span", {}, asked ? `${words} Press again to create it.` : `${words} press again to create it.`));
+      for (const one of near) line.append(" ", one);
+    };
     const act = async (field) => {
       const name = input.value.trim();
       const ids = items();
@@ -109,22 +140,20 @@ const Edit = (() => {
         line.textContent = name ? "Nothing is selected." : "Type a label.";
         return;
       }
-      const body = { items: ids, [field]: [name], create: creating === name };
+      const sure = confirmed === name;
+      const body = { items: ids, [field]: [name], create: sure, similar: sure };
       try {
-        if (field === "add" && !body.create) {
-          const { new_labels: fresh } = await post("/edit/labels.json", { ...body, preview: true });
-          if (fresh.length) {
-            creating = name;
-            add.textContent = `Create “${cut(name, 30)}”`;
-            line.textContent = `No item has the label “${cut(name)}” yet; press again to create it.`;
+        if (field === "add" && !sure) {
+          const plan = await post("/edit/labels.json", { ...body, preview: true });
+          if (plan.new_labels.length) {
+            ask(name, plan);
             return;
           }
         }
-        const done = await post("/edit/labels.json", body);
+        const done = await post("/edit/labels.json", { ...body, show: page.shown() });
         calm();
         input.value = "";
-        report(line, done, changed);
-        changed(done);
+        report(line, done, page);
       } catch (error) {
         line.textContent = error.message;
       }
@@ -142,12 +171,18 @@ const Edit = (() => {
   const chip = (name) =>
     element("li", {}, element("a", { className: "label", href: `/label?${new URLSearchParams({ name })}` }, element("bdi", {}, cut(name, 80))));
 
+  const nothing = (labels) => {
+    const words = labels === undefined ? "no longer in the index" : labels ? "no labels" : "labels not known";
+    return element("p", { className: "none" }, words);
+  };
+
   // --- pages ---------------------------------------------------------------------------
 
   const itemPage = (section) => {
     const { id } = section.dataset;
-    const draw = (labels) => {
-      const lines = labels.map((name) => {
+    const draw = (stored) => {
+      const labels = stored[id];
+      const lines = (labels ?? []).map((name) => {
         const made = chip(name);
         const drop = button("×", () => change({ remove: [name] }), "quiet small");
         drop.setAttribute("aria-label", `Remove ${cut(name)}`);
@@ -156,23 +191,23 @@ const Edit = (() => {
         return made;
       });
       const old = section.querySelector(".chips, .none");
-      const fresh = lines.length ? element("ul", { className: "chips" }, ...lines) : element("p", { className: "none" }, "no labels");
+      const fresh = lines.length ? element("ul", { className: "chips" }, ...lines) : nothing(labels);
       if (lines.length) fresh.setAttribute("aria-label", "Labels");
       old.replaceWith(fresh);
-      for (const one of document.querySelectorAll("[data-suggest]")) one.hidden = labels.includes(one.dataset.suggest);
+      for (const one of document.querySelectorAll("[data-suggest]")) one.hidden = labels?.includes(one.dataset.suggest) ?? false;
     };
-    const box = editor(() => [id], (done) => draw(done.labels[id] ?? JSON.parse(section.dataset.labels)), { remove: false });
+    const page = { shown: () => [id], draw };
+    const box = editor(() => [id], page, { remove: false });
     const change = async (body) => {
       try {
-        const done = await post("/edit/labels.json", { items: [id], ...body });
-        draw(done.labels[id] ?? []);
-        report(box.line, done, (back) => draw(back.labels[id] ?? []));
+        report(box.line, await post("/edit/labels.json", { items: [id], ...body, show: [id] }), page);
         box.input.focus();
       } catch (error) {
         box.line.textContent = error.message;
       }
     };
-    draw(JSON.parse(section.dataset.labels));
+    draw({ [id]: JSON.parse(section.dataset.labels) });
+    follow(page);
     section.append(box, element("p", { className: "more" }, element("a", { href: `/history?${new URLSearchParams({ item: id })}` }, "History of this item")));
     for (const cell of document.querySelectorAll("td[data-suggest]"))
       cell.append(" ", button("Add it", () => change({ add: [cell.dataset.suggest] })));
@@ -181,58 +216,92 @@ const Edit = (() => {
   const listPage = (found) => {
     const rows = [...found.querySelectorAll("[data-id]")];
     if (!rows.length) return;
-    const boxes = rows.map((row) => {
-      const box = element("input", { type: "checkbox", className: "pick" });
-      box.setAttribute("aria-label", `Select ${cut(row.querySelector("h3, th").textContent.trim(), 80)}`);
-      row.querySelector("h3, th").prepend(box);
-      return box;
-    });
-    const chosen = () => rows.filter((_, n) => boxes[n].checked);
-    const show = (done) => {
-      for (const row of rows) {
-        const labels = done.labels[row.dataset.id];
-        const old = row.querySelector(".chips, p.none, td.own .none");
-        if (labels && old) old.replaceWith(labels.length ? element("ul", { className: "chips" }, ...labels.map(chip)) : element("p", { className: "none" }, "no labels"));
-      }
+    // What is selected: a box is ticked if, and only if, its item is one of these.
+    const selected = new Set();
+    const page = {
+      shown: () => rows.map((row) => row.dataset.id),
+      draw: (stored) => {
+        for (const row of rows) {
+          const labels = stored[row.dataset.id];
+          const fresh = labels?.length ? element("ul", { className: "chips" }, ...labels.map(chip)) : nothing(labels);
+          row.querySelector(".chips, p.none, td.own .none")?.replaceWith(fresh);
+        }
+      },
     };
-    const every = element("input", { type: "checkbox", id: "select-all" });
+    const box = editor(() => [...selected], page);
     const count = element("span", { className: "count" });
-    // The ids of all items that match, also on other pages, once they were asked for.
-    let matching = null;
-    const box = editor(() => matching ?? chosen().map((row) => row.dataset.id), show);
+    count.setAttribute("role", "status");
+    const groups = [...found.querySelectorAll(".group")].filter((group) => group.querySelector("[data-id]")).map((group) => selection(group, selected, box.line, () => tell()));
     const tell = () => {
-      const number = matching?.length ?? chosen().length;
-      count.textContent = number ? `${plural(number, "item")} selected` : "";
-      every.checked = chosen().length === rows.length;
-      further.hidden = !every.checked || Boolean(matching) || !found.querySelector(".pager");
-      box.hidden = !number && !box.line.textContent;
+      for (const group of groups) group.tick();
+      const close = groups.slice(1).reduce((sum, group) => sum + group.selected(), 0);
+      const part = close ? `, ${close === selected.size ? "all" : close} only close in meaning` : "";
+      count.textContent = selected.size ? `${plural(selected.size, "item")} selected${part}` : "";
+      none.hidden = !selected.size;
+      box.hidden = !selected.size && !box.line.textContent;
     };
-    const further = button(`Select all ${document.querySelector(".summary strong").textContent} that match`, async () => {
-      const answer = await fetch(document.querySelector('.summary a[href^="/search.jsonl"]').href).catch(() => null);
-      if (!answer?.ok) {
-        box.line.textContent = "The items could not be listed; try again.";
-        return;
-      }
-      matching = (await answer.text()).split("\n").filter(Boolean).map((one) => JSON.parse(one).id);
+    const none = button("Select none", () => {
+      selected.clear();
       tell();
     }, "quiet");
-    every.addEventListener("change", () => {
-      for (const one of boxes) one.checked = every.checked;
-      matching = null;
-      tell();
+    const bar = element("section", { className: "edit-bar" }, count, " ", none, box);
+    bar.setAttribute("aria-label", "Change labels of selected items");
+    found.prepend(bar);
+    follow(page);
+    tell();
+  };
+
+  // Boxes of the rows of one group, one for all of the page, and a button for those of all pages.
+  const selection = (group, selected, line, changed) => {
+    const rows = [...group.querySelectorAll("[data-id]")];
+    const total = Number(group.dataset.count);
+    const close = group.matches(".close");
+    // All items of the group, once they were asked for.
+    let every = rows.map((row) => row.dataset.id);
+    let listed = false;
+    const put = (ids, on) => {
+      for (const id of ids) selected[on ? "add" : "delete"](id);
+      changed();
+    };
+    const boxes = rows.map((row) => {
+      const one = element("input", { type: "checkbox", className: "pick" });
+      one.setAttribute("aria-label", `Select ${cut(row.querySelector("h3, th").textContent.trim(), 80)}`);
+      row.querySelector("h3, th").prepend(one);
+      return one;
     });
     let before = -1;
     boxes.forEach((one, n) => one.addEventListener("click", (event) => {
-      if (event.shiftKey && before >= 0)
-        for (let at = Math.min(n, before); at <= Math.max(n, before); at += 1) boxes[at].checked = one.checked;
+      const first = event.shiftKey && before >= 0 ? before : n;
       before = n;
-      matching = null;
-      tell();
+      put(rows.slice(Math.min(n, first), Math.max(n, first) + 1).map((row) => row.dataset.id), one.checked);
     }));
-    const bar = element("section", { className: "edit-bar" }, element("label", {}, every, " Select all on this page"), " ", further, " ", count, box);
-    bar.setAttribute("aria-label", "Change labels of selected items");
-    found.prepend(bar);
-    tell();
+    const here = element("input", { type: "checkbox" });
+    here.addEventListener("change", () => put(here.checked ? rows.map((row) => row.dataset.id) : every, here.checked));
+    const what = close ? "close in meaning" : "that match";
+    const further = button(`Select all ${plural(total, "item")} ${what}`, async () => {
+      const answer = await fetch(group.dataset.ids).catch(() => null);
+      if (!answer?.ok) {
+        line.textContent = "The items could not be listed; try again.";
+        changed();
+        return;
+      }
+      const { ids } = await answer.json();
+      // Labels may have changed since the page was made: a row that is no longer in the list is not selected.
+      put(every, false);
+      every = ids;
+      listed = true;
+      put(ids, true);
+    }, "quiet");
+    group.prepend(element("p", { className: "select" }, element("label", {}, here, ` Select ${close ? "these" : "all on this page"}`), " ", further));
+    const tick = () => {
+      rows.forEach((row, n) => {
+        boxes[n].checked = selected.has(row.dataset.id);
+      });
+      here.checked = boxes.every((one) => one.checked);
+      here.indeterminate = !here.checked && boxes.some((one) => one.checked);
+      further.hidden = total <= rows.length || (listed && every.every((id) => selected.has(id)));
+    };
+    return { tick, selected: () => every.filter((id) => selected.has(id)).length };
   };
 
   const labelPage = (section) => {
@@ -240,6 +309,7 @@ const Edit = (() => {
     const [input, list] = labelInput("New name, or another label to merge into");
     const line = element("p", { className: "edit-said" });
     line.setAttribute("role", "status");
+    const page = { shown: () => [], draw: () => {} };
     const plan = async (by) => {
       if (by === "") {
         line.textContent = "Type a name.";
@@ -248,17 +318,21 @@ const Edit = (() => {
       const body = { labels: [label], by, create: true };
       try {
         const found = await post("/edit/replace.json", { ...body, preview: true });
-        const apply = button(found.items ? `Change ${plural(found.items, "item")}` : "Do it", async () => {
+        const near = (found.similar[by] ?? []).slice(0, 3);
+        const title = found.items ? `Change ${plural(found.items, "item")}` : "Do it";
+        const apply = button(near.length ? `Rename it to “${cut(by, 30)}” all the same` : title, async () => {
           try {
-            const done = await post("/edit/replace.json", body);
-            report(line, done);
+            const done = await post("/edit/replace.json", { ...body, similar: true });
+            report(line, done, page);
             if (by) line.append(" ", element("a", { href: `/label?${new URLSearchParams({ name: by })}` }, `Open ${cut(by)}`));
           } catch (error) {
             line.textContent = error.message;
           }
         }, "danger");
-        line.replaceChildren(element("span", {}, found.said), " ", apply, " ", button("Cancel", () => line.replaceChildren()));
-        apply.focus();
+        line.replaceChildren(element("span", {}, `${found.said} ${found.asked}`));
+        for (const one of near) line.append(" ", button(`Merge into “${cut(one, 30)}” …`, () => plan(one), "quiet"));
+        line.append(" ", apply, " ", button("Cancel", () => line.replaceChildren()));
+        line.querySelector("button").focus();
       } catch (error) {
         line.textContent = error.message;
       }
@@ -293,6 +367,7 @@ const Edit = (() => {
             const back = await post("/edit/undo.json", { number: one.number });
             line.textContent = back.said;
             made.replaceWith(entry({ ...one, undone: true }));
+            others?.postMessage("labels");
           } catch (error) {
             line.textContent = error.message;
           }
@@ -345,5 +420,5 @@ const Edit = (() => {
     page("who", nameBox);
   });
 
-  return { ready, post, editor, report, who };
+  return { ready, post, editor };
 })();

@@ -45,7 +45,7 @@
     itemAddress: (id) => address("/item", { id }),
     labelAddress: (name) => address("/label", { name }),
     tableAddress: (parameters) => address("/search", parameters),
-    editor: editing ? (items) => Edit.editor(items, () => {}) : null,
+    editor: editing ? (items) => Edit.editor(items, { shown: () => [], draw: () => {} }) : null,
     asked: location.search,
     keep: (parameters) => history.replaceState(null, "", address("/map", parameters)),
   });
