@@ -24,6 +24,7 @@ from labelspan.errors import InvalidInput
 FAMILY = [MLSI(), CCA(), OPLS(), LDA(), HSL()]
 
 
+@pytest.mark.filterwarnings("ignore::labelspan.errors.UncertainPenalty")
 @parametrize_with_checks([LSI(), *FAMILY, KernelFeatures()])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

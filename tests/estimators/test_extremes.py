@@ -71,6 +71,7 @@ def test_features_without_a_direction_are_refused_by_every_solver(solver, center
         LSI(1, solver=solver, center=center).fit(X)
 
 
+@pytest.mark.filterwarnings("ignore::labelspan.errors.UncertainPenalty")
 @pytest.mark.parametrize("model", [LDA(), CCA(), OPLS(), OPLS(alpha=0.5)], ids=repr)
 def test_features_that_say_nothing_about_the_classes_are_refused(model):
     """Every class has the same rows: X'H was rounding, and with it came a component."""
@@ -166,6 +167,7 @@ def test_lpp_of_wide_rows_far_from_zero_has_no_direction_too_many(store):
 # --- numbers out of range -------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore::labelspan.errors.UncertainPenalty")
 @pytest.mark.parametrize("model", [OPLS(), CCA(), MLSI()], ids=repr)
 def test_targets_beyond_the_width_of_the_features_are_refused(model):
     """They became infinite in float32, with a RuntimeWarning, and scores NaN."""

@@ -100,6 +100,7 @@ def test_thin_methods_are_two_stages_in_the_dual(estimator, alpha, gamma):
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-9 * expected[0])
 
 
+@pytest.mark.filterwarnings("ignore::labelspan.errors.UncertainPenalty")
 def test_precomputed_equals_the_named_kernel():
     X, Y = features("tall", 7), indicator(60, 7)
     new = features("tall", 8)

@@ -158,6 +158,7 @@ def test_labels_of_wide_rows_are_filled_to_one_percent(kind, share, intercept, m
     assert (np.linalg.norm(filled[45:] - exact, axis=0) <= 0.02 * size).all()
 
 
+@pytest.mark.filterwarnings("ignore::labelspan.errors.UncertainPenalty")
 @pytest.mark.parametrize("part", [slice(60, None), slice(0, None, 2), slice(12, None)])
 def test_few_known_labels_weigh_less(part):
     # Two of four labels have nothing to do with the features.

@@ -103,6 +103,7 @@ def test_items_are_found_by_other_names_of_their_labels(folder):
     assert plain.search("burials", balance=0.0) == []
 
 
+@pytest.mark.filterwarnings("ignore::labelspan.errors.UncertainPenalty")
 def test_the_audit_compares_labels_with_what_is_broader():
     texts = [f"word{n % 3} text {n}" for n in range(20)]
     # Eight of ten items have both, and one of ten.

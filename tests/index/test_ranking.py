@@ -150,6 +150,7 @@ def test_an_explanation_adds_up(index, query, balance):
         assert {label.label for label in why.labels} == set(hit.labels)
 
 
+@pytest.mark.filterwarnings("ignore::labelspan.errors.UncertainPenalty")
 def test_the_language_is_kept(tmp_path):
     texts = ["Kirjastojen kokoelmat ja niiden käyttö", "Kissat ja koirat, mutta ei hevoset"]
     index = SemanticIndex().fit(texts, [["a"], ["b"]])

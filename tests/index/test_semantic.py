@@ -193,6 +193,7 @@ def test_labels_that_are_too_many_to_be_dense(index, monkeypatch):
     assert SemanticIndex(estimator=LSI(3)).fit(texts, labels).n_dimensions == 3
 
 
+@pytest.mark.filterwarnings("ignore::labelspan.errors.UncertainPenalty")
 @pytest.mark.parametrize("count", [2, 7])
 def test_a_handful_of_items(count):
     texts, labels, ids, _ = corpus(count)

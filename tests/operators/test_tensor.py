@@ -63,6 +63,7 @@ def test_what_a_model_of_tensors_gives_are_tensors(model, kind, device):
         np.testing.assert_allclose(back.cpu(), found.inverse_transform(Z.cpu().numpy()), atol=1e-8)
 
 
+@pytest.mark.filterwarnings("ignore::labelspan.errors.UncertainPenalty")
 def test_classes_unknown_rows_and_float32():
     X, y = features("tall", 6), np.arange(60) % 3
     y[40:] = -1

@@ -16,14 +16,13 @@ from ..errors import (
     LabelspanWarning,
     Mismatch,
     NotConverged,
-    UncertainPenalty,
     warn_caller,
 )
 from ..labels import Labels
 from ..operators import Operator
 from ..operators.machine import own_threads, refuse_too_large, single_thread, take_buffers
 from ..solvers import SOLVERS, AlphaCurve, Problem, Solution, Solver, choose_solver
-from ..solvers.alpha import choose_alpha, generalized_cross_validation, held_out
+from ..solvers.alpha import choose_alpha, generalized_cross_validation, held_out, warn_at_end
 from ..solvers.krylov import krylov_bytes
 from ..solvers.problem import DIRECT_LIMIT
 
@@ -74,6 +73,7 @@ def choose_penalty(model: Any, X: Operator, labels: Any) -> tuple[float, AlphaCu
             curve = held_out(X, labels.values, intercept=model.center)
         else:
             curve = choose_alpha(X, labels, intercept=model.center)
+    warn_at_end(curve, type(model).__name__)
     return curve.alpha, curve
 
 
@@ -90,14 +90,7 @@ def stream_penalty(
     curve = generalized_cross_validation(
         X.gram(), X.cross(labels), square, rows=rows, intercept=model.center
     )
-    columns = X.shape[1]
-    if rows - model.center <= columns and curve.alpha <= curve.alphas[0]:
-        warn_caller(
-            f"{type(model).__name__}: alpha='auto' in a stream of {rows} rows and "
-            f"{columns} columns chose the smallest penalty that it tries, which means "
-            "little with so few rows; give alpha a number, more rows, or use fit.",
-            UncertainPenalty,
-        )
+    warn_at_end(curve, type(model).__name__)
     return curve.alpha, curve
 
 

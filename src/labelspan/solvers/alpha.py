@@ -25,12 +25,22 @@ import numpy as np
 from sklearn.utils.extmath import safe_sparse_dot
 
 from .._typing import Array
+from ..errors import UncertainPenalty, warn_caller
 from ..operators import Operator, RowBlocks, Scaled, as_operator
-from ..operators.array_backend import host, inner, plus, subtract_outer, tensor_or_none
+from ..operators.array_backend import (
+    host,
+    inner,
+    inner_all,
+    like,
+    plus,
+    subtract_outer,
+    tensor_or_none,
+)
 from ..operators.operator import Composite
-from .exact import decompose
+from .exact import basis_of_products, left_basis
 from .krylov import KrylovSpace, refuse_apart
 from .problem import decomposes, rounding
+from .small_dense import psd_basis, unit_columns
 
 __all__ = [
     "AlphaCurve",
@@ -39,14 +49,16 @@ __all__ = [
     "held_out",
     "leave_one_out",
     "spectral_cross_validation",
+    "warn_at_end",
 ]
 
 # The smallest 1 - h_i that is not only rounding.
 _SMALLEST = 1e-13
 # Number of evaluations after the grid, each at the minimum of a parabola through three points.
 _REFINEMENTS = 4
-# Errors that differ by less than this, down to the smallest penalty, are equal.
-_FLAT = 1e-3
+# Errors that differ by less than this fraction of themselves, or of the error of the means of the
+# labels, down to the smallest penalty, are equal.
+_FLAT, _PERFECT = 1e-3, 1e-6
 # Grid points per factor of ten.
 _PER_DECADE = 3
 _FEWEST = 25
@@ -104,17 +116,44 @@ class AlphaCurve:
     alpha: float
     error: float
 
+    @property
+    def at_end(self) -> str | None:
+        """Which end of the grid was chosen, "lower" or "upper"; None if neither."""
+        if self.alphas.size < 2 or self.alphas[0] < self.alpha < self.alphas[-1]:
+            return None
+        return "lower" if self.alpha <= self.alphas[0] else "upper"
 
-def alpha_grid(squares: Array) -> Array:
+
+def warn_at_end(curve: AlphaCurve, owner: str) -> None:
+    """Warn if the error decreases up to an end of the grid."""
+    reasons = {
+        "lower": "a smaller value may be better, or there are too few rows to tell",
+        "upper": "the features do not predict the labels better than the means of the labels do",
+    }
+    if curve.at_end is not None:
+        extreme = {"lower": "smallest", "upper": "largest"}[curve.at_end]
+        warn_caller(
+            f"{owner}: alpha='auto' chose the {extreme} value that it tries, {curve.alpha:.0e}: "
+            f"{reasons[curve.at_end]}; check the features, give more rows, or set alpha.",
+            UncertainPenalty,
+        )
+
+
+def alpha_grid(squares: Array, energy: Array | None = None) -> Array:
     """Return an increasing grid of penalties for the spectrum of the data.
 
     From a fraction of the smaller eigenvalues of ``X'X``, ``squares``, where the penalty has almost
     no effect, to ten times the largest, where almost nothing is fitted: at least 25 points, three
-    per factor of ten. Data multiplied by c has a grid multiplied by c squared.
+    per factor of ten. Data multiplied by c has a grid multiplied by c squared. If most columns are
+    in large units, the others are below a fraction of the median: ``energy`` is the squared norm of
+    the labels along each direction, and the grid starts below every direction that has
+    more than ten times the mean.
     """
     if squares.size == 0:
         return np.ones(1)
     lowest = min(1e-6 * squares.mean(), 1e-4 * np.median(squares))
+    if energy is not None:
+        lowest = min(lowest, 1e-4 * squares[energy > 10 * energy.mean()].min(initial=np.inf))
     highest = max(1e3 * squares.mean(), 10 * squares[0])
     count = max(_FEWEST, int(np.ceil(_PER_DECADE * np.log10(highest / lowest))) + 1)
     return np.geomspace(lowest, highest, count)
@@ -141,21 +180,21 @@ def choose_alpha(X: Operator, labels: Any, *, intercept: bool) -> AlphaCurve:
     elif hasattr(labels, "toarray"):
         labels = labels.toarray()
     centered = X if not intercept or _is_centred(X) else X.centered()[0]
-    spectrum = decompose(centered)
-    rank = _rank(spectrum.values, _gram_tolerance(spectrum.values.size))
-    squares = spectrum.values[:rank]
-    if spectrum.dual:
-        return leave_one_out(squares, spectrum.vectors[:, :rank], labels, intercept=intercept)
+    basis = left_basis(centered, labels)
+    if basis is None:
+        return held_out(X, labels, intercept=intercept)
+    if basis.left is not None:
+        return leave_one_out(basis.values, basis.left, labels, intercept=intercept)
+    assert basis.to_left is not None
     index = np.sort(np.random.default_rng(0).permutation(rows)[:_SAMPLE])
     sample = centered if index.size == rows else centered.rows(index)
-    left = host(sample.matmat(sample.place(spectrum.vectors[:, :rank]))) / np.sqrt(squares)
     return leave_one_out(
-        squares,
-        left,
+        basis.values,
+        host(sample.matmat(sample.place(basis.to_left))),
         labels[index],
         intercept=intercept,
         rows=rows,
-        coordinates=spectrum.coordinates(centered, labels, rank),
+        coordinates=basis.coordinates,
         means=labels.mean(axis=0),
     )
 
@@ -224,10 +263,12 @@ def _settled(splits: Sequence[_HeldOutRows]) -> AlphaCurve:
     for blocks in range(1, _MOST_BLOCKS + 1):
         # The shortest directions of the space are not far below the mean of all, so the
         # grid extends as low as for the whole spectrum.
-        largest = max((split.squares for split in splits), key=lambda found: found.sum())
-        curve = _minimise(errors, alpha_grid(largest))
+        largest = max(splits, key=lambda split: split.squares.sum())
+        curve = _minimise(errors, alpha_grid(largest.squares, largest.energy))
         settled = blocks >= _FEWEST_BLOCKS and abs(np.log(curve.alpha / before)) < _CHANGE
-        grown = [] if settled or blocks == _MOST_BLOCKS else [split.grow() for split in splits]
+        grown = []
+        if not settled and blocks < _MOST_BLOCKS:
+            grown = [split.grow(curve.alpha) for split in splits]
         if not any(grown):
             break
         before = curve.alpha
@@ -253,10 +294,12 @@ def _combinations(labels: Operator, rng: np.random.Generator) -> Array:
 
 
 class _HeldOutRows:
-    """Held-out rows, and a growing Krylov space of the others.
+    """Held-out rows, and a growing space in which the labels of the others are regressed on X.
 
     ``cross`` and ``means`` are ``X'Y`` and the means of the labels Y of all rows, ``truth`` those
-    of the held-out rows.
+    of the held-out rows. Columns have unit length: with ``X = Z D`` the regression is
+    ``(Z'Z + alpha D^-2) C = Z'Y``, and each block of the space is the residual for the current
+    penalty, divided by the diagonal of the matrix.
     """
 
     def __init__(  # noqa: PLR0917
@@ -270,63 +313,111 @@ class _HeldOutRows:
             offset = (rows * X.column_means() - few * held.column_means()) / left
             means = (rows * means - truth.sum(axis=0)) / left
             cross = cross - left * np.outer(offset, means)
-        self._rows, self._truth = held.shifted(offset), truth - means
-        train: Operator = _OtherRows(X, held, offset)
+        self._truth = truth - means
+        squares = X.shifted(offset).column_squares()
+        self._squares = np.where(squares > 0, squares, 1.0)
+        units = 1 / np.sqrt(self._squares)
+        self._rows = Scaled(held.shifted(offset), columns=units)
+        train: Operator = _OtherRows(X, held, offset, units)
         if not X.one_pass:
             # Rows of zeros instead of a copy of the other rows.
             mask = np.ones(rows)
             mask[index] = 0.0
-            train = Scaled(X.shifted(offset), rows=mask)
-        self._cross = train.place(cross)
-        self._space = KrylovSpace(train, 1 * self._cross, passes=X.one_pass)
+            train = Scaled(X.shifted(offset), rows=mask, columns=units)
+        self._cross = train.place(units[:, None] * cross)
+        # All columns count alike in the first block if the penalty is that of a column of usual
+        # length.
+        start = self._divided(1 * self._cross, float(np.median(self._squares)))
+        self._space = KrylovSpace(train, start, passes=X.one_pass)
         self._image = np.zeros((few, 0))
         self._seen = np.zeros((0, truth.shape[1]))
+        self._penalty = np.zeros((0, 0))
         self._observe()
 
-    def grow(self) -> bool:
-        """Add a block to the space; return False if it has all directions."""
-        if not self._space.expand():
+    def _divided(self, block: Array, alpha: float) -> Array:
+        """Divide by the diagonal of ``Z'Z + alpha D^-2``."""
+        return unit_columns(block / like((1 + alpha / self._squares)[:, None], block))
+
+    def grow(self, alpha: float) -> bool:
+        """Add the residual for a penalty to the space; return False if it adds no direction."""
+        space = self._space
+        if not space.basis:
+            return False
+        inside = self._solution(np.array([alpha]))[0]
+        along = space.combine(inside)
+        normal = space.combine_image(inside)
+        if not space.passes:
+            normal = space.X.rmatmat(normal)
+        penalty = like((alpha / self._squares)[:, None], along)
+        residual = self._cross - normal - penalty * along
+        if not space.add(self._divided(residual, alpha)):
             return False
         self._observe()
         return True
 
     def _observe(self) -> None:
+        """Decompose the problem in the space: ``P'Z'Z P + a P'D^-2 P`` is diagonal for every a."""
         space = self._space
         if space.basis and self._image.shape[1] < space.size:
             newest = space.basis[-1]
             self._image = np.hstack([self._image, host(self._rows.matmat(newest))])
             self._seen = np.concatenate([self._seen, inner(newest, self._cross)])
-        values, axes = np.linalg.eigh((space.gram + space.gram.T) / 2)
-        tolerance = 10 * rounding(space.X.dtype) * np.sqrt(max(1, values.size))
-        rank = _rank(values[::-1], float(tolerance))
-        self.squares = values[::-1][:rank]
-        axes = axes[:, ::-1][:, :rank]
-        inside = axes.T @ self._seen  # V'P'X_t'Y_t
-        image = self._image @ axes
-        # The coefficients are ``inside`` divided by squares plus alpha: two small arrays give all
-        # errors.
+            scaled = newest / like(self._squares[:, None], newest)
+            side = np.concatenate(inner_all(space.basis, scaled))
+            old = self._penalty.shape[0]
+            corner = (side[old:] + side[old:].T) / 2
+            self._penalty = np.block([[self._penalty, side[:old]], [side[:old].T, corner]])
+        gram = (space.gram + space.gram.T) / 2
+        # The penalty at which both parts count alike keeps the digits of both.
+        self._middle = float(np.trace(gram) / (np.trace(self._penalty) or 1.0)) or 1.0
+        tolerance = 10 * rounding(space.X.dtype) * np.sqrt(max(1, gram.shape[0]))
+        values, axes = psd_basis(gram + self._middle * self._penalty, float(tolerance))
+        roots = axes / np.sqrt(values)
+        self._shares, turned = np.linalg.eigh(self._middle * (roots.T @ self._penalty @ roots))
+        self._shares = np.clip(self._shares, 0.0, 1.0)
+        self._axes = roots @ turned
+        inside = self._axes.T @ self._seen
+        self._inside = inside
+        # Eigenvalues of X'X in the space, decreasing.
+        smallest = rounding(np.float64) * max(1, values.size)
+        self.squares = self._middle * (1 - self._shares) / np.maximum(self._shares, smallest)
+        self.squares = np.maximum(self.squares, smallest * self._middle)
+        self.energy = np.square(inside).sum(axis=1)
+        image = self._image @ self._axes
+        # Two small arrays give the errors of all penalties.
         self._both = (image.T @ image) * (inside @ inside.T)
         self._match = ((image.T @ self._truth) * inside).sum(axis=1)
 
+    def _shrunk(self, alphas: Array) -> Array:
+        return np.asarray(1.0 / (1.0 + (alphas[:, None] / self._middle - 1.0) * self._shares))
+
+    def _solution(self, alphas: Array) -> Array:
+        """Return the coefficients in the space for each penalty."""
+        return np.stack(
+            [self._axes @ (row[:, None] * self._inside) for row in self._shrunk(alphas)]
+        )
+
     def errors(self, alphas: Array) -> Array:
         """Return the mean squared error on the held-out rows for each penalty."""
-        shrunk = 1.0 / (self.squares + alphas[:, None])
+        shrunk = self._shrunk(alphas)
         fitted = ((shrunk @ self._both) * shrunk).sum(axis=1) - 2 * shrunk @ self._match
         return np.asarray((np.square(self._truth).sum() + fitted) / len(self._truth))
 
 
 class _OtherRows(Composite):
-    """All rows but a few, minus their mean; supports only products in one pass."""
+    """All rows but a few, minus their mean, in other units; supports only products in one pass."""
 
-    def __init__(self, X: Operator, held: Operator, offset: Array) -> None:
+    def __init__(self, X: Operator, held: Operator, offset: Array, units: Array) -> None:
         super().__init__((X.shape[0] - held.shape[0], X.shape[1]), [X])
         self._all, self._held = X, held
-        self._offset = self.place(offset[:, None])
+        self._offset, self._units = self.place(offset[:, None]), self.place(units[:, None])
 
     def normal(self, block: Array) -> Array:
-        block = self.place(block)
+        block = self._units * self.place(block)
         out = plus(self._all.normal(block), self._held.normal(block), -1.0)
-        return subtract_outer(out, self._offset, self.shape[0] * (self._offset.T @ block))
+        along = self.shape[0] * (self._offset.T @ block)
+        product: Array = self._units * subtract_outer(out, self._offset, along)
+        return product
 
     def _matmat(self, block: Array) -> Array:
         raise NotImplementedError
@@ -382,7 +473,9 @@ def leave_one_out(
             found[number] = (np.square(gap).sum(axis=1) / np.square(left_over)).mean()
         return found
 
-    return _minimise(errors, alpha_grid(squares) if alphas is None else np.asarray(alphas, float))
+    if alphas is None:
+        alphas = alpha_grid(squares, np.square(coordinates).sum(axis=1))
+    return _minimise(errors, np.asarray(alphas, float))
 
 
 def generalized_cross_validation(
@@ -399,12 +492,13 @@ def generalized_cross_validation(
     whose rows are not stored (Golub, Heath and Wahba, Technometrics 21(2), 1979). Computed from
     ``X'X`` and ``X'Y``, about the means if there is an intercept, and the trace of ``Y'Y``.
     """
-    # A unit diagonal would change the penalty; the eigenvalues are used unscaled.
-    values, axes = np.linalg.eigh(host(gram + gram.T) / 2)
-    rank = _rank(values[::-1], _gram_tolerance(values.size))
-    values, axes = values[::-1][:rank], axes[:, ::-1][:, :rank]
+    basis = basis_of_products(host(gram), cross)
     return spectral_cross_validation(
-        values, axes.T @ cross, label_square, rows=rows, intercept=intercept
+        basis.values,
+        np.sqrt(basis.values)[:, None] * basis.coordinates,
+        label_square,
+        rows=rows,
+        intercept=intercept,
     )
 
 
@@ -432,18 +526,7 @@ def spectral_cross_validation(
         left_over = free + kept.sum(axis=1)
         return np.asarray(rows * (beyond + np.square(kept) @ explained) / left_over**2)
 
-    return _minimise(errors, alpha_grid(values))
-
-
-def _rank(falling: Array, tolerance: float) -> int:
-    if falling.size == 0 or falling[0] <= 0:
-        return 0
-    return int((falling > tolerance * falling[0]).sum())
-
-
-def _gram_tolerance(side: int) -> float:
-    """Return the rounding of a Gram matrix relative to its largest eigenvalue."""
-    return 10 * rounding(np.float64) * float(np.sqrt(max(1, side)))
+    return _minimise(errors, alpha_grid(values, explained))
 
 
 def _minimise(errors_of: Callable[[Array], Array], grid: Array) -> AlphaCurve:
@@ -451,7 +534,7 @@ def _minimise(errors_of: Callable[[Array], Array], grid: Array) -> AlphaCurve:
     errors = errors_of(grid)
     # In a tie, the strongest penalty.
     best = int(np.flatnonzero(errors <= errors.min() * (1 + 1e-12))[-1])
-    worse = np.flatnonzero(errors > errors.min() * (1 + _FLAT))
+    worse = np.flatnonzero(errors > errors.min() + max(_FLAT * errors.min(), _PERFECT * errors[-1]))
     flat = int(worse[0]) if worse.size else 0
     if best < flat - 1:
         # If nothing changes down to the smallest penalty, the strongest one of these is safer.

@@ -52,6 +52,7 @@ __all__ = [
     "complete_basis",
     "decompose",
     "factorise",
+    "left_basis",
     "ridge",
 ]
 
@@ -181,7 +182,8 @@ class Decomposition:
     ``right`` is V and ``coordinates`` is ``U'L`` for the block that was given. ``lengths`` are
     those of the columns, ``shortest`` is the smallest singular value of X with columns of unit
     length, relative to the largest, and ``lost`` is the error from the loss of digits in
-    products of the data, if only these were available.
+    products of the data, if only these were available. U is ``left`` or, if that is None,
+    ``X @ to_left``, which is ``V diag(values)^-1/2`` computed from columns of unit length.
     """
 
     values: Array
@@ -190,6 +192,8 @@ class Decomposition:
     lengths: Array
     shortest: float = 1.0
     lost: float = 0.0
+    left: Array | None = None
+    to_left: Array | None = None
 
     def energy(self, right: Array, alpha: float) -> float:
         """Return ``tr right'(X'X + alpha I)^+ right``."""
@@ -239,11 +243,32 @@ def _basis_of_gram(X: Operator, block: Array | None, alpha: float) -> Decomposit
         return None
     values = spectrum.values[:rank]
     labels = np.zeros((X.shape[0], 0)) if block is None else block
-    right = spectrum.vectors[:, :rank]
     coordinates = spectrum.coordinates(X, labels, rank)
     if spectrum.dual:
-        right = X.cross(right / np.sqrt(values))
+        right = X.cross(spectrum.vectors[:, :rank] / np.sqrt(values))
+    else:
+        right = spectrum.vectors[:, :rank]
     return Decomposition(values, right, coordinates, spectrum.lengths)
+
+
+def left_basis(X: Operator, labels: Array) -> Decomposition | None:
+    """Return squares, ``U'labels`` and U itself, for errors of every penalty at once.
+
+    From the smaller Gram matrix, unless its columns differ so much in length that it has lost
+    directions of short columns: the data is then factorised. None if it is too large for that.
+    """
+    spectrum = decompose(X)
+    lengths, values = spectrum.lengths, spectrum.values
+    largest = max(float(values[0]), 0.0)
+    graded = np.square(lengths.min() / lengths.max()) < _DIGITS
+    if graded and not values[-1 - spectrum.centred] > _DIGITS * largest:
+        return factorise(X, labels) if small_enough(X) else None
+    rank = int((values > 10 * rounding(np.float64) * np.sqrt(values.size) * largest).sum())
+    values, vectors = values[:rank], spectrum.vectors[:, :rank]
+    basis = Decomposition(values, vectors, spectrum.coordinates(X, labels, rank), lengths)
+    if spectrum.dual:
+        return replace(basis, left=vectors)
+    return replace(basis, to_left=vectors / np.sqrt(values))
 
 
 def _rank_of(spectrum: Spectrum, alpha: float) -> int:
@@ -282,7 +307,8 @@ def factorise(X: Operator, block: Array | None) -> Decomposition:
     left, singular, _ = np.linalg.svd(triangle.T)
     keep = singular > tolerance * singular.max(initial=0.0)
     left, singular = left[:, keep], singular[keep]
-    return _in_units(rows.T @ left, left.T @ labels, singular, lengths)
+    basis, mixing = _in_units(rows.T @ left, left.T @ labels, singular, lengths)
+    return replace(basis, left=left @ mixing)
 
 
 def _tall(X: Operator, labels: Array, tolerance: float) -> Decomposition:
@@ -303,7 +329,7 @@ def _tall(X: Operator, labels: Array, tolerance: float) -> Decomposition:
     keep = singular > tolerance * singular.max(initial=0.0)
     left, singular, right = left[:, keep], singular[keep], right[keep]
     coordinates = left.T @ corner[:columns, columns:]
-    return _in_units(lengths[:, None] * right.T * singular, coordinates, singular, lengths)
+    return _from_scaled(right.T, singular, coordinates, lengths)
 
 
 def basis_of_products(gram: Array, cross: Array) -> Decomposition:
@@ -320,26 +346,35 @@ def basis_of_products(gram: Array, cross: Array) -> Decomposition:
     keep = values > 8 * eps * side * max(values[-1], 0.0)
     singular, right = np.sqrt(values[keep])[::-1], vectors[:, keep][:, ::-1]
     coordinates = (right.T @ (cross / lengths[:, None])) / singular[:, None]
-    basis = _in_units(lengths[:, None] * right * singular, coordinates, singular, lengths)
+    basis = _from_scaled(right, singular, coordinates, lengths)
     lost = 0.0
     if basis.rank and cross.shape[1]:
         lost = float(8 * eps * np.sqrt(side) / basis.shortest**2)
     return replace(basis, lost=lost)
 
 
+def _from_scaled(
+    right: Array, singular: Array, coordinates: Array, lengths: Array
+) -> Decomposition:
+    """Return singular vectors in the units of the data from those of columns of unit length."""
+    basis, mixing = _in_units(lengths[:, None] * right * singular, coordinates, singular, lengths)
+    return replace(basis, to_left=(right / lengths[:, None] / singular) @ mixing)
+
+
 def _in_units(
     transposed: Array, coordinates: Array, singular: Array, lengths: Array
-) -> Decomposition:
+) -> tuple[Decomposition, Array]:
     """Return singular vectors in the units of the data, from ``B'`` with ``X = U B``.
 
-    Rows of B' are as long as columns of X.
+    Rows of B' are as long as columns of X. The second array turns U into left singular vectors.
     """
     if not transposed.shape[1]:
         empty = np.zeros((transposed.shape[0], 0))
-        return Decomposition(np.zeros(0), empty, coordinates, lengths)
+        return Decomposition(np.zeros(0), empty, coordinates, lengths), np.zeros((0, 0))
     right, roots, mixing = graded_svd(transposed)
     shortest = float(singular[-1] / singular[0])
-    return Decomposition(np.square(roots), right, mixing.T @ coordinates, lengths, shortest)
+    found = Decomposition(np.square(roots), right, mixing.T @ coordinates, lengths, shortest)
+    return found, mixing
 
 
 def _left_means(means: Array, lengths: Array, rows: int) -> Array:
