@@ -49,7 +49,7 @@ def test_fit_in_every_format_by_every_method(name, method, here):
     if method != "lsi":
         assert shown["parameters"]["alpha"] == "auto"
         assert f"alpha {shown['alpha']:.3g} (auto)" in run("info").stdout
-    for part in ("labels from 'tags' (guessed)", "item0: '", "item1: '", "most frequent of 4"):
+    for part in ("  labels    tags    ", "item0: '", "item1: '", "most frequent: "):
         assert part in result.stderr
     assert "item2: " not in result.stderr
     with SemanticIndex.load("index.labelspan") as index:
@@ -97,7 +97,7 @@ def test_fit_does_not_overwrite_an_index(here):
             ["a.jsonl", "--beta", "0.5", "--method", "cca"],
             "--beta works only with --method mlsi, but --method cca was given",
         ),
-        (["a.jsonl", "--format", "xml"], "format must be one of"),
+        (["a.jsonl", "--format", "docx"], "format must be one of"),
         (["a.jsonl", "--stream", "--scheduler", "tcp://nowhere:1"], "omit --scheduler"),
         (["a.jsonl", "--dimensions", "0"], "must be a number of at least 1, or auto, but '0'"),
         (["a.jsonl", "--dimensions", "many"], "or auto, but 'many' was given"),
@@ -179,15 +179,15 @@ def test_add_reads_the_fields_of_the_fit(here, options):
         "add", "-", input=as_lines([{**item, "id": f"new {item['id']}"} for item in items])
     )
     assert result.exit_code == 0, result.output
-    assert "labels from 'kind'" in result.stderr
-    assert "text from 'body'" in result.stderr
+    assert "  labels    kind   " in result.stderr
+    assert "  text      body   " in result.stderr
 
 
 def test_items_without_ids_get_the_next_numbers(here):
     nameless = [{"text": item["body"], "labels": item["tags"]} for item in rows()]
     (here / "a.jsonl").write_text(as_lines(nameless))
     assert run("fit", "a.jsonl", "--dimensions", 5).exit_code == 0
-    result = run("add", "-", input="a game of chess\na song\n")
+    result = run("add", "-", "--format", "lines", input="a game of chess\na song\n")
     assert result.exit_code == 0, result.output
     assert ids_of("index.labelspan") == [str(n) for n in range(50)]
 
@@ -219,7 +219,7 @@ def test_fit_a_stream(name, method, found, here, monkeypatch):
     assert (answer["items"], answer["labels"], answer["dimensions"]) == (48, 4, found)
     assert answer["tag_sample"] == 30
     assert "tags are learned from 30 of 48 labelled items" in result.stderr
-    assert "labels from 'tags' (guessed)" in result.stderr
+    assert "  labels    tags    " in result.stderr
     assert {path.name for path in set(here.iterdir()) - before} == {"index.labelspan"}
     assert "game" in run("tag", "chess board dice").stdout
     with SemanticIndex.load("index.labelspan") as index:
@@ -319,3 +319,36 @@ def test_large_files_are_streamed_by_default(here, monkeypatch):
     assert result.exit_code == 0, result.output
     assert "read in blocks" in result.stderr
     assert json.loads(result.stdout)["items"] == 48
+
+
+# --- how a corpus is read -----------------------------------------------------------------
+
+
+def test_a_dry_run_shows_how_a_corpus_is_read_and_writes_nothing(here):
+    formats(here)
+    before = sorted(here.iterdir())
+    result = run("fit", "a.csv", "--dry-run")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[0] == "a.csv: csv, 48 items, 48 with labels, 4 labels"
+    assert "  labels    tags    game;text" in result.stdout
+    report = json.loads(run("fit", "a.csv", "--dry-run", "--json").stdout)
+    assert [one["role"] for one in report["fields"]] == [*["text"] * 2, "labels", "ids", "metadata"]
+    assert (report["n_items"], report["can_write"]) == (48, True)
+    assert sorted(here.iterdir()) == before
+
+
+def test_several_fields_of_labels_and_what_is_not_text(here):
+    (here / "a.csv").write_text("text,hot,cold\nfire burns,1,0\nice melts,0,1\nair flows,0,0\n")
+    for options in ((), ("--labels", "hot", "--labels", "cold")):
+        report = json.loads(run("fit", "a.csv", "--dry-run", "--json", *options).stdout)
+        assert report["label_style"] == "columns of 0 and 1, by their names"
+        assert dict(map(tuple, report["labels"])) == {"hot": 1, "cold": 1}
+    for name, message in (
+        ("a.docm", "files ending in .docm are unknown"),
+        ("b", "no known format"),
+    ):
+        (here / name).write_text("some words\nand more\n")
+        said = one_sentence(run("fit", name))
+        assert message in said
+        assert "--format lines" in said
+        assert "--method" not in said

@@ -67,7 +67,7 @@ def test_every_format_gives_the_same_corpus(tmp_path):
         assert found.labels == [item["tags"] for item in expected], name
         assert found.metadata[4]["title"] == "Item 4"
         assert str(found.metadata[4]["year"]) == "2001"
-        assert found.notes[1] == "text from 'title' and 'body' (guessed)"
+        assert found.reading["text"] == ("title", "body")
         assert found.reading["guessed"] == {"text": "name", "labels": "name", "ids": "name"}
 
 
@@ -89,7 +89,8 @@ def test_byte_order_marks_and_line_ends(tmp_path, content, used):
     found = read(as_file(tmp_path, "a.csv", content))
     assert (found.texts, found.labels) == (TEXTS, [["a", "b"], ["b"]])
     assert (list(found.ids), found.reading["encoding"]) == (["x1", "x2"], used)
-    assert (" in utf-16" in found.notes[0]) == (used == "utf-16")
+    first = CorpusReader(tmp_path / "a.csv").report().lines()[0]
+    assert (": csv in utf-16, 2 items" in first) == (used == "utf-16")
 
 
 def test_other_encodings_are_refused_and_the_option_helps(tmp_path):
@@ -159,7 +160,7 @@ def test_names_for_uris(tmp_path):
     found = read(path)
     assert found.texts[:2] == ['"Half" a text', "Another"]
     assert found.labels[:3] == [["http://x/1", "http://x/2"], ["http://x/1"], None]
-    assert any("--vocabulary FILE" in note for note in found.notes)
+    assert any("--vocabulary FILE" in hint for hint in CorpusReader(path).report().hints)
     found = read(path, vocabulary=as_file(tmp_path, "n.tsv", "<http://x/1>\tbooks\nhttp://x/3\tm"))
     assert found.labels[0] == ["books", "http://x/2"]
     assert "1 label(s) are not in the vocabulary: 'http://x/2'" in found.notes
@@ -213,11 +214,11 @@ def labels_of(values, **options):
 @pytest.mark.parametrize(
     ("values", "lists", "how"),
     [
-        ([["a", "b"], []], [["a", "b"], None], "labels are lists"),
+        ([["a", "b"], []], [["a", "b"], None], "lists"),
         (["a; b", "b", ""], [["a", "b"], ["b"], None], "separated by ';' (guessed)"),
         (["a|b", "c|d", "e; f"], [["a", "b"], ["c", "d"], ["e; f"]], "separated by '|'"),
         (["a, b", None], [["a", "b"], None], "separated by ','"),
-        (["spam", "ham"], [["spam"], ["ham"]], "each item has one label"),
+        (["spam", "ham"], [["spam"], ["ham"]], "one label per item"),
         (["['a', 'b']", "[]", ""], [["a", "b"], None, None], "lists written as text"),
         (['["a, c"]', "['b']"], [["a, c"], ["b"]], "lists written as text"),
         (["['a' 'b']", "('a', 'b')"], [["a", "b"], ["a", "b"]], "lists written as text"),
@@ -225,15 +226,15 @@ def labels_of(values, **options):
         (["['broken, b]"], [["broken", "b"]], "lists written as text"),
         (["<c#><asp.net>"], [["c#", "asp.net"]], "words in angle brackets"),
         (["<http://x/1> <x:2>"], [["http://x/1", "x:2"]], "words in angle brackets"),
-        ([3, 4, None], [["3"], ["4"], None], "labels are lists"),
-        ([[1, "b", "b", " "], None], [["1", "b"], None], "labels are lists"),
+        ([3, 4, None], [["3"], ["4"], None], "lists"),
+        ([[1, "b", "b", " "], None], [["1", "b"], None], "lists"),
     ],
 )
 def test_labels_as_lists_and_strings(values, lists, how):
     found = labels_of(values)
     assert found.labels == lists
-    note = next(note for note in found.notes if how in note)
-    assert f"{sum(map(bool, lists))} of {len(values)} items have labels" in note
+    assert how in found.reading["label_style"]
+    assert found.n_labelled == sum(map(bool, lists))
 
 
 def test_options_say_how_a_corpus_is_read(tmp_path):
@@ -250,7 +251,8 @@ def test_options_say_how_a_corpus_is_read(tmp_path):
     found = read(path, text=["body"], labels="tags", ids="", empty="none")
     assert (found.texts[0], found.ids[:3]) == (rows()[0]["body"], ["0", "1", "2"])
     stream = CorpusReader(path, head=2000)
-    assert stream.head.notes[-1] == "guessed from the beginning of the file"
+    assert not stream.report().complete
+    assert "items in its beginning" in stream.report().lines()[0]
 
 
 def test_duplicate_ids_are_reported_with_their_line(tmp_path):
@@ -289,7 +291,7 @@ def test_texts_with_files_of_labels(tmp_path, form):
     assert [table["folder"] for table in found.metadata] == ["test", "train", "train"]
     assert "labels from files with the name of the text; ids from the files' names" in found.notes
     assert "1 text(s) have no file of labels" in found.notes
-    assert "1 other file(s) left out" in found.notes
+    assert "1 other file(s) left out: .pdf 1" in found.notes
 
 
 def test_a_folder_of_texts_in_folders(tmp_path):
@@ -302,7 +304,7 @@ def test_a_folder_of_texts_in_folders(tmp_path):
         **{name: item["tags"] for name, item in names.items()},
         "top.md": None,
     }
-    assert "2 other file(s) left out" in found.notes
+    assert "2 other file(s) left out: README 1, .png 1" in found.notes
     (folder / "bad.txt").write_bytes(b"caf\xe9 noir")
     with pytest.raises(InvalidFile, match=r"bad\.txt, line 1: this is not UTF-8.*--encoding"):
         read_corpus(folder)
@@ -329,13 +331,18 @@ def test_a_folder_of_texts_in_folders(tmp_path):
         ('[{"text": "x"}', {}, InvalidFile, "is not JSON"),
         ('[{"text": "x"} {}]', {}, InvalidFile, "is not JSON"),
         ("3", {"format": "json"}, InvalidFile, "a list of objects is needed, but is 3"),
-        ("x", {"format": "xml"}, InvalidParameter, "format must be one of jsonl, json"),
+        ("x", {"format": "docx"}, InvalidParameter, "format must be one of jsonl, json"),
         ("x", {"empty": "maybe"}, InvalidParameter, "empty must be 'unknown' or 'none'"),
-        ("x", {"min_count": 0}, InvalidParameter, "min_count must be at least 1, but is 0"),
+        (
+            "text,tags\na,b",
+            {"min_count": 0},
+            InvalidParameter,
+            "min_count must be at least 1, but is 0",
+        ),
         ('{"id": 1, "text": "x"}\n{"id": "", "text": "x"}', {"ids": "id"}, InvalidFile, "is empty"),
         (b"PK\x03\x04 and more", {}, InvalidFile, "is damaged: File is not a zip file; get it"),
         (b"%PDF-1.7", {}, InvalidFile, "a PDF document; convert it to text"),
-        (bytes(range(1, 32)) * 9, {}, InvalidInput, "is not a text file .*labelspan reads jsonl"),
+        (bytes(range(1, 32)) * 9, {}, InvalidInput, "is not a text file .*labelspan reads csv"),
     ],
 )
 def test_corpora_that_cannot_be_read(content, options, error, message):
@@ -367,7 +374,7 @@ def test_files_and_folders_that_cannot_be_read(tmp_path):
         with pytest.raises(InvalidFile, match=r"is damaged: .*; get it again"):
             streamed(bytes(content[:1000] if mode == "w" else content))
     sheet = packed(tmp_path / "sheet", {"[Content_Types].xml": ""}, "zip", top="")
-    with pytest.raises(InvalidFile, match="is a spreadsheet or a document; save it as csv"):
+    with pytest.raises(InvalidFile, match=r"is an office document or a book, .*save it as text"):
         read_corpus(sheet)
 
 

@@ -124,6 +124,10 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
             ".safetensors or .npy with a vocabulary next to it. The index does not need it later.",
         ),
     ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Show how the corpus would be read, and fit nothing."),
+    ] = False,
     as_json: AsJson = False,
     **reading: Any,
 ) -> None:
@@ -133,6 +137,7 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
 
     For example:
       labelspan fit papers.jsonl
+      labelspan fit library.bib --dry-run
       labelspan fit articles.csv --text title --text body --labels topics --separator ';'
       cat notes.jsonl | labelspan fit - --out notes.labelspan
       labelspan fit letters/ --method lsi --labels ''
@@ -148,6 +153,9 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
         from ..errors import Mismatch  # noqa: PLC0415
 
         start = time.perf_counter()
+        if dry_run:
+            _show_reading(corpus, language, reading, as_json=as_json)
+            return
         older = _index_items(corpus)
         if older is not None and out == DEFAULT:
             out = Path(corpus)
@@ -204,6 +212,19 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
             "reading": source.reading,
         }
         _say(answer, out, detected=language == "auto", as_json=as_json)
+
+
+def _show_reading(corpus: str, language: str, reading: dict[str, Any], *, as_json: bool) -> None:
+    """Print how a corpus is read, without a fit."""
+    reader, found = open_corpus(corpus, sample=None, language=language, **reading)
+    if reader is None:
+        print_json({"notes": found.notes}) if as_json else typer.echo(found.notes[0])
+        return
+    report = reader.report(found)
+    if as_json:
+        print_json(report.as_dict())
+    else:
+        typer.echo("\n".join(report.lines()))
 
 
 def _kept(out: Path) -> str:
@@ -375,6 +396,12 @@ def _check_out(out: Path, *, force: bool) -> None:
         )
 
 
+def _fields_of(found: TaggedTexts) -> str:
+    """Return the fields that could be labels, for a message."""
+    names = (found.reading or {}).get("metadata", ())
+    return f" ({', '.join(names[:8])})" if names else ""
+
+
 def _estimator(
     found: TaggedTexts,
     method: Method,
@@ -391,7 +418,7 @@ def _estimator(
     if method is not Method.lsi and not found.n_labelled:
         raise InvalidLabels(
             f"{found.name}: --method {method.value} needs labels, but no item has any; give their "
-            "field with --labels, put texts into folders named like labels, or use --method lsi."
+            f"field with --labels{_fields_of(found)}, or put texts into folders named like labels."
         )
     same = {tuple(sorted(own)) for own in found.labels if own is not None}
     if method is not Method.lsi and len(same) == 1 and len(found) > 1:

@@ -292,8 +292,8 @@ CorpusName = Annotated[
     str,
     typer.Argument(
         metavar="CORPUS",
-        help="A file (.jsonl .json .csv .tsv .parquet .txt, Posts.xml, metadata.db, also .gz), a "
-        "folder or .tar.gz of texts, Markdown notes or tables, - for standard input, or "
+        help="A file (.csv .tsv .json .jsonl .xlsx .bib .ris .xml .html .mbox .sqlite ..., also "
+        ".gz), a folder or archive of texts, Markdown notes or tables, - for standard input, or "
         f"{BUNDLED}, which comes with labelspan.",
         show_default=False,
     ),
@@ -302,7 +302,12 @@ _FIELD: Any = str | None
 # Options by which a corpus is read: type, name of the value, and help.
 _READING: dict[str, tuple[Any, str | None, str]] = {
     "text": (list[str] | None, "FIELD", "Field of the text; repeat for several fields."),
-    "labels": (_FIELD, "FIELD", "Field of the labels, a list or a string; '' reads none."),
+    "labels": (
+        list[str] | None,
+        "FIELD",
+        "Field of the labels, a list or a string; repeat for several, also columns of 0 and 1; '' "
+        "reads none.",
+    ),
     "ids": (_FIELD, "FIELD", "Field of the item ids; '' numbers the items."),
     "separator": (
         _FIELD,
@@ -312,7 +317,12 @@ _READING: dict[str, tuple[Any, str | None, str]] = {
     "format": (
         _FIELD,
         None,
-        "jsonl, json, csv, tsv, uris, parquet, lines, posts, calibre, folder or markdown.",
+        "Format of the file, for example csv, xlsx or bibtex; lines reads one text per line.",
+    ),
+    "table": (
+        _FIELD,
+        "NAME|QUERY",
+        "Sheet of a workbook, table of a database, or a query of it (select ...).",
     ),
     "empty_is_none": (
         bool,
@@ -378,15 +388,17 @@ def open_corpus(
     corpus: str,
     *,
     stream: bool = False,
-    sample: bool = True,
+    sample: bool | None = True,
     min_count: int = 1,
     empty_is_none: bool = False,
     vocabulary: Path | None = None,
-    labels: str | None = None,
+    labels: str | list[str] | None = None,
     language: str = "auto",
     **options: Any,
 ) -> tuple[CorpusReader | None, TaggedTexts]:
-    """Open a corpus, and print on stderr how it is read, with a sample if asked.
+    """Open a corpus, and print on stderr how it is read, without a sample if that is False.
+
+    Nothing is printed if ``sample`` is None.
 
     Return its reader, None for the corpus that comes with labelspan, and its texts: all, or the
     first of a stream. ``options`` are those of :class:`labelspan.corpus.CorpusReader`.
@@ -394,6 +406,8 @@ def open_corpus(
     # Before the import: an error does not wait for the numerical libraries.
     check_corpus(corpus, vocabulary)
     from ..corpus import CorpusReader  # noqa: PLC0415
+
+    labels = "" if labels in ("", [""]) else labels or None
 
     reader = None
     if corpus == BUNDLED and not Path(corpus).exists():
@@ -408,7 +422,8 @@ def open_corpus(
             **options,
         )
         found = reader.head if stream else reader.collect(min_count=min_count)
-    for line in (*found.notes, *(found.sample() if sample else ())):
+    notes = found.notes if reader is None or not sample else reader.report(found).lines()
+    for line in notes if sample is not None else ():
         note(line)
     return reader, found
 

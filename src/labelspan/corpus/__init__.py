@@ -11,13 +11,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .edit import CorpusEdit, edit_corpus
     from .label_vocabulary import Concept, LabelVocabulary, read_vocabulary
-    from .reader import CorpusReader, Record, TaggedTexts, read_corpus
+    from .reader import CorpusReader, read_corpus
+    from .reading_report import FieldReport, ReadingReport
+    from .tagged_texts import Record, TaggedTexts
 
 __all__ = [
     "Concept",
     "CorpusEdit",
     "CorpusReader",
+    "FieldReport",
     "LabelVocabulary",
+    "ReadingReport",
     "Record",
     "TaggedTexts",
     "edit_corpus",
@@ -28,7 +32,9 @@ __all__ = [
 _MODULES = {
     "edit": ("CorpusEdit", "edit_corpus"),
     "label_vocabulary": ("Concept", "LabelVocabulary", "read_vocabulary"),
-    "reader": ("CorpusReader", "Record", "TaggedTexts", "read_corpus"),
+    "reader": ("CorpusReader", "read_corpus"),
+    "tagged_texts": ("Record", "TaggedTexts"),
+    "reading_report": ("FieldReport", "ReadingReport"),
 }
 
 

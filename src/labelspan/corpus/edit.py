@@ -21,10 +21,10 @@ from typing import Any, BinaryIO
 
 from .._files import write_whole
 from ..errors import InvalidFile, InvalidInput
-from .formats import open_calibre
-from .front_matter import with_labels
 from .label_values import IN_ANGLES, IN_BRACKETS, LISTS_AS_TEXT, LabelParser, name_of
+from .notes import note_with_labels
 from .reader import CorpusReader
+from .sheets import open_database
 from .sources import encoding_of
 from .tables import TableLayout, cells_of
 
@@ -176,18 +176,10 @@ def edit_corpus(
     told = {key: (like or {}).get(key) for key in ("format", "separator", "encoding")}
     options = {**{key: one for key, one in told.items() if isinstance(one, str)}, **options}
     reader = CorpusReader(source, empty="none", like=like, **options)
-    kind, labels = reader.reading["format"], reader.reading["labels"]
-    if kind != "markdown" and len(reader.files.members) > 1:
-        kind = "folder"
-    if kind not in _WRITERS:
-        raise InvalidInput(
-            f"{reader.name} is in the format {kind}; labels can be changed in "
-            f"{', '.join(_WRITERS)}."
-        )
-    if not labels:
-        raise InvalidInput(
-            f"{reader.name} has no field of labels that could be changed; name it (--labels)."
-        )
+    kind = reader.reading["format"]
+    problem = reader.why_not_writable()
+    if problem is not None:
+        raise InvalidInput(problem)
     plan = _Plan(reader, changes, texts or {})
     files = _WRITERS[kind](plan)
     if plan.edits and kind != "markdown":
@@ -407,24 +399,21 @@ def _row(old: str, cells: list[str], changed: list[str], layout: TableLayout) ->
 
 def _markdown(plan: _Plan) -> dict[str, bytes]:
     files = {}
-    for (file, _), (row, by_field) in plan.edits.items():
+    for (file, _), (_, by_field) in plan.edits.items():
         member = plan.reader.files.members[file]
         try:
             content = member.read().decode("utf-8")
         except UnicodeDecodeError as error:
             raise InvalidFile(f"{member.name} is not UTF-8, and is not changed.") from error
         for name, wanted in by_field.items():
-            parse = plan.parsers[name]
-            kept = [one for one in parse(row.get(name)) or () if wanted.get(_nfc(one), True)]
-            labels = kept + [one for one, fits in wanted.items() if fits]
-            content = with_labels(content, name, labels)
+            content = note_with_labels(content, name, wanted)
         files[member.path.as_posix()] = content.encode()
     return files
 
 
 def _calibre(plan: _Plan) -> dict[str, bytes]:
     member = plan.reader.files.members[0]
-    base = open_calibre(member)
+    base, _ = open_database(member)
     try:
         dirty = base.execute("select 1 from sqlite_master where name = 'metadata_dirtied'")
         marks = dirty.fetchone() is not None

@@ -11,8 +11,17 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from ..errors import InvalidParameter
-from .label_values import IN_BRACKETS, LISTS_AS_TEXT, LabelParser, clean, is_missing, is_names
+from ..errors import InvalidFile, InvalidParameter
+from .label_values import (
+    IN_BRACKETS,
+    INLINE,
+    LISTS_AS_TEXT,
+    LabelParser,
+    clean,
+    is_missing,
+    is_names,
+    truth_of,
+)
 
 __all__ = [
     "choose_fields",
@@ -26,8 +35,10 @@ __all__ = [
     "rank",
 ]
 
-# Items whose values are looked at to guess what a field is.
+# Items whose values are looked at to guess what a field is, and cells of all fields together.
 _SAMPLE = 5000
+_CELLS = 200_000
+_MOST_FIELDS = 10_000
 _MEASURE = re.compile(
     r"[-+]?\d*[.,]\d+(e[-+]?\d+)?|\d{4}-\d\d?-\d\d?.*|\d\d?[./]\d\d?[./]\d{2,4}", re.I
 )
@@ -43,6 +54,14 @@ def known_names(kind: str) -> tuple[str, ...]:
     """Return the known names of a kind, such as "texts" or "labels", the most likely first."""
     text = Path(__file__).with_name("names.toml").read_text(encoding="utf-8")
     return tuple(tomllib.loads(text)[kind])
+
+
+@cache
+def _exports() -> list[dict[str, Any]]:
+    """Return files of other programs that are known by the names of all their fields."""
+    text = Path(__file__).with_name("names.toml").read_text(encoding="utf-8")
+    found: list[dict[str, Any]] = tomllib.loads(text)["exports"]
+    return found
 
 
 @lru_cache(1 << 12)
@@ -95,6 +114,8 @@ class _Field:
         self.name, self.is_main = name, name.startswith(part)
         self.short = name.removeprefix(part)
         self.words = normal(self.short).split()
+        # The names on the way to a field inside objects, as in author.family.
+        self.path = [normal(one) for one in self.short.split(".")]
         values = [value for value in sample if not is_missing(value) and value not in ("", [])]
         self.strings = bool(values) and all(isinstance(value, str) for value in values)
         self.lists = bool(values) and all(is_names(value) for value in values)
@@ -107,9 +128,12 @@ class _Field:
             is_names(value) or not isinstance(value, dict | list | tuple | bytes)
             for value in sample
         )
+        # A column that says of each item whether it has a label.
+        truths = {truth_of(value) for value in values}
+        self.indicates = truths == {True, False}
         counts: Counter[str] = Counter()
         if self.strings or self.lists or self.whole:
-            parse = LabelParser(values, name, None)
+            parse = LabelParser(values, name, None, blanks=self.has_label_name)
             self.lists = self.lists or parse.how in (LISTS_AS_TEXT, IN_BRACKETS)
             try:
                 counts.update(label for value in values for label in parse(value) or ())
@@ -129,6 +153,7 @@ class _Field:
         length = sum(len(label) * count for label, count in counts.items()) / total
         digits = sum(n for one, n in counts.items() if any(map(str.isdigit, one))) / total
         self.per_value = total / max(1, len(values))
+        self.n_labels = len(counts)
         # A text may have the name of labels.
         self.may_be_labels = self.lists or not self.strings or length <= 60
         # Values that are short and come again, as labels do.
@@ -137,6 +162,11 @@ class _Field:
         # Numbers of classes: few, each of them often.
         self.is_class = self.whole and 1 < len(counts) <= 100 and min(self.filled, repeats) > 0.95
 
+    @property
+    def has_label_name(self) -> bool:
+        """Whether a part of its name is one of labels."""
+        return any(rank(one, "labels") is not None for one in self.short.split("."))
+
     def rank(self, kind: str) -> int | None:
         """Return the rank for a role by the name, 0 first; None if it is unknown."""
         return rank(self.short, kind) if self.is_main else None
@@ -144,10 +174,20 @@ class _Field:
     def is_named(self, *kinds: str) -> bool:
         return any(" ".join(self.words) in known_names(kind) for kind in kinds)
 
+    @property
+    def is_people(self) -> bool:
+        """Whether it has names of people: "authors", "First Author", "author.family"."""
+        known = known_names("people")
+        return any(one in known or one.split()[-1] in known for one in self.path if one)
+
 
 def _likeliest(fields: Iterable[_Field], kind: str) -> _Field | None:
+    """Return the field with the likeliest name; one that few items have comes last."""
     ranked = [(place, one) for one in fields if (place := one.rank(kind)) is not None]
-    return min(ranked, key=lambda pair: pair[0])[1] if ranked else None
+    most = max((one.filled for _, one in ranked), default=0.0)
+    return min(ranked, key=lambda pair: (pair[1].filled < 0.1 * most, pair[0]), default=(0, None))[
+        1
+    ]
 
 
 # --- labels ---------------------------------------------------------------------------------
@@ -156,35 +196,65 @@ def _likeliest(fields: Iterable[_Field], kind: str) -> _Field | None:
 def _guess_labels(free: Sequence[_Field]) -> tuple[list[_Field], list[_Field], str]:
     """Return the fields of labels, other candidates, and how they were recognised."""
     named = _named_labels(free)
-    if named:
+    columns = _indicators(free)
+    if named and not (len(columns) > 2 and named[0].indicates):
         chosen = _family(named)
+        chosen += [one for one in named if one.name == INLINE and one not in chosen]
         return chosen, [one for one in named if one not in chosen], "name"
-    free = [one for one in free if not one.is_named("texts", "headings", "judgements")]
+    if len(columns) > 2:
+        return columns, [], "content"
+    free = [
+        one
+        for one in free
+        if not one.is_people and not one.is_named("texts", "headings", "judgements")
+    ]
     mild = [one for one in free if not one.is_named("circumstances")]
     for some in (mild, free):
         guess = _labels_by_content([one for one in some if one.is_main])
         if guess:
             others = _labels_by_content(free, every=True)
             return guess[:1], [one for one in others if one is not guess[0]], "content"
-    return [], [], "content"
+    return columns, [], "content"
+
+
+def _indicators(free: Sequence[_Field]) -> list[_Field]:
+    """Return the longest run of adjacent columns of 0 and 1, of at least two."""
+    best: list[_Field] = []
+    run: list[_Field] = []
+    for field in free:
+        run = [*run, field] if field.indicates and field.filled > 0.5 else []
+        best = run if len(run) > max(1, len(best)) else best
+    return best
 
 
 def _named_labels(free: Sequence[_Field]) -> list[_Field]:
-    """Return the fields whose names are those of labels, the likeliest first."""
+    """Return the fields whose names are those of labels, the likeliest first.
+
+    A field that few items have, or that has the same value everywhere, comes after the others.
+    """
     keys = known_names("label_keys")
-    ranked: list[tuple[bool, int, int, int]] = []
+    ranked: list[tuple[bool, bool, int, int, int, int]] = []
+    most = max((one.filled for one in free if one.has_label_name), default=0.0)
     for place, field in enumerate(free):
-        outer, _, inner = field.short.rpartition(".")
-        # [{"name": "bug"}] is one list of labels.
-        inside = bool(outer) and inner in keys and "." not in outer
+        outer, *between, inner = field.short.split(".") if "." in field.short else ("", field.short)
+        # [{"name": "bug"}] is one list of labels, also below others: subjects.children.name.
+        inside = bool(outer) and inner in keys
         found = rank(outer if inside else inner, "labels") if inside or not outer else None
+        if found is None and field.lists and field.is_named("headings"):
+            # "subject" is the heading of a letter, or a list of labels.
+            found = rank(f"{field.words[-1]}s", "labels")
         if found is not None and field.is_main and field.may_be_labels:
             # A field without values in what was read may have some later.
-            ranked.append((not field.filled, found, keys.index(inner) if inside else 0, place))
+            few = field.filled < 0.1 * most
+            same = field.n_labels < 2 and len(free) > 1 and bool(field.filled)
+            order = keys.index(inner) if inside else 0
+            ranked.append((few, same, found, len(between), order, place))
     # Of [{"id": 1, "name": "bug"}], the first key only.
     names: dict[Any, _Field] = {}
-    for _, found, _, place in sorted(ranked):
-        names.setdefault(found if "." in free[place].short else free[place].name, free[place])
+    for _, _, found, depth, _, place in sorted(ranked):
+        names.setdefault(
+            (found, depth) if "." in free[place].short else free[place].name, free[place]
+        )
     ordered = list(names.values())
     if ordered and ordered[0].whole:
         # Names come before numbers, as in "label" and "label_text".
@@ -224,10 +294,11 @@ def _guess_text(free: Sequence[_Field], n_fields: int) -> tuple[list[_Field], st
     strings = [one for one in free if one.strings or (one.lists and one.spaces > 0.5)]
     main = _likeliest(strings, "texts") or _likeliest(free, "texts")
     # Headings have a known name, or one of them ends in such a name.
-    headings = [one for one in free if one.is_main and one.is_named("headings")]
-    if not headings:
-        varied = (one for one in free if one.strings and one.distinct > 0.5)
-        headings = [one for one in [_likeliest(varied, "headings")] if one is not None]
+    headings = [one for one in free if one.is_main and one.is_named("headings") and one.filled]
+    varied = [one for one in free if one.strings and one.distinct > 0.5 and not one.is_people]
+    for kind in ("headings", "names"):
+        if not headings:
+            headings = [one for one in [_likeliest(varied, kind)] if one is not None]
     if main is not None:
         return [*(one for one in headings if one is not main), main], "name"
     prose = [
@@ -284,18 +355,27 @@ def choose_fields(
 
     ``like`` has fields of an earlier reading, which are used if they exist.
     """
-    there, why = names_in(items), dict[str, str]()
-    part, sample = _main_part(there), items[:: -(-len(items) // _SAMPLE)]
+    there = names_in(items)
+    if len(there) > _MOST_FIELDS:
+        raise InvalidFile(
+            f"{name} has {len(there):,} different fields, for example {listed(there[:3])}; at most "
+            f"{_MOST_FIELDS:,} are read. Are the keys of its objects values?"
+        )
+    size = min(_SAMPLE, max(50, _CELLS // max(1, len(there))))
+    part, sample = _main_part(there), items[:: -(-len(items) // size)]
+    export = next((one for one in _exports() if set(one["fields"]) <= set(there)), dict[str, Any]())
     fields = {one: _Field(one, part, [item.get(one) for item in sample]) for one in there}
 
     def free(*taken: str | None) -> list[_Field]:
         return [one for one in fields.values() if one.name not in taken]
 
+    why = {key: "name" for key in ("text", "labels", "ids") if key in export and key not in like}
+    like = {**{key: export[key] for key in ("text", "labels", "ids") if key in export}, **like}
     before = tuple(like.get("text") or ())
     text = text or (before if fields.keys() >= set(before) else ())
     labels = labels or tuple(one for one in like.get("labels") or () if one in fields and labelled)
     ids = like.get("ids") if ids is None and like.get("ids") in fields else ids
-    wanted = text = tuple(_existing(name, there, one) for one in text)
+    text = tuple(_existing(name, there, one) for one in text)
     labels = tuple(_existing(name, there, one, known_names("label_keys")) for one in labels)
     # An empty name numbers the items.
     numbered, ids = ids is not None, _existing(name, there, ids) if ids else None
@@ -314,18 +394,15 @@ def choose_fields(
     if not numbered:
         ids, told = _guess_ids(free(*labels, *text), items)
         why |= {"ids": told} if ids is not None else {}
-    title = next((one for one in text if rank(fields[one].short, "headings") is not None), None)
-    named = fields.get("name") if not wanted and title is None else None
-    if named and ids != "name" and "name" not in labels and named.strings and named.distinct > 0.5:
-        # A name is the title of what has no other.
-        text, title = ("name", *(one for one in text if one != "name")), "name"
+    ranks = [(rank(fields[one].short, kind), one) for kind in ("headings", "names") for one in text]
+    title = next((one for place, one in ranks if place is not None), None)
     if title is None:
         heading = _likeliest(free(*labels, ids), "headings")
         title = None if heading is None else heading.name
     # A heading is worth showing, even if it is part of the text.
     left = free(*labels, ids, *(one for one in text if one != title or len(text) == 1))
     kept = [one for one in left if not _UNNAMED.fullmatch(one.name)]
-    notes = []
+    notes = [f"an export of {export['name']}"] if export else []
     if len(kept) < len(left):
         notes.append(f"{len(left) - len(kept):,} column(s) without a name left out")
     judged = [one.name for one in left if one.is_named("judgements")]

@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-from ..errors import InvalidInput
+from ..errors import InvalidFile, InvalidInput
 from .fields import known_names, normal
 from .formats import SUFFIXES, CorpusFiles
-from .front_matter import has_front_matter
 from .label_values import best_separator, name_of, unique_names
+from .notes import inline_tags, split_note
 from .sources import READABLE, Member, Source, text_of
+from .xml_records import XML_KINDS
 
 __all__ = ["open_files"]
 
@@ -25,24 +26,28 @@ _LABEL_SUFFIXES = (".tsv", ".key", ".ann", ".lab", ".labels", ".tags", ".keyword
 Pairs = dict[PurePosixPath, Member]
 
 
-def open_files(source: Source, format: str | None, encoding: str | None) -> CorpusFiles:
+def open_files(
+    source: Source, format: str | None, encoding: str | None, table: str | None = None
+) -> CorpusFiles:
     """Determine the content of a file, a folder or an archive."""
     if not source.is_folder:
         if format in ("folder", "markdown"):
             raise InvalidInput(f"{source.name} is a file, not a folder; leave --format out.")
         # The only file of an archive is named in messages.
-        return CorpusFiles(source.members[0].name, source.members, format, encoding)
-    members = [one for one in source.members if not _is_about(one.path)]
+        return CorpusFiles(source.members[0].name, source.members, format, encoding, table=table)
+    members = _items_of(source)
     texts = [one for one in members if _is_text(one.path)]
     label_files = _paired(texts, members)
     taken = {member.path for member in label_files.values()}
     tables: dict[str, list[Member]] = {}
     for member in members:
         kind = SUFFIXES.get(member.suffix, "lines")
-        if kind != "lines" and member.path not in taken:
+        if kind not in ("lines", "markdown") and member.path not in taken:
             tables.setdefault(kind, []).append(member)
     # One text next to tables says what they are.
     if format is None and tables and len(texts) < 2 and not label_files:
+        # Pages and pictures of a table are next to it, and not items.
+        tables = {kind: own for kind, own in tables.items() if kind != "bookmarks"} or tables
         format, *others = tables
         if others:
             some = f"{tables[format][0].path} and {tables[others[0]][0].path}"
@@ -51,16 +56,16 @@ def open_files(source: Source, format: str | None, encoding: str | None) -> Corp
                 "--format, or give a folder with files of one."
             )
     if format not in (None, "folder", "markdown"):
-        return _tables(source, tables, format, encoding)
+        return _tables(source, tables, format, encoding, table)
     if not texts:
         other = f", but {source.members[0].path}" if source.members else ""
         hint = "leave --format out to read tables" if format else READABLE
         raise InvalidInput(
             f"{source.name} holds no items: it has no text files (.txt, .md){other}; {hint}."
         )
-    if format == "markdown" or (format is None and _is_markdown(texts)):
+    if format == "markdown" or (format is None and _is_markdown(texts, encoding)):
         fields: list[dict[str, Any]] = [{"path": one.path.as_posix()} for one in texts]
-        notes = _left_out(source, len(texts))
+        notes = _left_out(source, texts)
         return CorpusFiles(source.name, texts, "markdown", encoding, notes=notes, fields=fields)
     texts = [one for one in texts if one.path not in taken]
     if label_files:
@@ -70,30 +75,55 @@ def open_files(source: Source, format: str | None, encoding: str | None) -> Corp
     if tables:
         first = str(next(iter(tables.values()))[0].path)
         notes.append(f"tables such as {first!r} are not read; give them by name")
-    notes += _left_out(source, len(texts) + len(taken))
+    notes += _left_out(source, [*texts, *label_files.values()])
     return CorpusFiles(source.name, texts, "folder", encoding, notes=notes, fields=fields)
 
 
-def _left_out(source: Source, used: int) -> list[str]:
-    rest = len(source.members) - used
-    return [f"{rest:,} other file(s) left out"] if rest else []
+def _items_of(source: Source) -> list[Member]:
+    """Return the files that are not about the others; a tree of READMEs is about itself."""
+    found = [one for one in source.members if not _is_about(one.path)]
+    texts = [one for one in found if _is_text(one.path)]
+    readmes = [one for one in source.members if _is_readme(one.path)]
+    if len(readmes) > max(1, len(texts)):
+        known = {one.path for one in texts}
+        deep = [one for one in readmes if len(one.path.parts) > 1 and one.path not in known]
+        found = sorted([*found, *deep], key=lambda one: one.path)
+    return found
+
+
+def _left_out(source: Source, used: Sequence[Member]) -> list[str]:
+    """Say how many files are not read, by their suffixes."""
+    paths = {one.path for one in used}
+    rest = [one.path for one in source.members if one.path not in paths]
+    counts = Counter(path.suffix.lower() or path.name[:20] for path in rest)
+    some = [f"{suffix} {count:,}" for suffix, count in counts.most_common(6)]
+    some += ["..."] if len(counts) > len(some) else []
+    notes = [f"{len(rest):,} other file(s) left out: {', '.join(some)}"] if rest else []
+    links = f"{source.n_links:,} link(s) or pipe(s) left out"
+    return [*notes, links] if source.n_links else notes
 
 
 def _tables(
-    source: Source, tables: dict[str, list[Member]], format: str, encoding: str | None
+    source: Source,
+    tables: dict[str, list[Member]],
+    format: str,
+    encoding: str | None,
+    table: str | None,
 ) -> CorpusFiles:
     """Return the tables of a folder that are in one format."""
-    if format not in tables:
+    kind = {"calibre": "sqlite", **dict.fromkeys(XML_KINDS, "xml")}.get(format, format)
+    if kind not in tables:
         raise InvalidInput(f"{source.name} is a folder, and cannot be read as {format}.")
-    found = tables[format]
-    if format == "posts":
+    found = tables[kind]
+    if kind == "xml":
+        # A dump of StackExchange has other tables next to the posts.
         found = [one for one in found if one.path.stem.lower() == "posts"] or found
     notes = []
     if len(found) > 1:
         ends = f"from {str(found[0].path)!r} to {str(found[-1].path)!r}"
         notes.append(f"{len(found):,} files, one after the other, {ends}")
-    notes += _left_out(source, len(found))
-    return CorpusFiles(source.name, found, format, encoding, notes=notes)
+    notes += _left_out(source, found)
+    return CorpusFiles(source.name, found, format, encoding, table=table, notes=notes)
 
 
 def _with_files(
@@ -126,8 +156,10 @@ def _with_folders(name: str, texts: Sequence[Member]) -> tuple[list[dict[str, An
         )
     labels: list[list[str] | None] = []
     parts: list[str] = []
+    # A folder around each text is its name.
+    own = len({one.path.parent for one in texts}) == len(texts) > 1
     for one in texts:
-        folders = one.path.parts[:-1]
+        folders = one.path.parts[: -2 if own else -1]
         split = [part for part in folders if part.lower() in known_names("parts")]
         labels.append([part for part in folders if part not in split] or None)
         parts.append("/".join(split))
@@ -152,17 +184,32 @@ def _is_text(path: PurePosixPath) -> bool:
     return suffix in _TEXTS or suffix[1:].isdigit()
 
 
-def _is_markdown(texts: Sequence[Member]) -> bool:
-    """Return whether half of some files begin with fields."""
-    some = texts[:: max(1, len(texts) // 50)]
-    heads = sum(has_front_matter(one.read(4)) for one in some)
-    return heads >= 0.5 * len(some) and all(one.path.suffix.lower() in _MARKDOWN for one in texts)
+def _is_markdown(texts: Sequence[Member], encoding: str | None) -> bool:
+    """Return whether texts are notes: a tenth of some have fields, or tags in their text."""
+    notes = [one for one in texts if one.path.suffix.lower() in _MARKDOWN]
+    if len(notes) < 0.9 * len(texts):
+        return False
+    some = notes[:: max(1, len(notes) // 100)]
+    found = 0
+    for one in some:
+        try:
+            text = text_of(one, encoding)
+        except InvalidFile:
+            # An error names it later.
+            continue
+        found += bool(split_note(text)[0] or inline_tags(text))
+    return found >= 0.1 * len(some)
 
 
 def _is_about(path: PurePosixPath) -> bool:
     # Programs that write tables in parts mark their end by an empty file "_SUCCESS".
     stem = path.name.split(".")[0].lower()
     return path.name.startswith("_") or stem in known_names("about")
+
+
+def _is_readme(path: PurePosixPath) -> bool:
+    stem = path.name.split(".")[0].lower()
+    return stem.startswith("readme") and _is_text(path)
 
 
 def _stem(path: PurePosixPath) -> str:

@@ -13,6 +13,8 @@ from typing import Any
 
 __all__ = [
     "ANGLED",
+    "COLUMNS",
+    "INLINE",
     "IN_BRACKETS",
     "LISTS_AS_TEXT",
     "ONE_LABEL",
@@ -24,6 +26,7 @@ __all__ = [
     "is_names",
     "keep_labels",
     "name_of",
+    "truth_of",
     "unique_names",
 ]
 
@@ -32,10 +35,16 @@ Labels = list[str] | None
 ONE_LABEL = "one label per item"
 LISTS_AS_TEXT = "lists written as text"
 IN_BRACKETS = "words in angle brackets"
+# The field of tags in the text of a note.
+INLINE = "inline tags"
+COLUMNS = "columns of 0 and 1, by their names"
 
 # URIs or words in angle brackets, as <http://example.org/1> <http://example.org/2>.
 ANGLED = re.compile(r"\s*(?:<[^<>]+>[\s,;]*)+")
 IN_ANGLES = re.compile(r"<([^<>]+)>")
+_TRUTH = {"1": True, "0": False, "true": True, "false": False, "1.0": True, "0.0": False}
+# Words that are in phrases, and not in lists of labels.
+_LITTLE = {"of", "the", "and", "in", "for", "to", "a", "on", "with", "de", "la", "und", "der", "et"}
 _SEPARATORS = (";", "|", ",")
 # As numpy prints an array: quoted words without commas between them.
 _ARRAY = re.compile(r"""\[\s*(?:(?:'[^']*'|"[^"]*")\s*)+\]""")
@@ -43,18 +52,32 @@ _QUOTED = re.compile(r"""'([^']*)'|"([^"]*)\"""")
 
 
 class LabelParser:
-    """Read the labels of a field, in the style of some of its values."""
+    """Read the labels of a field, in the style of some of its values.
 
-    def __init__(self, values: Sequence[Any], field: str, separator: str | None) -> None:
+    ``blanks`` allows blanks between labels; ``column`` says that the name of the field is the
+    label, and its values are 0 and 1.
+    """
+
+    def __init__(
+        self,
+        values: Sequence[Any],
+        field: str,
+        separator: str | None,
+        *,
+        blanks: bool = False,
+        column: bool = False,
+    ) -> None:
         texts = [value.strip() for value in values if isinstance(value, str) and value.strip()]
-        self.field, self.how, self.mark = field, "lists", ""
+        self.field, self.how, self.mark, self.column = field, "lists", "", column
         self._split: Callable[[str], Any] = lambda text: [text]
-        if texts and all(map(is_bracketed, texts)):
+        if column:
+            self.how = COLUMNS
+        elif texts and all(map(is_bracketed, texts)):
             self.how, self._split = LISTS_AS_TEXT, _parsed
         elif texts and separator is None and all(ANGLED.fullmatch(text) for text in texts):
             self.how, self._split = IN_BRACKETS, lambda text: IN_ANGLES.findall(text) or [text]
         elif texts:
-            self.mark = best_separator(texts) if separator is None else separator
+            self.mark = best_separator(texts, blanks=blanks) if separator is None else separator
             guessed = " (guessed)" if separator is None else ""
             self.how = f"separated by {self.mark!r}{guessed}" if self.mark else ONE_LABEL
             if self.mark:
@@ -62,6 +85,9 @@ class LabelParser:
 
     def __call__(self, value: Any) -> Labels:
         """Return the labels in a value; raise ValueError if it is not a list of names."""
+        if self.column:
+            truth = truth_of(value)
+            return None if truth is None else [self.field] * truth
         if isinstance(value, str):
             value = self._split(value) if value.strip() else None
         elif isinstance(value, int | float) and not is_missing(value):
@@ -74,14 +100,48 @@ class LabelParser:
                 f"{self.field!r} must be a list of labels or a string, but is {value!r:.60}; "
                 "choose another field for labels (--labels)."
             )
-        names = (name_of(str(name)) for name in value)
+        names = (name_of(str(name)) for name in value if name is not None)
         return [name for name in dict.fromkeys(names) if name]
 
 
-def best_separator(texts: Sequence[str]) -> str:
+def best_separator(texts: Sequence[str], *, blanks: bool = False) -> str:
     """Return the separator that most strings contain; "" if none of them contains one."""
     counts = {mark: sum(mark in text for text in texts) for mark in _SEPARATORS}
-    return max(counts, key=lambda mark: counts[mark]) if any(counts.values()) else ""
+    best = max(counts, key=lambda mark: counts[mark])
+    if blanks and counts[best] < 0.05 * len(texts) and _has_blanks(texts):
+        return " "
+    return best if counts[best] else ""
+
+
+def _has_blanks(texts: Sequence[str]) -> bool:
+    """Return whether blanks are between labels: parts come again far more often than wholes.
+
+    Names of several words come again themselves, or their words do not; phrases have words such as
+    "of". Lists of a few labels come again too, but with fewer parts than there are lists, and some
+    of the parts are the only label of an item.
+    """
+    parts = [text.split() for text in texts]
+    several = Counter(" ".join(own) for own in parts if len(own) > 1)
+    total = several.total()
+    if total < 3 or total < 0.05 * len(texts):
+        return False
+    inner = [part for text in several for part in text.split()]
+    little = sum(part.lower() in _LITTLE or part[-1] in ".!?" for part in inner)
+    if little > 0.03 * len(inner):
+        return False
+    counts = Counter(part for own in parts for part in set(own))
+    again = sum(counts[part] > 1 for part in inner) / len(inner)
+    whole = sum(count for count in several.values() if count > 1) / total
+    single = sum(own[0] in set(inner) for own in parts if len(own) == 1)
+    few = len(set(inner)) <= 0.8 * len(several) and single >= 0.05 * len(texts)
+    return (again >= 0.5 and again > 1.5 * whole) or few
+
+
+def truth_of(value: Any) -> bool | None:
+    """Return whether a cell says 1 or 0; None if it says neither."""
+    if isinstance(value, str):
+        return _TRUTH.get(value.strip().lower())
+    return bool(value) if value in (0, 1) and value is not None else None
 
 
 def is_bracketed(text: str) -> bool:
@@ -132,7 +192,9 @@ def is_missing(value: Any) -> bool:
 
 def is_names(value: Any) -> bool:
     """Return whether a value is a list of names."""
-    return isinstance(value, list | tuple) and all(isinstance(one, str | int) for one in value)
+    return isinstance(value, list | tuple) and all(
+        one is None or isinstance(one, str | int) for one in value
+    )
 
 
 def unique_names(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:

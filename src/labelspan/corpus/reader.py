@@ -3,194 +3,33 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 from ..errors import InvalidFile, InvalidInput, InvalidParameter
-from .fields import choose_fields, listed, plain
+from .fields import choose_fields, plain
 from .folders import open_files
-from .formats import FORMATS, Placed
-from .label_values import ONE_LABEL, LabelParser, clean, is_missing, keep_labels
+from .formats import EDITABLE, FORMATS, Placed
+from .label_values import LabelParser, clean, is_missing, keep_labels, truth_of
 from .label_vocabulary import read_vocabulary
+from .reading_report import ReadingReport, make_report, shorten
 from .sources import check_encoding, open_source
+from .tagged_texts import Record, TaggedTexts
+from .xml_records import plain_text
 
-__all__ = ["CorpusReader", "Record", "TaggedTexts", "read_corpus"]
+__all__ = ["CorpusReader", "read_corpus"]
 
 # Characters of the first items, from which formats and fields are guessed.
 _HEAD = 1 << 23
+# A piece of HTML, and the share of texts with one that makes a field HTML.
+_HTML = re.compile(r"</?(?:p|br|div|a|li|ul|em|strong|span|h\d|code|pre|blockquote)\b[^<>]*>", re.I)
+_SHARE = 0.3
 # Formats in which nothing is left to guess.
 _FIXED = ("lines", "folder", "uris")
-
-
-class Record(NamedTuple):
-    """Item of a corpus.
-
-    Attributes
-    ----------
-    id : str
-        Its id; a number in the order of the file if there is no field of ids.
-    title : str or None
-        The title, if there is a field for it. It is also the beginning of the text.
-    text : str
-        The fields of the text, joined.
-    labels : list of str or None
-        None if they are unknown.
-    metadata : dict
-        Strings, numbers, booleans or None by field.
-
-    See Also
-    --------
-    CorpusReader : Yields records.
-
-    Examples
-    --------
-    >>> from labelspan.corpus import Record
-    >>> Record("1", None, "a game", ["play"], {}).labels
-    ['play']
-    """
-
-    id: str
-    title: str | None
-    text: str
-    labels: list[str] | None
-    metadata: dict[str, Any]
-
-
-@dataclass(frozen=True, eq=False)
-class TaggedTexts:
-    """Hold the items of a corpus, each with a text, labels, an id and metadata.
-
-    Attributes
-    ----------
-    name : str
-        Where it came from.
-    texts, ids : list of str
-        The texts and the names of the items.
-    labels : list of lists of str, or None in places
-        The labels of each item; None if they are unknown.
-    metadata : list of dict
-        Strings, numbers, booleans or None by key.
-    notes : tuple of str
-        How the corpus was read, in sentences.
-    numbered : bool
-        Whether the ids are numbers that were assigned when reading.
-    reading : dict or None
-        How the corpus was read, for programs: ``format`` and ``encoding``; the fields ``text``,
-        ``labels``, ``ids``, ``title`` and ``metadata``; ``label_style``, as "separated by ','";
-        which of them were ``guessed``, by "name" or by "content"; ``other_labels``, fields that
-        could hold labels, too; and ``notes`` on what was skipped or repaired.
-
-    See Also
-    --------
-    read_corpus : Read a corpus from a file, a folder or a stream.
-
-    Examples
-    --------
-    >>> from labelspan.corpus import TaggedTexts
-    >>> texts = TaggedTexts("mine", ["a game", "a tool"], [["play"], None], ["1", "2"], [{}, {}])
-    >>> len(texts), texts.n_labelled, texts.label_names
-    (2, 1, ['play'])
-    """
-
-    name: str
-    texts: Sequence[str]
-    labels: Sequence[list[str] | None]
-    ids: Sequence[str]
-    metadata: Sequence[Mapping[str, Any]]
-    notes: tuple[str, ...] = ()
-    numbered: bool = False
-    reading: dict[str, Any] | None = field(default=None, repr=False)
-
-    def __len__(self) -> int:
-        return len(self.texts)
-
-    @property
-    def n_labelled(self) -> int:
-        """Number of items that have labels."""
-        return sum(bool(labels) for labels in self.labels)
-
-    @property
-    def label_counts(self) -> Counter[str]:
-        """Number of items by label."""
-        return Counter(label for labels in self.labels for label in labels or ())
-
-    @property
-    def label_names(self) -> list[str]:
-        """All labels, sorted."""
-        return sorted(self.label_counts)
-
-    def sample(self) -> list[str]:
-        """Return lines that show two items and the most frequent labels.
-
-        Returns
-        -------
-        list of str
-            A line per item, those with labels first, and one with the labels and their counts.
-        """
-        chosen = sorted(range(len(self)), key=lambda row: not self.labels[row])[:2]
-        lines = []
-        for row in chosen:
-            own = self.labels[row]
-            tags = "labels unknown" if own is None else ", ".join(own[:5]) or "no labels"
-            tags += ", ..." if own and len(own) > 5 else ""
-            line = " ".join(self.texts[row][:280].split())
-            line = line if len(line) <= 70 else f"{line[:70]}..."
-            lines.append(f"{self.ids[row]:.40}: {line!r} [{tags}]")
-        counts = self.label_counts
-        if counts:
-            top = ", ".join(f"{label} {count:,}" for label, count in counts.most_common(8))
-            lines.append(f"most frequent of {len(counts):,} labels: {top}")
-        return lines
-
-
-def _sentences(items: TaggedTexts, reading: dict[str, Any], labelled: bool) -> Iterator[str]:
-    """Yield how a corpus was read, in words."""
-    kind, encoding, style = (reading[key] for key in ("format", "encoding", "label_style"))
-    encoded = f" in {encoding}" if encoding not in (None, "utf-8") else ""
-
-    def mark(key: str) -> str:
-        by = reading["guessed"].get(key)
-        content = " by content" if by == "content" and key != "format" else ""
-        return f" (guessed{content})" if by else ""
-
-    if kind == "folder":
-        yield f"{items.name} read as a folder of {len(items):,} text file(s)"
-    else:
-        yield f"{items.name} read as {kind}{encoded}{mark('format')}"
-    if kind == "lines":
-        yield "one text per line; items are numbered"
-    elif kind == "uris":
-        yield "one text per line, with its labels behind tabs; items are numbered"
-    elif kind != "folder":
-        text, labels = (listed(reading[key], " and ") for key in ("text", "labels"))
-        yield f"text from {text}{mark('text')}"
-        others = listed(reading["other_labels"][:5])
-        if labels:
-            more = f"; others may be {others}" if others else ""
-            yield f"labels from {labels}{mark('labels')}{more}"
-        elif labelled:
-            yield "no field looks like labels; name it with --labels"
-        numbers = "items are numbered because no field looks like ids"
-        ids = reading["ids"]
-        yield f"ids from {ids!r}{mark('ids')}" if ids else numbers
-        if reading["metadata"]:
-            yield "metadata: " + ", ".join(reading["metadata"])
-    yield from reading["notes"]
-    if style is None:
-        return
-    one = style == ONE_LABEL
-    style = "each item has one label" if one else f"labels are {style}"
-    yield f"{style}; {items.n_labelled:,} of {len(items):,} items have labels"
-    counts = items.label_counts
-    once = sum(count == 1 for count in counts.values())
-    if len(counts) > 100 and once > len(counts) / 5:
-        yield f"{once:,} of {len(counts):,} labels occur once; --min-count 2 leaves them out"
-    if sum("://" in label for label in counts) > len(counts) / 2:
-        yield "labels are URIs; --vocabulary FILE (URI, tab, name per line) names them"
-
 
 # Number of the file, number of the line or item in it, fields, record.
 PlacedRecord = tuple[int, int, dict[str, Any], Record]
@@ -209,9 +48,8 @@ class CorpusReader:
         A file, also packed by gzip, bzip2 or xz; a folder, tar or zip archive of texts or tables;
         or a stream of such content. See :func:`read_corpus` for the formats.
     format : str or None, default=None
-        One of ``"jsonl"``, ``"json"``, ``"csv"``, ``"tsv"``, ``"uris"``, ``"parquet"``,
-        ``"lines"``, ``"posts"``, ``"calibre"``, ``"folder"`` and ``"markdown"``; None goes by the
-        name, else by the content.
+        One of the formats in the notes of :func:`read_corpus`; None goes by the name, else by the
+        content. A file that is in no known format is an error; ``"lines"`` reads a text per line.
     text : str, sequence of str or None, default=None
         The field of the text, or several that are joined. None looks for a known name, then
         for the longest field; a title is put before it.
@@ -223,7 +61,8 @@ class CorpusReader:
         the items.
     separator : str or None, default=None
         The separator of labels in a string; None chooses the one of ``; | ,`` that most strings
-        contain. "" takes each string as one label.
+        contain, or blanks if the parts between them come again far more often than the strings.
+        "" takes each string as one label.
     empty : {"unknown", "none"}, default="unknown"
         Whether the labels of an item without any are unknown, or it is known to have none.
     encoding : str or None, default=None
@@ -233,6 +72,9 @@ class CorpusReader:
         (see :func:`read_vocabulary`).
     label_language : str or None, default=None
         Language of the names in a thesaurus.
+    table : str or None, default=None
+        The sheet of a workbook, the table of a database, or a query (``select ...``) of it. None
+        takes the first sheet with rows, and the largest table with texts.
     like : mapping or None, default=None
         Fields ``text``, ``labels`` and ``ids`` of an earlier reading; those that the corpus has are
         used instead of guesses.
@@ -248,11 +90,13 @@ class CorpusReader:
     reading : dict
         The format and the fields that are used, as in :class:`TaggedTexts`.
     head : TaggedTexts
-        The first items; its ``notes`` describe in words what was guessed.
+        The first items.
     complete : bool
         Whether these are all items.
     vocabulary : LabelVocabulary or None
         Names of labels and broader labels, from the given file.
+    n_joined : int
+        Number of rows in ``head`` that were joined with another one of the same text.
 
     See Also
     --------
@@ -280,6 +124,7 @@ class CorpusReader:
         encoding: str | None = None,
         vocabulary: str | os.PathLike[str] | None = None,
         label_language: str | None = None,
+        table: str | None = None,
         like: Mapping[str, Any] | None = None,
         head: int = _HEAD,
         folder: str | os.PathLike[str] | None = None,
@@ -298,22 +143,26 @@ class CorpusReader:
             self.vocabulary = read_vocabulary(vocabulary, label_language, encoding)
         self._names = {} if self.vocabulary is None else self.vocabulary.names
         self._source = open_source(source, None if folder is None else Path(folder))
-        self.files = files = open_files(self._source, format, encoding)
+        self.files = files = open_files(self._source, format, encoding, table)
         self.name = files.name
         first, self.complete = self._read_head(head)
         if not first:
             raise InvalidInput(f"{self.name} holds no items.")
         items = [row for _, _, row in first]
         how = files.how
+        given: dict[str, Any] = {"ids": ids, "labelled": self._labelled, "like": like or {}}
         chosen = choose_fields(
-            self.name,
-            items,
-            text=_several(text),
-            labels=_several(labels),
-            ids=ids,
-            labelled=self._labelled,
-            like=like or {},
+            self.name, items, text=_several(text), labels=_several(labels), **given
         )
+        known = chosen["guessed"].get("labels") != "content"
+        self.parsers = _parsers(items, chosen["labels"], separator, blanks=known)
+        joined = not ids and _is_repeated(items, chosen["text"], self.parsers)
+        if joined:
+            # One row of each text: an id need not be unique otherwise.
+            single = list({_key(row, chosen["text"]): row for row in reversed(items)}.values())
+            fixed: dict[str, Any] = {"text": chosen["text"], "labels": chosen["labels"], **given}
+            chosen["ids"] = choose_fields(self.name, single[::-1], **fixed)["ids"]
+            chosen["metadata"] = tuple(one for one in chosen["metadata"] if one != chosen["ids"])
         chosen["guessed"] = {
             **({"format": "content"} if how.guessed else {}),
             **({} if how.kind in _FIXED else chosen["guessed"]),
@@ -321,19 +170,17 @@ class CorpusReader:
         files.needed = [one for one in (*chosen["text"], *chosen["labels"], chosen["ids"]) if one]
         for file, row in {file: row for file, _, row in first}.items():
             files.check(file, row)
-        self.parsers = [
-            LabelParser([row.get(field) for row in items], field, separator)
-            for field in chosen["labels"]
-        ]
         style = self.parsers[0].how if self.parsers else None
         written = {"format": how.kind, "encoding": how.encoding, "label_style": style}
-        self.reading = {**written, **chosen}
+        marked = tuple(one for one in chosen["text"] if _is_html([row.get(one) for row in items]))
+        self.reading = {**written, **chosen, "html": marked, "joined": joined}
+        # By field: the share of the first items that have a value, and an example.
+        self._examples = _examples(items)
         # All of them, if the corpus is small: nothing is parsed twice.
         self._first_records = list(self._records(first))
-        self.head = self._as_texts([record for *_, record in self._first_records])
-        if not self.complete:
-            notes = (*self.head.notes, "guessed from the beginning of the file")
-            self.head = replace(self.head, notes=notes)
+        self.n_joined = 0
+        self.head = self._as_texts(self._joined(record for *_, record in self._first_records))
+        self.n_joined = len(self._first_records) - len(self.head)
 
     @property
     def fingerprint(self) -> dict[str, Any]:
@@ -356,7 +203,79 @@ class CorpusReader:
         Record
             The uniqueness of ids is not checked.
         """
-        yield from (record for *_, record in self._placed(skip))
+        if self.reading["joined"]:
+            rows = (record for *_, record in self._placed())
+            yield from islice(self._joined(rows, everywhere=self.complete), skip, None)
+        else:
+            yield from (record for *_, record in self._placed(skip))
+
+    def _joined(self, rows: Iterable[Record], *, everywhere: bool = True) -> Iterator[Record]:
+        """Yield items with the labels of all rows of their text: everywhere, or next to it."""
+        if not self.reading["joined"]:
+            yield from rows
+            return
+        groups: dict[str, Record] = {}
+        count = 0
+        for row in rows:
+            same = groups.get(row.text)
+            if same is None:
+                if groups and not everywhere:
+                    yield from groups.values()
+                    groups.clear()
+                name = str(count) if self.reading["ids"] is None else row.id
+                groups[row.text] = row._replace(id=name)
+                count += 1
+            elif same.labels is None or row.labels is None:
+                groups[row.text] = same._replace(labels=same.labels or row.labels)
+            else:
+                both = list(dict.fromkeys([*same.labels, *row.labels]))
+                groups[row.text] = same._replace(labels=both)
+        yield from groups.values()
+
+    def report(self, texts: TaggedTexts | None = None) -> ReadingReport:
+        """Return how the corpus was read: format, fields, labels, and what to change.
+
+        Parameters
+        ----------
+        texts : TaggedTexts or None, default=None
+            All items, as :meth:`collect` returns them; None describes the first ones.
+
+        Returns
+        -------
+        ReadingReport
+            For a screen or for programs.
+        """
+        return make_report(
+            texts or self.head,
+            self._examples,
+            n_joined=self.n_joined,
+            complete=self.complete or texts is not None,
+            can_write=self.why_not_writable() is None,
+        )
+
+    def why_not_writable(self) -> str | None:
+        """Say why labels cannot be written back into a copy of the corpus.
+
+        Returns
+        -------
+        str or None
+            The reason, and what to do; None if they can be written.
+        """
+        kind, several = self.reading["format"], len(self.files.members) > 1
+        if kind not in EDITABLE or (several and kind != "markdown"):
+            what = "is several files" if several else f"is in the format {kind}"
+            return (
+                f"{self.name} {what}; labels can be changed in one file of {', '.join(EDITABLE)}. "
+                "Export the decisions (--export decisions.csv)."
+            )
+        if not self.reading["labels"]:
+            return f"{self.name} has no field of labels that could be changed; name it (--labels)."
+        if self.reading["joined"]:
+            return (
+                f"{self.name} has several rows per item, which are not changed; export the "
+                "decisions (--export decisions.csv)."
+            )
+        return None
 
     def _placed(self, skip: int = 0) -> Iterator[PlacedRecord]:
         if self.complete:
@@ -382,15 +301,20 @@ class CorpusReader:
             raise InvalidParameter(f"min_count must be at least 1, but is {min_count}.")
         records: list[Record] = []
         ids: set[str] = set()
+        guessed = "ids" in self.reading["guessed"] or self.reading["joined"]
         for file, number, _, record in self._placed():
-            if record.id in ids and "ids" not in self.reading["guessed"]:
+            if record.id in ids and not guessed:
                 raise InvalidFile(
                     f"{self.files.where(file, number)}: another item has the id {record.id!r}; "
                     "every item needs its own, or choose another field for ids (--ids)."
                 )
             ids.add(record.id)
             records.append(record)
-        twice = len(ids) < len(records)
+        if self.reading["joined"]:
+            count = len(records)
+            records = list(self._joined(records))
+            self.n_joined = count - len(records)
+        twice = len({record.id for record in records}) < len(records)
         if twice:
             records = [record._replace(id=str(row)) for row, record in enumerate(records)]
         return self._as_texts(records, min_count, numbered=twice)
@@ -409,8 +333,8 @@ class CorpusReader:
         return found, True
 
     def _records(self, rows: Iterable[Placed], start: int = 0) -> Iterator[PlacedRecord]:
-        ids, title, text, metadata = (
-            self.reading[key] for key in ("ids", "title", "text", "metadata")
+        ids, title, text, metadata, html = (
+            self.reading[key] for key in ("ids", "title", "text", "metadata", "html")
         )
         for count, (file, number, row) in enumerate(rows, start):
             try:
@@ -418,7 +342,7 @@ class CorpusReader:
                 record = Record(
                     str(count) if ids is None else _id(row, ids),
                     clean(heading) if isinstance(heading, str) and heading.strip() else None,
-                    _text(row, text),
+                    _text(row, text, html),
                     self._labels(row),
                     {key: plain(row[key]) for key in metadata if key in row},
                 )
@@ -430,6 +354,9 @@ class CorpusReader:
         if not self._labelled:
             return None
         found = [label for parse in self.parsers for label in parse(row.get(parse.field)) or ()]
+        if not found and self.parsers and self.parsers[0].column:
+            # All cells say 0: it is known that there are none.
+            return [] if any(p(row.get(p.field)) is not None for p in self.parsers) else None
         if self._names:
             found = [self._names.get(label, label) for label in found]
         if len(self.parsers) > 1 or self._names:
@@ -437,9 +364,14 @@ class CorpusReader:
         return found or (None if self._empty == "unknown" else [])
 
     def _as_texts(
-        self, records: Sequence[Record], min_count: int = 1, *, numbered: bool = False
+        self, rows: Iterable[Record], min_count: int = 1, *, numbered: bool = False
     ) -> TaggedTexts:
+        records = list(rows)
         notes = [*self.files.notes(), *self.reading["notes"]]
+        if self.reading["joined"]:
+            notes.append("rows of the same text are joined into one item with all their labels")
+        if self.reading["html"]:
+            notes.append(f"HTML removed from {', '.join(self.reading['html'])}")
         blank = sum(not record.text for record in records)
         if blank:
             notes.append(f"{blank:,} item(s) have no text")
@@ -453,23 +385,26 @@ class CorpusReader:
         lists, dropped = keep_labels(lists, min_count)
         if dropped:
             notes.append(f"{dropped:,} rare label(s) left out")
-        if self._labelled and self._empty == "unknown":
+        if self._labelled and self._empty == "unknown" and not self._has_columns:
             lists = [own or None for own in lists]
         if numbered:
             ids = self.reading["ids"]
             notes.append(f"items are numbered because {ids!r} has the same id twice")
         reading = {**self.reading, "notes": tuple(notes)}
-        made = TaggedTexts(
+        return TaggedTexts(
             self.name,
             [record.text for record in records],
             lists,
             [record.id for record in records],
             [record.metadata for record in records],
-            (),
+            tuple(notes),
             numbered or reading["ids"] is None,
             reading,
         )
-        return replace(made, notes=tuple(_sentences(made, reading, self._labelled)))
+
+    @property
+    def _has_columns(self) -> bool:
+        return bool(self.parsers) and self.parsers[0].column
 
 
 def read_corpus(
@@ -494,7 +429,7 @@ def read_corpus(
     Returns
     -------
     TaggedTexts
-        Its ``reading`` describes what was guessed, ``notes`` says it in sentences.
+        Its ``reading`` describes what was guessed, ``notes`` what was skipped or repaired.
 
     Raises
     ------
@@ -509,16 +444,20 @@ def read_corpus(
 
     Notes
     -----
-    - ``jsonl``, ``json``: objects, one per line or in a list. Fields inside objects have dotted
-      names, as ``labels.name``; a field may be missing in some items.
-    - ``csv``, ``tsv``, ``parquet``: a table. Without a header the fields are ``"column 1"``,
-      ``"column 2"`` and so on.
+    - ``jsonl``, ``json``, ``yaml``: objects, one per line, in a list or in files of their own.
+      Fields inside objects have dotted names, as ``labels.name``; a field may be missing in some
+      items.
+    - ``csv``, ``tsv``, ``parquet``, ``xlsx``, ``ods``, ``sqlite``, ``arff``: a table. Without a
+      header the fields are ``"column 1"``, ``"column 2"`` and so on.
+    - ``bibtex``, ``ris``, ``marc``, ``marcxml``, ``mods``, ``dc`` (Dublin Core, OAI-PMH),
+      ``pubmed``, ``zotero`` (RDF): bibliographies and records of libraries.
+    - ``bookmarks``: what browsers, Pinboard and Pocket export as HTML. ``mail``: mbox and eml.
+    - ``posts``, ``calibre``: ``Posts.xml`` of StackExchange, ``metadata.db`` of Calibre.
     - ``uris``: per line a text and, after tabs, URIs in angle brackets or other labels.
     - ``lines``: a text per line, without labels.
-    - ``posts``, ``calibre``: ``Posts.xml`` of StackExchange, ``metadata.db`` of Calibre.
     - ``folder``: a text per file. Labels are in files with the same name, next to it or in a folder
       of labels; without such files, the names of the folders around a text are its labels.
-    - ``markdown``: a folder of Markdown files that begin with fields between lines ``---``.
+    - ``markdown``: a folder of notes with fields in YAML or TOML, or ``#tags`` in the text.
 
     A folder or an archive of tables in one format is read as one table, in the order of file names.
     Files called README, LICENSE and the like are not items.
@@ -531,8 +470,8 @@ def read_corpus(
     >>> corpus = read_corpus(stream)
     >>> corpus.texts, corpus.labels
     (['Chess\n\nA game.'], [['game', 'board']])
-    >>> corpus.notes[1]
-    "text from 'title' and 'body' (guessed)"
+    >>> corpus.reading["text"], corpus.reading["label_style"]
+    (('title', 'body'), "separated by ';' (guessed)")
     """
     return CorpusReader(source, **options).collect(min_count=min_count)
 
@@ -551,7 +490,67 @@ def _id(row: dict[str, Any], key: str) -> str:
     return clean(str(value))
 
 
-def _text(row: dict[str, Any], keys: tuple[str, ...]) -> str:
+def _parsers(
+    items: Sequence[dict[str, Any]], fields: Sequence[str], separator: str | None, *, blanks: bool
+) -> list[LabelParser]:
+    """Return what reads the labels of each field; columns of 0 and 1 are labels by their names."""
+    values = {field: [row.get(field) for row in items] for field in fields}
+    columns = len(fields) > 1 and all(
+        {truth_of(one) for one in own if one not in (None, "")} <= {True, False}
+        for own in values.values()
+    )
+    return [
+        LabelParser(own, field, separator, blanks=blanks, column=columns)
+        for field, own in values.items()
+    ]
+
+
+def _key(row: dict[str, Any], text: Sequence[str]) -> tuple[str, ...]:
+    return tuple(str(row.get(field) or "") for field in text)
+
+
+def _is_repeated(
+    items: Sequence[dict[str, Any]], text: Sequence[str], parsers: Sequence[LabelParser]
+) -> bool:
+    """Return whether texts come again with one other label each: several rows are one item."""
+    if len(parsers) != 1:
+        return False
+    (parse,) = parsers
+    groups: dict[tuple[str, ...], list[list[str] | None]] = {}
+    for row in items:
+        try:
+            own = parse(row.get(parse.field))
+        except ValueError:
+            return False
+        groups.setdefault(_key(row, text), []).append(own)
+    several = [own for key, own in groups.items() if len(own) > 1 and any(key)]
+    single = all(len(one or ()) <= 1 for own in groups.values() for one in own)
+    differ = sum(len({tuple(one or ()) for one in own}) == len(own) for own in several)
+    rows = sum(map(len, several))
+    single = single and len(groups) > 1
+    return single and rows >= max(2, 0.1 * len(items)) and differ >= 0.9 * len(several)
+
+
+def _is_html(values: Sequence[Any]) -> bool:
+    texts = [value for value in values[:1000] if isinstance(value, str) and value]
+    return bool(texts) and sum(map(bool, map(_HTML.search, texts))) >= _SHARE * len(texts)
+
+
+def _examples(items: Sequence[dict[str, Any]]) -> dict[str, tuple[float, str]]:
+    """Return the share of items that have a value, and the first one, by field."""
+    some = items[:1000]
+    counts = Counter(
+        key for row in some for key, value in row.items() if value not in (None, "", [])
+    )
+    first: dict[str, str] = {}
+    for row in some:
+        for key, value in row.items():
+            if key not in first and value not in (None, "", []):
+                first[key] = shorten(value)
+    return {key: (counts[key] / len(some), first.get(key, "")) for row in some for key in row}
+
+
+def _text(row: dict[str, Any], keys: tuple[str, ...], html: tuple[str, ...]) -> str:
     """Join the fields of the text; one that is missing is empty."""
     parts = []
     for key in keys:
@@ -566,6 +565,7 @@ def _text(row: dict[str, Any], keys: tuple[str, ...]) -> str:
                 f"{key!r} must be a text, but is {value!r:.60}; choose another field for the text "
                 "(--text)."
             )
+        value = plain_text(value) if key in html else value
         if value.strip():
             parts.append(clean(value))
     return "\n\n".join(parts)

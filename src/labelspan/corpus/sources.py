@@ -31,6 +31,7 @@ __all__ = [
     "Member",
     "Source",
     "check_encoding",
+    "check_unpacked",
     "lines_of",
     "open_source",
     "open_text",
@@ -39,9 +40,9 @@ __all__ = [
 ]
 
 READABLE = (
-    "labelspan reads jsonl, json, csv, tsv, parquet, plain lines, StackExchange's Posts.xml, "
-    "Calibre's metadata.db, folders of texts, of Markdown, of JSON or of tables, and tar and zip "
-    "archives of these, also packed by gzip, bzip2 or xz"
+    "labelspan reads csv, tsv, json, jsonl, parquet, xlsx, ods, SQLite, BibTeX, RIS, MARC, XML of "
+    "PubMed, MODS, Dublin Core, Zotero and StackExchange, bookmarks (html), mail (mbox, eml), "
+    "yaml, arff, .txt, and folders and archives of these, of texts or of Markdown notes"
 )
 DAMAGED = (
     EOFError,
@@ -56,6 +57,8 @@ _OPENERS: dict[bytes, Callable[[Any], Any]] = {
     b"BZh": bz2.open,
     b"\xfd7zXZ": lzma.open,
 }
+# Archives that are one file: workbooks.
+_BOOKS = {".xlsx", ".xlsm", ".ods"}
 _PACKED_SUFFIXES = {".gz", ".bz2", ".xz"}
 # How much larger a packed text is, about.
 _UNPACKED = 4
@@ -68,12 +71,25 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 # Files that hold no texts which could be read here, by their first bytes.
-_STRANGE = {b"%PDF": "a PDF document; convert it to text", b"\x89PNG": "a picture"}
+_STRANGE = {
+    b"%PDF": "a PDF document; convert it to text",
+    b"\x89PNG": "a picture",
+    b"\xd0\xcf\x11\xe0": "an old office document; save a sheet as .xlsx or .csv",
+}
 # Control characters that texts do not have.
 _CONTROLS = bytes(number for number in range(32) if number not in b"\t\n\v\f\r\x1b")
 _CHUNK = 1 << 20
 # Characters of a line, at most.
-LONGEST = 1 << 29
+LONGEST = 1 << 26
+# A file that unpacks to more than this many bytes, and to this many times its size, is refused:
+# texts are packed to a third or a tenth.
+_MUCH, _TIMES = 1 << 26, 200
+_KINDS = {
+    stat.S_ISFIFO: "a pipe",
+    stat.S_ISSOCK: "a socket",
+    stat.S_ISCHR: "a device",
+    stat.S_ISBLK: "a device",
+}
 
 
 @dataclass(frozen=True)
@@ -101,8 +117,11 @@ class Member:
         try:
             with self.raw() as file:
                 opener = _opener(file)
-                with file if opener is None else opener(file) as unpacked:
-                    yield unpacked
+                if opener is None:
+                    yield file
+                    return
+                with opener(file) as unpacked:
+                    yield cast(BinaryIO, io.BufferedReader(_Limited(unpacked, file, self.name)))
         except DAMAGED as error:
             raise self.damaged(error) from error
         except OSError as error:
@@ -122,6 +141,8 @@ class Source:
     is_folder: bool
     # Where it is: a path, or a copy of a stream.
     place: Path | BinaryIO
+    # Links and pipes in a folder, which are not read.
+    n_links: int = 0
 
     def fingerprint(self) -> dict[str, Any]:
         """Return a fingerprint of the files, to detect changes."""
@@ -143,10 +164,55 @@ def _opener(file: BinaryIO) -> Callable[[Any], Any] | None:
     return next((opener for mark, opener in _OPENERS.items() if start.startswith(mark)), None)
 
 
+class _Limited(io.RawIOBase):
+    """What a packed file unpacks to; one that grows without bound is an error."""
+
+    def __init__(self, unpacked: Any, packed: BinaryIO, name: str) -> None:
+        self._unpacked, self._packed, self._name, self._count = unpacked, packed, name, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        return int(self._unpacked.seek(offset, whence))
+
+    def tell(self) -> int:
+        return int(self._unpacked.tell())
+
+    def readinto(self, buffer: Any) -> int:
+        content = self._unpacked.read(len(buffer))
+        buffer[: len(content)] = content
+        self._count += len(content)
+        if self._count > _MUCH and self._count > _TIMES * max(1, self._packed.tell()):
+            raise _too_much(self._name)
+        return len(content)
+
+
+def _too_much(name: str) -> InvalidFile:
+    return InvalidFile(
+        f"{name} unpacks to more than {_TIMES} times its size, as a file made to fill memory does; "
+        "unpack it and give the result if you trust it."
+    )
+
+
+def check_unpacked(name: str, archive: zipfile.ZipFile) -> None:
+    """Raise an error for a zip archive that would grow without bound when it is unpacked."""
+    entries = archive.infolist()
+    packed, size = (sum(getattr(one, key) for one in entries) for key in _ZIP_SIZES)
+    if size > _MUCH and size > _TIMES * max(1, packed):
+        raise _too_much(name)
+
+
+_ZIP_SIZES = ("compress_size", "file_size")
+
+
 def unpacked_bytes(path: Path) -> int:
     """Return the approximate size of a file when uncompressed; for a folder, of all files."""
     if path.is_dir():
-        return sum(unpacked_bytes(path / member.path) for member in _folder_members(path))
+        return sum(unpacked_bytes(path / member.path) for member in _folder_members(path)[0])
     packed = path.suffix.lower() in _PACKED_SUFFIXES
     return path.stat().st_size * (_UNPACKED if packed else 1)
 
@@ -171,10 +237,14 @@ def open_source(source: str | os.PathLike[str] | BinaryIO, folder: Path | None =
 def _open_path(path: Path, opened: ExitStack) -> Source:
     check_there(path)
     if path.is_dir():
-        return Source(str(path), tuple(_folder_members(path)), True, path)
+        members, links = _folder_members(path)
+        return Source(str(path), tuple(members), True, path, links)
     mode = path.stat().st_mode
-    if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
-        raise InvalidFile(f"{path} is a device, which may never end; give a file.")
+    what = next((name for is_kind, name in _KINDS.items() if is_kind(mode)), None)
+    if what is not None:
+        raise InvalidFile(
+            f"{path} is {what}, which may never end; give a file, or - for standard input."
+        )
     only = Member(PurePosixPath(path.name), str(path), partial(path.open, "rb"))
     return _entered(only, path, opened)
 
@@ -215,21 +285,27 @@ class _View(io.RawIOBase):
 # --- folders and archives -------------------------------------------------------------------
 
 
-def _folder_members(path: Path) -> list[Member]:
-    """Return the files of a folder and of the folders in it, by name, but not those of indexes."""
-    found = []
+def _folder_members(path: Path) -> tuple[list[Member], int]:
+    """Return the files of a folder and of the folders in it, by name, but not those of indexes.
+
+    Also return the number of links and pipes: they lead out of the folder, or are waited for.
+    """
+    found, strange = [], 0
     for place, folders, names in os.walk(path):
         here = Path(place)
         if here != path and _is_index(here):
             folders.clear()
             continue
         folders[:] = [name for name in folders if not name.startswith(".")]
-        # Pipes would be waited for, and links may lead nowhere.
-        found += [
-            file for name in names if not name.startswith(".") and (file := here / name).is_file()
-        ]
+        strange += sum((here / name).is_symlink() for name in folders)
+        for file in (here / name for name in names if not name.startswith(".")):
+            if stat.S_ISREG(file.lstat().st_mode):
+                found.append(file)
+            else:
+                strange += 1
     paths = [(PurePosixPath(file.relative_to(path).as_posix()), file) for file in sorted(found)]
-    return [Member(own, f"{path}, {own}", partial(file.open, "rb")) for own, file in paths]
+    members = [Member(own, f"{path}, {own}", partial(file.open, "rb")) for own, file in paths]
+    return members, strange
 
 
 def _is_index(folder: Path) -> bool:
@@ -247,7 +323,8 @@ def _entered(only: Member, place: Path | BinaryIO, opened: ExitStack) -> Source:
         if start.startswith(mark):
             raise InvalidFile(f"{only.name} is {what}; {READABLE}.")
     is_tar = start[257:262] == b"ustar"
-    if not is_tar and start[:4] != b"PK\x03\x04":
+    is_book = only.suffix in _BOOKS
+    if is_book or (not is_tar and start[:4] != b"PK\x03\x04"):
         return Source(only.name, (only,), False, place)
     file = opened.enter_context(only.raw())
     if _opener(file) is not None:
@@ -281,9 +358,13 @@ def _tar_files(file: BinaryIO) -> list[tuple[str, Callable[[], Any]]]:
 
 def _zip_files(name: str, file: BinaryIO) -> list[tuple[str, Callable[[], Any]]]:
     archive = zipfile.ZipFile(file)
+    check_unpacked(name, archive)
     entries = [entry for entry in archive.infolist() if not entry.is_dir()]
-    if any(entry.filename == "[Content_Types].xml" for entry in entries):
-        raise InvalidFile(f"{name} is a spreadsheet or a document; save it as csv or text.")
+    if any(entry.filename in ("[Content_Types].xml", "mimetype") for entry in entries):
+        raise InvalidFile(
+            f"{name} is an office document or a book, not an archive of texts; save it as text, or "
+            "a sheet as .xlsx, .ods or .csv."
+        )
     if any(entry.flag_bits & 1 for entry in entries):
         raise InvalidFile(f"{name} is encrypted; unpack it, and give the folder.")
     return [(entry.filename, partial(archive.open, entry)) for entry in entries]

@@ -19,6 +19,7 @@ __all__ = [
     "TableLayout",
     "Tally",
     "cells_of",
+    "column_names",
     "is_table",
     "split_tagged",
     "table_layout",
@@ -147,8 +148,17 @@ def table_layout(
     given = [one for one in names if one]
     if len(set(given)) < len(given):
         raise InvalidFile(f"{name}, line {number}: two columns have the same name; rename one.")
-    columns = [one or f"column {place}" for place, one in enumerate(names, 1)]
+    columns = column_names(names)
     return TableLayout(columns, cells, mark, quoted, tuple(notes))
+
+
+def column_names(names: Sequence[str]) -> list[str]:
+    """Return names for columns; empty ones get a number, and a name that comes again does, too."""
+    found: list[str] = []
+    for place, given in enumerate(map(str.strip, names), 1):
+        name = given or f"column {place}"
+        found.append(name if name not in found else f"{name} {place}")
+    return found
 
 
 def cells_of(

@@ -1,23 +1,23 @@
-"""Multi-label ARFF files of MULAN and MEKA, dense and sparse, and MULAN's files of label names."""
+"""Multi-label ARFF files of MULAN, MEKA and Clus, dense and sparse, and ARFF of texts."""
 
 from __future__ import annotations
 
 import os
 import re
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from ..corpus.formats import xml_elements
 from ..corpus.sources import lines_of, open_source, open_text
+from ..corpus.xml_records import xml_elements
 from ..errors import InvalidFile, InvalidParameter
 from .dataset import DataSet
 
-__all__ = ["read_arff"]
+__all__ = ["arff_records", "read_arff"]
 
 _NUMERIC = ("numeric", "real", "integer")
 _QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
@@ -29,7 +29,10 @@ _MEKA = re.compile(r"-C\s+(-?\d+)")
 # How files write that a label is present or absent.
 _TRUTH = {"1": 1.0, "0": 0.0, "true": 1.0, "false": 0.0}
 # Attributes by name, with the numbers of their values where these are listed.
-Attributes = dict[str, dict[str, float] | None]
+Codes = dict[str, float] | None
+Attributes = dict[str, Codes]
+# The numbers of the classes of Clus, which stand in a tree; a row may have several.
+_TREE = "hierarchical"
 
 
 def read_arff(
@@ -45,7 +48,8 @@ def read_arff(
     labels : path, int, sequence of str or None, default=None
         Which attributes are labels: MULAN's XML file, the number of them (the first ones,
         or the last ones if it is negative, as MEKA has it), or their names. None takes the
-        XML file of the same name, or the number that MEKA writes into the relation's name.
+        XML file of the same name, the number that MEKA writes into the relation's name, or the
+        attribute of the type ``hierarchical`` of Clus: the classes of a row and those above them.
 
     Returns
     -------
@@ -91,12 +95,23 @@ def read_arff(
     with open_text(member, None) as (text, _):
         lines = content(text)
         try:
-            relation, attributes = _read_header(lines)
+            relation, attributes, tree = _read_header(lines)
             names = list(attributes)
-            labelled = _label_columns(path, relation, names, labels)
+            if tree is not None and labels is None:
+                classes = _classes(attributes.pop(tree) or {})
+                place, width = names.index(tree), len(names)
+                rows: Iterator[str] = (
+                    _without_class(line, place, width, classes) for line in lines
+                )
+                attributes |= {name: {"0": 0.0, "1": 1.0} for name in classes}
+                names = list(attributes)
+                labelled = list(range(width - 1, len(names)))
+            else:
+                rows = iter(lines)
+                labelled = _label_columns(path, relation, names, labels)
             for name in (names[column] for column in labelled):
                 attributes[name] = _label_codes(name, attributes[name])
-            block = _read_rows(lines, attributes)
+            block = _read_rows(rows, attributes)
         except _MalformedError as error:
             raise InvalidFile(f"{path}, line {number}: {error}.") from None
     features = sorted(set(range(len(names))) - set(labelled))
@@ -112,6 +127,57 @@ def read_arff(
         label_names=tuple(names[column] for column in labelled),
         source=str(path),
     )
+
+
+def _classes(listed: dict[str, float]) -> dict[str, int]:
+    """Return the numbers of the classes of a tree and of those above them, by their paths."""
+    paths = (one.removeprefix("root/").split("/") for one in listed if one != "root")
+    every = {"/".join(path[: n + 1]): None for path in paths for n in range(len(path))}
+    return {name: place for place, name in enumerate(every)}
+
+
+def _without_class(line: str, place: int, width: int, classes: dict[str, int]) -> str:
+    """Return a dense row with a column of 0 and 1 per class instead of their paths."""
+    values = _split(line)
+    if line[0] == "{" or len(values) != width:
+        raise _MalformedError(f"{len(values)} values in a file of {width} attributes")
+    own = set()
+    for path in values.pop(place).split("@"):
+        parts = path.removeprefix("root/").split("/")
+        own |= {"/".join(parts[: n + 1]) for n in range(len(parts))}
+    unknown = own - classes.keys() - {"root", "?"}
+    if unknown:
+        raise _MalformedError(f"the class {min(unknown)!r:.40} is not listed in the header")
+    return ",".join([*values, *(str(int(name in own)) for name in classes)])
+
+
+def arff_records(name: str, lines: Iterable[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the rows of an ARFF file by line and attribute, as texts; classes of Clus are lists."""
+    number = 0
+
+    def content() -> Iterator[str]:
+        nonlocal number
+        for line in map(str.strip, lines):
+            number += 1
+            if line and not line.startswith("%"):
+                yield line
+
+    try:
+        rows = content()
+        _, attributes, tree = _read_header(rows, texts=True)
+        columns = list(attributes)
+        for line in rows:
+            if line[0] == "{":
+                sparse_row = {columns[n]: value for n, value in _sparse_row(line).items()}
+                zeros = {one: "0" for one, codes in attributes.items() if codes and "0" in codes}
+                row: dict[str, Any] = {**zeros, **sparse_row}
+            else:
+                row = dict(zip(columns, _split(line), strict=False))
+            if tree is not None and tree in row:
+                row[tree] = [one.removeprefix("root/") for one in row[tree].split("@")]
+            yield number, {key: None if one == "?" else one for key, one in row.items()}
+    except _MalformedError as error:
+        raise InvalidFile(f"{name}, line {number}: {error}.") from None
 
 
 def _label_columns(path: Path, relation: str, names: list[str], labels: Any) -> list[int]:
@@ -143,7 +209,8 @@ def _label_columns(path: Path, relation: str, names: list[str], labels: Any) -> 
 def _label_names(path: str | os.PathLike[str]) -> list[str]:
     """Return the ``name`` of every ``label`` element of MULAN's XML file, in order."""
     (member,) = open_source(path).members
-    found = [values.get("name") for tag, values in xml_elements(member) if tag == "label"]
+    outer = xml_elements(member, lambda name, _: name == "label")
+    found = [one.get("name") for element in outer for one in element.iter("label")]
     names = [name for name in found if name]
     if not names or len(names) < len(found):
         raise InvalidFile(
@@ -156,9 +223,11 @@ class _MalformedError(Exception):
     """What is wrong with a line."""
 
 
-def _read_header(lines: Iterator[str]) -> tuple[str, Attributes]:
-    """Read up to ``@data``: the relation, and the attributes."""
-    relation = ""
+def _read_header(
+    lines: Iterator[str], *, texts: bool = False
+) -> tuple[str, Attributes, str | None]:
+    """Read up to ``@data``: the relation, the attributes, and the one of classes in a tree."""
+    relation, tree = "", None
     attributes: Attributes = {}
     for line in lines:
         keyword, *rest = line.split(None, 1)
@@ -166,31 +235,36 @@ def _read_header(lines: Iterator[str]) -> tuple[str, Attributes]:
             case "@relation":
                 relation = _plain("".join(rest))
             case "@attribute":
-                name, codes = _attribute("".join(rest))
+                name, codes, is_tree = _attribute("".join(rest), texts=texts)
                 if name in attributes:
                     raise _MalformedError(f"{name!r:.40} is declared twice")
                 attributes[name] = codes
+                tree = name if is_tree else tree
             case "@data" if attributes:
-                return relation, attributes
+                return relation, attributes, tree
             case _:
                 raise _MalformedError(f"{line!r:.40} does not belong in an ARFF header")
     raise _MalformedError("the file has no @data; it is not an ARFF file, or only a part of one")
 
 
-def _attribute(text: str) -> tuple[str, dict[str, float] | None]:
+def _attribute(text: str, *, texts: bool) -> tuple[str, Codes, bool]:
     match = _NAME.fullmatch(text.strip())
     if match is None:
         raise _MalformedError("this @attribute has no name or no type")
     name, kind = _plain(match[1]), match[2]
-    if kind.lower() in _NUMERIC:
-        return name, None
+    first = kind.split()[0].lower()
+    if first in _NUMERIC or (texts and first in ("string", "date")):
+        return name, None, False
+    if first == _TREE:
+        listed = kind.split(None, 1)[1] if len(kind.split()) > 1 else ""
+        return name, {one.strip(): 0.0 for one in listed.split(",") if one.strip()}, True
     if not (kind.startswith("{") and kind.endswith("}")):
         raise _MalformedError(f"attribute {name!r} has the type {kind!r:.20}, which is not numeric")
     values = _split(kind[1:-1])
     try:
-        return name, {value: float(value) for value in values}
+        return name, {value: float(value) for value in values}, False
     except ValueError:
-        return name, {value: float(place) for place, value in enumerate(values)}
+        return name, {value: float(place) for place, value in enumerate(values)}, False
 
 
 def _label_codes(name: str, codes: dict[str, float] | None) -> dict[str, float]:

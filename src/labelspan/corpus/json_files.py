@@ -1,0 +1,157 @@
+"""JSON: objects one per line, in a list or one after the other, and fields inside objects."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+from ..errors import InvalidFile
+from .fields import rank
+from .sources import LONGEST
+from .tables import Row
+
+__all__ = ["flat", "json_object", "json_values"]
+
+# Characters that are read at a time, at least.
+_BLOCK = 1 << 16
+# Objects inside objects are read to this depth.
+_DEPTH = 6
+_INVERTED = "abstract_inverted_index"
+_SPACE = re.compile(r"[ \t\r\n]*")
+
+
+def json_object(name: str, number: int, line: str) -> dict[str, Any]:
+    try:
+        item = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise InvalidFile(
+            f"{name}, line {number}: this is not JSON ({error}); correct the line, or remove it."
+        ) from error
+    if not isinstance(item, dict):
+        raise InvalidFile(f"{name}, line {number}: an object is needed, but this is {item!r:.60}.")
+    return item
+
+
+def json_values(name: str, text: io.TextIOBase, *, only_file: bool) -> Iterator[Row]:
+    """Yield the objects of a list, of values one after the other, or in an object."""
+    start = text.read(_BLOCK).lstrip("\ufeff \t\r\n")
+    items = _decoded(name, start, text)
+    if not start.startswith("["):
+        # JSON lines under the name of JSON have several values.
+        first, second = next(items, None), next(items, None)
+        if second is not None:
+            items = chain([first, second], items)
+        elif isinstance(first, dict):
+            items = iter(_unwrapped(first, only_file=only_file))
+        elif first is not None:
+            raise InvalidFile(f"{name}: a list of objects is needed, but is {first!r:.60}.")
+    for number, item in enumerate(items, 1):
+        if not isinstance(item, dict):
+            raise InvalidFile(f"{name}, item {number}: an object is needed, but is {item!r:.60}.")
+        yield number, flat(item)
+
+
+def _decoded(name: str, buffer: str, text: io.TextIOBase) -> Iterator[Any]:
+    """Yield the elements of a list, or values one after the other; text is read in blocks."""
+    decode = json.JSONDecoder().raw_decode
+    is_list = buffer.startswith("[")
+    at = int(is_list)
+    while True:
+        at, problem = _skip(buffer, at), ""
+        if is_list and buffer[at : at + 1] == "]":
+            return
+        try:
+            value, end = decode(buffer, at)
+            end = _skip(buffer, end)
+        except (ValueError, RecursionError) as error:
+            end, problem = len(buffer), str(error)
+        # A value may go on behind the end of a block. Twice as much is read each time, so that a
+        # long one is not decoded again and again.
+        held = len(buffer) - at
+        if end == len(buffer) and held < LONGEST and (more := text.read(max(_BLOCK, held))):
+            buffer, at = buffer[at:] + more, 0
+            continue
+        if at == len(buffer) and not is_list:
+            return
+        if not problem and is_list and buffer[end : end + 1] not in (",", "]"):
+            problem = "a list has no end"
+        if problem:
+            raise InvalidFile(f"{name} is not JSON ({problem}).")
+        yield value
+        at = end + (is_list and buffer[end] == ",")
+
+
+def _skip(text: str, at: int) -> int:
+    return _SPACE.match(text, at).end()  # type: ignore[union-attr]
+
+
+def _unwrapped(item: dict[str, Any], *, only_file: bool) -> list[dict[str, Any]]:
+    """Return the items in one object: those of a list in it, or the object itself.
+
+    ``only_file`` says that the file is the whole corpus, as {"title": "Feed", "items": [...]}.
+    """
+    lists = [value for value in item.values() if _is_objects(value) and len(value) > 1]
+    inside = any(isinstance(value, dict) and _has_text(value) for value in item.values())
+    if inside or (_has_text(item) and not only_file):
+        return [item]
+    with_text = [value for value in lists if _has_text(value[0])]
+    if with_text:
+        return max(with_text, key=len)
+    return lists[0] if len(lists) == 1 and not _has_text(item) else [item]
+
+
+def _has_text(item: dict[str, Any]) -> bool:
+    return any(
+        isinstance(value, str)
+        and any(rank(key, kind) is not None for kind in ("texts", "headings"))
+        for key, value in item.items()
+    )
+
+
+def _is_objects(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(one, dict) for one in value)
+
+
+def flat(item: dict[str, Any], depth: int = _DEPTH) -> dict[str, Any]:
+    """Replace objects, and lists of objects, by fields with dotted names.
+
+    Lists inside lists of objects are joined: ``subjects.children.name`` is one list.
+    """
+    for value in item.values():
+        if type(value) is not str and (isinstance(value, dict) or _is_objects(value)):
+            break
+    else:
+        return item
+    found: dict[str, Any] = {}
+    for key, value in item.items():
+        if key == _INVERTED and isinstance(value, dict):
+            found["abstract"] = _in_order(value)
+        elif isinstance(value, dict) and value and depth:
+            found.update({f"{key}.{sub}": one for sub, one in flat(value, depth - 1).items()})
+        elif _is_objects(value) and depth:
+            parts = [flat(one, depth - 1) for one in value]
+            for sub in dict.fromkeys(sub for part in parts for sub in part):
+                inner = [part[sub] for part in parts if part.get(sub) is not None]
+                if any(isinstance(one, list) for one in inner):
+                    each = (one if isinstance(one, list) else [one] for one in inner)
+                    inner = [one for several in each for one in several]
+                found[f"{key}.{sub}"] = inner
+        else:
+            found[key] = value
+    return found
+
+
+def _in_order(places: dict[str, Any]) -> str:
+    """Return the text of an abstract of OpenAlex, which has the places of each word."""
+    pairs = [
+        (place, word)
+        for word, own in places.items()
+        if isinstance(own, list)
+        for place in own
+        if isinstance(place, int)
+    ]
+    return " ".join(word for _, word in sorted(pairs))

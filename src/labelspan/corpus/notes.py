@@ -1,0 +1,230 @@
+"""Markdown notes: fields in YAML or TOML at the beginning, ``#tags`` in the text, and YAML files.
+
+A note begins with a line ``---`` (YAML) or ``+++`` (TOML), and the fields end at the next one. All
+values stay text: ``2020-01-02``, ``on`` and ``1.0`` are what was written.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import yaml
+
+from ..errors import InvalidFile
+from .label_values import INLINE, name_of
+
+__all__ = ["inline_tags", "note_fields", "note_with_labels", "split_note", "yaml_values"]
+
+_FENCES = {"---": ("---", "..."), "+++": ("+++",)}
+# Behind a space: letters, digits, - _ / and at least one that is not a digit.
+_TAG = re.compile(
+    r"(?:(?<=\s)|^)#((?:[\w-]+/)*[\w-]*[^\W\d][\w-]*(?:/[\w-]+)*)(?=[\s.,;:!?)]|$)", re.M
+)
+_CODE = re.compile(r"^(```|~~~).*?^\1|`[^`\n]*`", re.M | re.S)
+_PLAIN = re.compile(r"[^\s\[\]{},#&*!|>'\"%@`:?-][^\[\]{},#:\n]*(?<!\s)")
+# Aliases in one file: a few are shorthand, many make a short file grow without bound.
+_MOST_ALIASES = 20
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """Reads YAML with all values but null as text."""
+
+    yaml_implicit_resolvers: Mapping[str, Any] = {
+        first: [one for one in own if one[0].endswith(":null")]
+        for first, own in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
+def yaml_values(text: str) -> list[Any]:
+    """Return the documents in a text of YAML; ValueError if it is not YAML."""
+    try:
+        aliases = sum(isinstance(one, yaml.AliasEvent) for one in yaml.parse(text, Loader=_Loader))
+        if aliases > _MOST_ALIASES:
+            raise ValueError(f"it has {aliases:,} aliases")
+        return [one for one in yaml.load_all(text, Loader=_Loader) if one is not None]
+    except (yaml.YAMLError, RecursionError, TypeError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f", line {mark.line + 1}" if mark is not None else ""
+        raise ValueError(f"{getattr(error, 'problem', None) or error}{where}") from error
+
+
+def split_note(text: str) -> tuple[str, int, int]:
+    """Return the fence of a note, "" without one, and where its fields begin and end."""
+    start = len(text) - len(text.lstrip("\ufeff"))
+    first = text.find("\n", start)
+    fence = text[start:first].rstrip() if first > 0 else ""
+    at = first + 1
+    while fence in _FENCES and 0 < at < len(text):
+        end = text.find("\n", at)
+        line = text[at : end if end >= 0 else len(text)]
+        if line.rstrip() in _FENCES[fence]:
+            return fence, first + 1, at
+        at = end + 1
+    # Without an end it is a line across the page.
+    return "", start, start
+
+
+def note_fields(text: str) -> tuple[dict[str, Any], str]:
+    """Return the fields of a note and its text; ValueError if the fields are malformed."""
+    fence, start, stop = split_note(text)
+    head, body = text[start:stop], text[stop:]
+    if not fence:
+        return {}, body
+    body = body.partition("\n")[2].strip()
+    if fence == "+++":
+        return _as_text(tomllib.loads(head)), body
+    found = yaml_values(head)
+    if not found:
+        return {}, body
+    if len(found) != 1 or not isinstance(found[0], dict):
+        raise ValueError("fields are needed, as title: A title")
+    return {str(key): value for key, value in found[0].items()}, body
+
+
+def _as_text(value: Any) -> Any:
+    """Return values of TOML as those of YAML are, except numbers."""
+    if isinstance(value, dict):
+        return {key: _as_text(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_as_text(one) for one in value]
+    return value if isinstance(value, str | int | float) else str(value)
+
+
+def inline_tags(body: str) -> list[str]:
+    """Return the tags in the text of a note, as #game and #game/board; code has none."""
+    if "#" not in body:
+        return []
+    if "`" in body or "~~~" in body:
+        body = _CODE.sub(" ", body)
+    return list(dict.fromkeys(_TAG.findall(body)))
+
+
+# --- other labels in a note -------------------------------------------------------------------
+
+
+def note_with_labels(text: str, field: str, wanted: Mapping[str, bool]) -> str:
+    """Return a note with labels added and removed in one field; everything else stays."""
+    if field == INLINE:
+        return _without_inline(text, [label for label, fits in wanted.items() if not fits])
+    fence, start, stop = split_note(text)
+    ending = "\r\n" if "\r\n" in text[: text.find("\n") + 1] else "\n"
+    added = [label for label, fits in wanted.items() if fits]
+    if not fence:
+        lines = ["---", f"{field}: [{', '.join(map(_quoted, added))}]", "---", ""]
+        return text[:start] + ending.join(lines) + text[start:]
+    head = text[start:stop]
+    if fence == "+++":
+        new = _toml_with_labels(head, field, wanted)
+    else:
+        new = _yaml_with_labels(head, field, wanted, ending)
+    return text[:start] + new + text[stop:]
+
+
+def _quoted(label: str, old: str = "") -> str:
+    """Return a label as YAML, in the quotation marks of another one."""
+    mark = old[:1] if old[:1] in ("'", '"') else ""
+    if not mark and _PLAIN.fullmatch(label) and label.lower() not in ("null", "true", "false"):
+        return label
+    if mark == "'":
+        return "'" + label.replace("'", "''") + "'"
+    return '"' + label.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _yaml_with_labels(head: str, field: str, wanted: Mapping[str, bool], ending: str) -> str:
+    # Marks count characters, in text whose lines end in \n or \r\n alike.
+    node = yaml.compose(head, Loader=yaml.SafeLoader)
+    pairs = node.value if isinstance(node, yaml.MappingNode) else []
+    keys = {str(key.value): (key, value) for key, value in pairs}
+    added = [label for label, fits in wanted.items() if fits]
+    if field not in keys:
+        return f"{head}{field}: [{', '.join(map(_quoted, added))}]{ending}"
+    key, value = keys[field]
+    first, last = value.start_mark.index, value.end_mark.index
+
+    def stays(label: str) -> bool:
+        return wanted.get(name_of(label.removeprefix("#")), True)
+
+    if isinstance(value, yaml.SequenceNode):
+        items = [(one, head[one.start_mark.index : one.end_mark.index]) for one in value.value]
+        kept = [raw for one, raw in items if stays(str(one.value))]
+        style = items[0][1] if items else ""
+        written = kept + [_quoted(one, style) for one in added]
+        if value.flow_style:
+            return head[:first] + f"[{', '.join(written)}]" + head[last:]
+        return _block(head, items, stays, [_quoted(one, style) for one in added], ending)
+    if not isinstance(value, yaml.ScalarNode):
+        raise InvalidFile(f"{field!r} is neither a list nor a text.")
+    raw = head[first:last]
+    mark = next((one for one in (";", "|", ",") if one in value.value), None)
+    parts = value.value.split(mark) if mark or not added else [value.value]
+    kept = [one.strip() for one in parts if one.strip() and stays(one.strip())]
+    if mark and raw[:1] not in ("'", '"', "|", ">"):
+        return head[:first] + f"{mark} ".join([*kept, *added]) + head[last:]
+    new = [_quoted(one, raw) for one in (*kept, *added)]
+    lead = " " if head[key.end_mark.index : first].endswith(":") else ""
+    return head[:first] + f"{lead}[{', '.join(new)}]" + head[last:]
+
+
+def _block(head: str, items: list[Any], stays: Any, added: list[str], ending: str) -> str:
+    """Return a list of lines that begin with -, without some and with others at its end."""
+    lines = head.splitlines(keepends=True)
+    rows = [one.start_mark.line for one, _ in items]
+    lead = lines[rows[0]][: lines[rows[0]].index("-")]
+    last = items[-1][0].end_mark.line
+    last = last if last > rows[-1] else rows[-1] + 1
+    gone: set[int] = set()
+    for place, (one, _) in enumerate(items):
+        if not stays(str(one.value)):
+            gone.update(
+                range(rows[place], rows[place + 1] if place + 1 < len(rows) else rows[-1] + 1)
+            )
+    new = [f"{lead}- {one}{ending}" for one in added]
+    if len(gone) >= len(items) and not new and all(row in gone for row in rows):
+        # A list without items is written in brackets.
+        line = rows[0] - 1
+        ends = lines[line][len(lines[line].rstrip("\r\n")) :]
+        lines[line] = lines[line].rstrip() + " []" + ends
+    kept = [line for number, line in enumerate(lines[: rows[-1] + 1]) if number not in gone]
+    return "".join([*kept, *new, *lines[rows[-1] + 1 :]])
+
+
+def _toml_with_labels(head: str, field: str, wanted: Mapping[str, bool]) -> str:
+    string = r"\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'"
+    match = re.search(
+        rf"^[ \t]*\"?{re.escape(field)}\"?[ \t]*=[ \t]*\[((?:{string}|[^\[\]\"'])*)\]", head, re.M
+    )
+    added = [
+        '"' + one.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        for one, fits in wanted.items()
+        if fits
+    ]
+    if match is None:
+        if field in tomllib.loads(head):
+            raise InvalidFile(f"{field!r} is not a list of texts, and cannot be changed.")
+        return f"{field} = [{', '.join(added)}]\n{head}"
+    kept = [
+        raw
+        for raw in re.findall(string, match[1])
+        if wanted.get(name_of(tomllib.loads(f"x = {raw}")["x"]), True)
+    ]
+    return head[: match.start(1)] + ", ".join([*kept, *added]) + head[match.end(1) :]
+
+
+def _without_inline(text: str, labels: list[str]) -> str:
+    """Return a note in which some #tags are words: only the # is removed."""
+    start = split_note(text)[2]
+    code = [(one.start(), one.end()) for one in _CODE.finditer(text, start)]
+
+    def pieces() -> Iterator[str]:
+        at = 0
+        for match in _TAG.finditer(text, start):
+            inside = any(first <= match.start() < last for first, last in code)
+            if match[1] in labels and not inside:
+                yield text[at : match.start()]
+                at = match.start() + 1
+        yield text[at:]
+
+    return "".join(pieces())

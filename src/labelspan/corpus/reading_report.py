@@ -1,0 +1,252 @@
+"""What was read from a corpus, on one screen and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from .label_values import ONE_LABEL
+from .tagged_texts import TaggedTexts
+
+__all__ = ["FieldReport", "ReadingReport", "make_report", "shorten"]
+
+_WIDTH = 60
+
+
+@dataclass(frozen=True)
+class FieldReport:
+    """A field of a corpus: its name, its role, and an example.
+
+    Attributes
+    ----------
+    name : str
+        The name in the file.
+    role : {"text", "labels", "ids", "metadata", "left out"}
+        What the field is used for.
+    example : str
+        The first value, shortened.
+    filled : float
+        Share of the items that have a value.
+    guessed : {"name", "content"} or None
+        How the role was recognised; None if it was given.
+
+    See Also
+    --------
+    ReadingReport : Has one for each field.
+
+    Examples
+    --------
+    >>> from labelspan.corpus import FieldReport
+    >>> FieldReport("tags", "labels", "game; board", 1.0, "name").role
+    'labels'
+    """
+
+    name: str
+    role: str
+    example: str
+    filled: float
+    guessed: str | None = None
+
+
+@dataclass(frozen=True)
+class ReadingReport:
+    r"""How a corpus was read: formats, fields, labels, what was left out and what to change.
+
+    Attributes
+    ----------
+    source : str
+        Name of the file or folder.
+    format : str
+        Its format, as in the option ``format``.
+    encoding : str or None
+        Encoding of the text; None for a format that is not text.
+    fields : tuple of FieldReport
+        The fields, those of text, labels and ids first.
+    label_style : str or None
+        How labels are written, as "separated by ','".
+    n_items, n_labelled, n_labels, n_once : int
+        Number of items, of items with labels, of labels, and of labels that occur once.
+    n_joined : int
+        Number of rows that were joined with another one of the same text.
+    complete : bool
+        Whether all items were read, or only the beginning of a large file.
+    labels : tuple of (str, int)
+        The most frequent labels, with their numbers of items.
+    samples : tuple of dict
+        Two items: ``id``, ``text`` and ``labels``.
+    other_labels : tuple of str
+        Fields that could hold labels, too.
+    notes : tuple of str
+        What was skipped, joined or repaired.
+    hints : tuple of str
+        Options that change what looks wrong.
+    can_write : bool
+        Whether corrected labels can be written back into a copy of the file; otherwise decisions
+        are exported as csv.
+    format_guessed : bool
+        Whether the format was recognised by the content.
+
+    See Also
+    --------
+    CorpusReader.report : Returns it.
+
+    Examples
+    --------
+    >>> import io
+    >>> from labelspan.corpus import CorpusReader
+    >>> reader = CorpusReader(io.BytesIO(b"title,tags\nChess,game|board\nGo,game|board\n"))
+    >>> print("\n".join(reader.report().lines()[:4]))
+    standard input: csv (guessed), 2 items, 2 with labels, 2 labels
+      text      title   Chess
+      labels    tags    game|board
+      labels are separated by '|' (guessed)
+    """
+
+    source: str
+    format: str
+    encoding: str | None
+    fields: tuple[FieldReport, ...]
+    label_style: str | None
+    n_items: int
+    n_labelled: int
+    n_labels: int
+    n_once: int
+    n_joined: int
+    complete: bool
+    labels: tuple[tuple[str, int], ...]
+    samples: tuple[dict[str, Any], ...]
+    other_labels: tuple[str, ...]
+    notes: tuple[str, ...]
+    hints: tuple[str, ...]
+    can_write: bool
+    format_guessed: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the report as plain values for JSON.
+
+        Returns
+        -------
+        dict
+            The attributes.
+        """
+        return asdict(self)
+
+    def lines(self) -> list[str]:
+        """Return the report as the lines of one screen.
+
+        Returns
+        -------
+        list of str
+            Format and counts, the fields with an example each, labels, and what to change.
+        """
+        return list(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        guessed = " (guessed)" if self.format_guessed else ""
+        encoded = f" in {self.encoding}" if self.encoding not in (None, "utf-8") else ""
+        beginning = "" if self.complete else " in its beginning"
+        yield (
+            f"{self.source}: {self.format}{encoded}{guessed}, {self.n_items:,} items{beginning}, "
+            f"{self.n_labelled:,} with labels, {self.n_labels:,} labels"
+        )
+        shown = [one for one in self.fields if one.role != "left out"][:14]
+        width = min(30, max((len(one.name) for one in shown), default=0))
+        for one in shown:
+            share = "" if one.filled > 0.995 else f"  ({one.filled:.0%} of the items)"
+            yield f"  {one.role:<10}{one.name:<{width}.{width}}   {one.example}{share}".rstrip()
+        if len(shown) < len(self.fields):
+            rest = [one.name for one in self.fields if one not in shown]
+            yield f"  {len(rest):,} more fields: {', '.join(rest)[:_WIDTH]}"
+        if self.label_style:
+            one_each = self.label_style == ONE_LABEL
+            yield f"  {'each item has one label' if one_each else f'labels are {self.label_style}'}"
+        if self.labels:
+            once = f"; {self.n_once:,} occur once" if self.n_once else ""
+            top = ", ".join(f"{name:.30} {count:,}" for name, count in self.labels)
+            yield f"  most frequent: {top}{once}"
+        for sample in self.samples:
+            labels = sample["labels"]
+            tags = "labels unknown" if labels is None else ", ".join(labels) or "no labels"
+            yield f"  {sample['id']:.30}: {sample['text']!r} [{tags:.80}]"
+        yield from (f"  {note}" for note in self.notes)
+        yield from (f"  to change: {hint}" for hint in self.hints)
+        if not self.can_write:
+            yield "  labels cannot be written back into this format; decisions are exported as csv"
+
+
+def make_report(
+    items: TaggedTexts,
+    examples: Mapping[str, tuple[float, str]],
+    *,
+    n_joined: int,
+    complete: bool,
+    can_write: bool,
+) -> ReadingReport:
+    """Describe how items were read; ``examples`` has the share of items and a value by field."""
+    reading, counts = items.reading or {}, items.label_counts
+    roles = {
+        **dict.fromkeys(reading["metadata"], "metadata"),
+        **dict.fromkeys(reading["labels"], "labels"),
+        **({reading["ids"]: "ids"} if reading["ids"] else {}),
+        **dict.fromkeys(reading["text"], "text"),
+    }
+    names = [*reading["text"], *reading["labels"], *([reading["ids"]] if reading["ids"] else [])]
+    names = list(dict.fromkeys([*names, *reading["metadata"], *examples]))
+    fields = []
+    for name in names:
+        filled, example = examples.get(name, (0.0, ""))
+        role = roles.get(name, "left out")
+        key = {"text": "text", "labels": "labels", "ids": "ids"}.get(role, "")
+        fields.append(FieldReport(name, role, example, filled, reading["guessed"].get(key)))
+    once = sum(count == 1 for count in counts.values())
+    rows = sorted(range(len(items)), key=lambda row: not items.labels[row])[:2]
+    return ReadingReport(
+        items.name,
+        reading["format"],
+        reading["encoding"],
+        tuple(fields),
+        reading["label_style"],
+        len(items),
+        items.n_labelled,
+        len(counts),
+        once,
+        n_joined,
+        complete,
+        tuple(counts.most_common(8)),
+        tuple(
+            {"id": items.ids[n], "text": shorten(items.texts[n]), "labels": items.labels[n]}
+            for n in rows
+        ),
+        reading["other_labels"],
+        tuple(reading["notes"]),
+        tuple(_hints(reading, items, once, len(counts))),
+        can_write,
+        "format" in reading["guessed"],
+    )
+
+
+def shorten(value: Any) -> str:
+    """Return a value on one line, at most 60 characters of it."""
+    if isinstance(value, list | tuple):
+        value = "; ".join(map(str, value[:10]))
+    line = " ".join(str(value)[:300].split())
+    return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 3]}..."
+
+
+def _hints(reading: dict[str, Any], items: TaggedTexts, once: int, n_labels: int) -> Iterator[str]:
+    """Yield the options that change what looks wrong."""
+    fixed = reading["format"] in ("folder", "lines", "uris")
+    if not reading["labels"] and not fixed:
+        yield "no field looks like labels; name it with --labels"
+    elif reading["other_labels"]:
+        others = ", ".join(reading["other_labels"][:5])
+        yield f"--labels takes another field, for example {others}"
+    if "text" in reading["guessed"] and reading["guessed"]["text"] == "content":
+        yield "--text names the field of the text"
+    if reading["label_style"] and "guessed" in reading["label_style"]:
+        yield "--separator says how labels are separated, '' that each item has one"
+    if n_labels > 100 and once > n_labels / 5:
+        yield f"--min-count 2 leaves out the {once:,} labels that occur once"
+    if n_labels and sum("://" in label for label in items.label_counts) > n_labels / 2:
+        yield "--vocabulary FILE (URI, tab, name per line) names the labels, which are URIs"

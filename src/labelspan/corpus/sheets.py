@@ -1,0 +1,281 @@
+"""Workbooks and databases: xlsx, ods, parquet, SQLite and Calibre's library."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sqlite3
+import zipfile
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from datetime import date, datetime, time
+from pathlib import PurePosixPath
+from typing import Any
+
+from .._install import install_command
+from ..errors import InvalidFile, InvalidInput, InvalidParameter
+from .fields import listed, rank
+from .record_files import library_for
+from .sources import Member, check_unpacked
+from .tables import column_names
+from .xml_records import plain_text, xml_elements
+
+__all__ = ["arrow_errors", "ods_rows", "open_database", "parquet_rows", "sheet_names"]
+__all__ += ["sqlite_rows", "xlsx_rows"]
+
+Fields = dict[str, Any]
+# Cells in a row and empty rows after which a sheet ends.
+_WIDEST = 2000
+_EMPTY_ROWS = 1000
+
+
+# --- workbooks --------------------------------------------------------------------------------
+
+
+def sheet_names(names: list[str], table: str | None, name: str) -> list[str]:
+    """Return the sheets to try, in order: the one that was asked for, or all."""
+    if table is None:
+        return names
+    if table not in names:
+        raise InvalidParameter(
+            f"{name}: there is no sheet {table!r} (--table); there are {listed(names)}."
+        )
+    return [table]
+
+
+def xlsx_rows(member: Member, table: str | None, notes: list[str]) -> Iterator[tuple[int, Fields]]:
+    """Yield the rows of a sheet of a workbook; formulas have the values that were saved."""
+    openpyxl = library_for("A workbook", "openpyxl")
+    with member.whole() as file:
+        content = io.BytesIO(file.read())
+    try:
+        with zipfile.ZipFile(content) as archive:
+            check_unpacked(member.name, archive)
+            for entry in archive.infolist():
+                if entry.filename.endswith((".xml", ".rels")):
+                    _refuse_entities(member.name, archive.read(entry))
+        book = openpyxl.load_workbook(content, read_only=True, data_only=True, keep_links=False)
+        with closing(book):
+            for name in sheet_names(book.sheetnames, table, member.name):
+                sheet = book[name]
+                # The size that a file states can be wrong.
+                sheet.reset_dimensions()
+                rows = _headed(enumerate(sheet.iter_rows(values_only=True), 1))
+                first = next(rows, None)
+                if first is not None:
+                    notes += [f"sheet {name!r} of {listed(book.sheetnames)} (--table)"] * (
+                        len(book.sheetnames) > 1
+                    )
+                    yield first
+                    yield from rows
+                    return
+    except (zipfile.BadZipFile, KeyError, ValueError, TypeError, AttributeError) as error:
+        if isinstance(error, InvalidParameter):
+            raise
+        raise InvalidFile(f"{member.name} is not an xlsx workbook ({error}).") from error
+
+
+def _refuse_entities(name: str, content: bytes) -> None:
+    if any(mark in content for mark in (b"<!ENTITY", "<!ENTITY".encode("utf-16-le"))):
+        raise InvalidFile(f"{name} declares XML entities, which workbooks do not have.")
+
+
+def _headed(rows: Iterable[tuple[int, Iterable[Any]]]) -> Iterator[tuple[int, Fields]]:
+    """Yield rows by the names in the first one that is not empty."""
+    columns: list[str] = []
+    empty = 0
+    for number, values in rows:
+        cells = [_plain(one) for one in values]
+        while cells and cells[-1] in (None, ""):
+            cells.pop()
+        empty = 0 if cells else empty + 1
+        if empty > _EMPTY_ROWS:
+            return
+        if not cells:
+            continue
+        if not columns:
+            columns = column_names([str("" if one is None else one) for one in cells])
+            continue
+        cells += [None] * (len(columns) - len(cells))
+        yield number, dict(zip(columns, cells, strict=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        midnight = value.time() == time()
+        return (value.date() if midnight else value.replace(microsecond=0)).isoformat()
+    if isinstance(value, date | time):
+        return value.isoformat()
+    return value if value is None or isinstance(value, str | int | float) else str(value)
+
+
+def ods_rows(member: Member, table: str | None, notes: list[str]) -> Iterator[tuple[int, Fields]]:
+    """Yield the rows of a sheet of an OpenDocument workbook."""
+    with member.whole() as file:
+        content = io.BytesIO(file.read())
+    with zipfile.ZipFile(content) as archive:
+        check_unpacked(member.name, archive)
+        try:
+            sheets = archive.read("content.xml")
+        except KeyError:
+            raise InvalidFile(f"{member.name} is not an OpenDocument workbook.") from None
+    inner = Member(PurePosixPath("content.xml"), member.name, lambda: io.BytesIO(sheets))
+    found = list(xml_elements(inner, lambda name, _: name == "table"))
+    names = [one.get("name", "") for one in found]
+    for name in sheet_names(names, table, member.name):
+        rows = _headed(enumerate(_cells(found[names.index(name)]), 1))
+        first = next(rows, None)
+        if first is not None:
+            notes += [f"sheet {name!r} of {listed(names)} (--table)"] * (len(names) > 1)
+            yield first
+            yield from rows
+            return
+
+
+def _cells(sheet: Any) -> Iterator[list[Any]]:
+    """Yield the cells of each row; cells and rows that say that they repeat do, within reason."""
+    for row in sheet.iter("table-row"):
+        cells: list[Any] = []
+        for cell in row:
+            if cell.tag in ("table-cell", "covered-table-cell"):
+                value: Any = "\n".join("".join(part.itertext()) for part in cell.iterfind("p"))
+                kind = cell.get("value-type")
+                if kind in ("float", "percentage", "currency"):
+                    number = float(cell.get("value", "nan"))
+                    value = int(number) if number.is_integer() else number
+                elif kind == "date":
+                    value = cell.get("date-value", value).removesuffix("T00:00:00")
+                times = int(cell.get("number-columns-repeated", 1))
+                cells += [value] * min(times, _WIDEST - len(cells))
+        times = int(row.get("number-rows-repeated", 1))
+        yield from [cells] * (min(times, _EMPTY_ROWS + 1) if any(cells) else 1)
+
+
+# --- parquet ----------------------------------------------------------------------------------
+
+
+@contextmanager
+def arrow_errors(name: str | os.PathLike[str]) -> Iterator[tuple[Any, Any]]:
+    """Yield pyarrow and its parquet module; their errors are reported as a damaged file."""
+    try:
+        import pyarrow as arrow  # noqa: PLC0415 - optional
+        from pyarrow import parquet  # noqa: PLC0415
+    except ImportError as error:
+        raise InvalidInput(
+            f"A parquet file needs pyarrow, which is not installed; {install_command('io')}."
+        ) from error
+    try:
+        yield arrow, parquet
+    except (arrow.ArrowException, OSError) as error:
+        raise InvalidFile(
+            f"{os.fspath(name)} is damaged or not a parquet file ({error}); get it again."
+        ) from error
+
+
+def parquet_rows(member: Member) -> Iterator[Fields]:
+    """Yield the rows of a table, a thousand in memory at a time."""
+    with (
+        arrow_errors(member.name) as (_, parquet),
+        member.whole() as file,
+        parquet.ParquetFile(file) as table,
+    ):
+        for batch in table.iter_batches(batch_size=1000):
+            yield from batch.to_pylist()
+
+
+# --- databases --------------------------------------------------------------------------------
+
+_BOOKS = """
+    select books.id, books.title, comments.text,
+      (select json_group_array(tags.name) from books_tags_link as link
+       join tags on tags.id = link.tag where link.book = books.id),
+      (select group_concat(authors.name, ' & ') from books_authors_link as link
+       join authors on authors.id = link.author where link.book = books.id)
+    from books left join comments on comments.book = books.id order by books.id
+"""
+_READING = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, 33}
+
+
+def open_database(member: Member) -> tuple[sqlite3.Connection, bool]:
+    """Open a copy of a database in memory; also return whether it is Calibre's library."""
+    content = bytearray(member.read())
+    # Not in the mode of a log next to the file, which is not there.
+    content[18:20] = b"\x01\x01"
+    base = sqlite3.connect(":memory:")
+    try:
+        base.deserialize(bytes(content))
+        base.execute("pragma trusted_schema = off")
+        names = {name for (name,) in base.execute("select name from sqlite_master")}
+    except sqlite3.DatabaseError as error:
+        base.close()
+        raise member.damaged(error) from error
+    return base, {"books", "tags", "books_tags_link", "comments"} <= names
+
+
+def sqlite_rows(member: Member, table: str | None, notes: list[str]) -> Iterator[Fields]:
+    """Yield the books of Calibre, or the rows of a table or of a query of another database."""
+    base, is_calibre = open_database(member)
+    try:
+        if is_calibre and table is None:
+            yield from _books(base)
+            return
+        query = table or ""
+        if not query.lower().lstrip().startswith(("select", "with")):
+            query = f'select * from "{_table(base, member.name, table, notes)}"'
+        # Nothing but reading, whatever the query or the file says.
+        base.set_authorizer(
+            lambda action, *_: sqlite3.SQLITE_OK if action in _READING else sqlite3.SQLITE_DENY
+        )
+        rows = base.execute(query)
+        columns = column_names([column[0] for column in rows.description])
+        for row in rows:
+            values = (None if isinstance(one, bytes) else one for one in row)
+            yield dict(zip(columns, values, strict=True))
+    except sqlite3.OperationalError as error:
+        raise InvalidParameter(f"{member.name}: the query failed ({error}); see --table.") from None
+    except sqlite3.DatabaseError as error:
+        raise member.damaged(error) from error
+    finally:
+        base.close()
+
+
+def _books(base: sqlite3.Connection) -> Iterator[Fields]:
+    for number, title, text, tags, authors in base.execute(_BOOKS):
+        yield {
+            "id": str(number),
+            "title": title,
+            "description": plain_text(text or ""),
+            "tags": json.loads(tags),
+            "authors": (authors or "").replace("|", ","),
+        }
+
+
+def _table(base: sqlite3.Connection, name: str, table: str | None, notes: list[str]) -> str:
+    """Return the table that was asked for, or the one with texts and the most rows."""
+    found = base.execute("select name, type from sqlite_master where type in ('table', 'view')")
+    kinds = {one: kind for one, kind in found if not one.startswith("sqlite_")}
+    if not kinds:
+        raise InvalidFile(f"{name} is a database without tables.")
+    if table is not None:
+        if table not in kinds:
+            raise InvalidParameter(
+                f"{name}: there is no table {table!r} (--table); there are {listed(list(kinds))}."
+            )
+        return table.replace('"', '""')
+    sizes: dict[str, tuple[bool, int]] = {}
+    for one in (one for one, kind in kinds.items() if kind == "table"):
+        quoted = one.replace('"', '""')
+        columns = [column[1] for column in base.execute(f'pragma table_info("{quoted}")')]
+        texts = sum(
+            rank(column, kind) is not None for column in columns for kind in ("texts", "headings")
+        )
+        (count,) = base.execute(f'select count(*) from "{quoted}"').fetchone()
+        sizes[quoted] = (texts > 0, count)
+    best = max(sizes, key=lambda one: sizes[one])
+    if len(sizes) > 1:
+        notes.append(
+            f"table {best!r} of {listed(list(sizes))}; --table takes another, or a query that "
+            "joins labels"
+        )
+    return best

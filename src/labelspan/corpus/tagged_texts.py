@@ -1,0 +1,109 @@
+"""The items of a corpus: one by one, or all in memory."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+__all__ = ["Record", "TaggedTexts"]
+
+
+class Record(NamedTuple):
+    """Item of a corpus.
+
+    Attributes
+    ----------
+    id : str
+        Its id; a number in the order of the file if there is no field of ids.
+    title : str or None
+        The title, if there is a field for it. It is also the beginning of the text.
+    text : str
+        The fields of the text, joined.
+    labels : list of str or None
+        None if they are unknown.
+    metadata : dict
+        Strings, numbers, booleans or None by field.
+
+    See Also
+    --------
+    CorpusReader : Yields records.
+
+    Examples
+    --------
+    >>> from labelspan.corpus import Record
+    >>> Record("1", None, "a game", ["play"], {}).labels
+    ['play']
+    """
+
+    id: str
+    title: str | None
+    text: str
+    labels: list[str] | None
+    metadata: dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class TaggedTexts:
+    """Hold the items of a corpus, each with a text, labels, an id and metadata.
+
+    Attributes
+    ----------
+    name : str
+        Where it came from.
+    texts, ids : list of str
+        The texts and the names of the items.
+    labels : list of lists of str, or None in places
+        The labels of each item; None if they are unknown.
+    metadata : list of dict
+        Strings, numbers, booleans or None by key.
+    notes : tuple of str
+        What was skipped, joined or repaired; :meth:`CorpusReader.report` says how it was read.
+    numbered : bool
+        Whether the ids are numbers that were assigned when reading.
+    reading : dict or None
+        How the corpus was read, for programs: ``format`` and ``encoding``; the fields ``text``,
+        ``labels``, ``ids``, ``title`` and ``metadata``; ``label_style``, as "separated by ','";
+        which of them were ``guessed``, by "name" or by "content"; ``other_labels``, fields that
+        could hold labels, too; ``html``, fields from which HTML was removed; ``joined``, whether
+        rows of the same text are one item; and the ``notes``.
+
+    See Also
+    --------
+    read_corpus : Read a corpus from a file, a folder or a stream.
+
+    Examples
+    --------
+    >>> from labelspan.corpus import TaggedTexts
+    >>> texts = TaggedTexts("mine", ["a game", "a tool"], [["play"], None], ["1", "2"], [{}, {}])
+    >>> len(texts), texts.n_labelled, texts.label_names
+    (2, 1, ['play'])
+    """
+
+    name: str
+    texts: Sequence[str]
+    labels: Sequence[list[str] | None]
+    ids: Sequence[str]
+    metadata: Sequence[Mapping[str, Any]]
+    notes: tuple[str, ...] = ()
+    numbered: bool = False
+    reading: dict[str, Any] | None = field(default=None, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @property
+    def n_labelled(self) -> int:
+        """Number of items that have labels."""
+        return sum(bool(labels) for labels in self.labels)
+
+    @property
+    def label_counts(self) -> Counter[str]:
+        """Number of items by label."""
+        return Counter(label for labels in self.labels for label in labels or ())
+
+    @property
+    def label_names(self) -> list[str]:
+        """All labels, sorted."""
+        return sorted(self.label_counts)

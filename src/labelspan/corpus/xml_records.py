@@ -1,0 +1,308 @@
+"""XML of libraries, PubMed, Zotero and StackExchange: one element per item, read one by one."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+from xml.etree.ElementTree import Element
+from xml.parsers import expat
+
+from ..errors import InvalidFile
+from .sources import READABLE, Member
+
+__all__ = ["XML_KINDS", "marc_row", "plain_text", "xml_elements", "xml_kind", "xml_rows"]
+
+# Elements inside elements, at most.
+_DEEPEST = 200
+_MARKUP = re.compile(r"<[^<>]*>")
+_BREAKS = re.compile(r"<(?:/?p|br|/?li|/?div|/?h\d|/?pre|/?blockquote|/?tr)\b[^<>]*>", re.I)
+_STYLES = re.compile(r"<(script|style)\b.*?</\1\s*>", re.I | re.S)
+Fields = dict[str, Any]
+
+
+def xml_elements(member: Member, wanted: Callable[[str, int], bool]) -> Iterator[Element]:
+    """Yield the outermost elements that are wanted, by their names without namespaces and depth.
+
+    Entities are refused, because with them a short file grows without bound or reads other files.
+    """
+    done: list[Element] = []
+    open_elements: list[Element] = []
+    depth = 0
+
+    def refuse(name: str, *_: Any) -> None:
+        raise InvalidFile(
+            f"{member.name} declares the XML entity {name!r:.40}, by which a file can grow without "
+            "bound; remove the declaration."
+        )
+
+    def start(tag: str, values: dict[str, str]) -> None:
+        nonlocal depth
+        depth += 1
+        if depth > _DEEPEST:
+            raise InvalidFile(f"{member.name}: elements are nested deeper than {_DEEPEST}.")
+        name = tag.rpartition(" ")[2]
+        if not open_elements and not wanted(name, depth):
+            return
+        made = Element(name, {key.rpartition(" ")[2]: one for key, one in values.items()})
+        if open_elements:
+            open_elements[-1].append(made)
+        open_elements.append(made)
+
+    def text(content: str) -> None:
+        if open_elements:
+            parent = open_elements[-1]
+            if len(parent):
+                parent[-1].tail = (parent[-1].tail or "") + content
+            else:
+                parent.text = (parent.text or "") + content
+
+    def end(_: str) -> None:
+        nonlocal depth
+        depth -= 1
+        if open_elements:
+            last = open_elements.pop()
+            if not open_elements:
+                done.append(last)
+
+    parser = expat.ParserCreate(namespace_separator=" ")
+    parser.buffer_text = True
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    parser.CharacterDataHandler, parser.EntityDeclHandler = text, refuse
+    with member.whole() as file:
+        try:
+            while chunk := file.read(1 << 18):
+                parser.Parse(chunk, False)
+                yield from done
+                done.clear()
+            parser.Parse(b"", True)
+            yield from done
+        except expat.ExpatError as error:
+            raise InvalidFile(f"{member.name} is not XML ({error}).") from error
+
+
+class _FoundError(Exception):
+    """The format of a file, as soon as it is known."""
+
+
+def xml_kind(member: Member) -> str:
+    """Return the format of an XML file, by the names of its first elements."""
+    seen: list[str] = []
+
+    def look(name: str, _: int) -> bool:
+        seen.append(name)
+        if name in _BY_ELEMENT or len(seen) > 40:
+            raise _FoundError(_BY_ELEMENT.get(name, ""))
+        return False
+
+    kind = ""
+    try:
+        next(xml_elements(member, look), None)
+    except _FoundError as found:
+        kind = str(found)
+    if not kind:
+        raise InvalidFile(
+            f"{member.name} is XML with the element <{seen[0]:.40}>, which is unknown; {READABLE}."
+        )
+    return kind
+
+
+def xml_rows(member: Member, kind: str, tally: dict[str, list[int]]) -> Iterator[Fields]:
+    """Yield the fields of each item of an XML file of a known kind."""
+    wanted, read = XML_KINDS[kind]
+    number = 0
+    for element in xml_elements(member, wanted):
+        row = read(element)
+        number += 1
+        if row is None:
+            tally.setdefault("without a record; left out", []).append(number)
+            continue
+        yield {key: value for key, value in row.items() if value not in (None, "", [])}
+
+
+def _texts(element: Element, path: str) -> list[str]:
+    """Return the texts of the elements at a path, without empty ones."""
+    found = (" ".join("".join(one.itertext()).split()) for one in element.iterfind(path))
+    return [one for one in found if one]
+
+
+def _text(element: Element, path: str) -> str:
+    return next(iter(_texts(element, path)), "")
+
+
+# --- records ----------------------------------------------------------------------------------
+
+
+def _post(element: Element) -> Fields | None:
+    """Return a question of StackExchange; answers have no tags."""
+    values = dict(element.attrib)
+    if values.get("PostTypeId", "1") != "1":
+        return None
+    return {**values, "Body": plain_text(values["Body"])} if "Body" in values else values
+
+
+def _pubmed(element: Element) -> Fields:
+    abstract = []
+    for part in element.iterfind(".//Abstract/AbstractText"):
+        name = part.get("Label")
+        content = " ".join("".join(part.itertext()).split())
+        abstract.append(f"{name}: {content}" if name else content)
+    people = [
+        " ".join(filter(None, (_text(one, "ForeName"), _text(one, "LastName"))))
+        for one in element.iterfind(".//AuthorList/Author")
+    ]
+    date = element.find(".//PubDate")
+    parts = ["Year", "Month", "Day"] if date is not None else []
+    when = " ".join(filter(None, (_text(date, one) for one in reversed(parts) if date is not None)))
+    return {
+        "pmid": _text(element, ".//PMID"),
+        "title": _text(element, ".//ArticleTitle") or _text(element, ".//BookTitle"),
+        "abstract": "\n".join(filter(None, abstract)),
+        "mesh terms": _texts(element, ".//MeshHeading/DescriptorName"),
+        "keywords": _texts(element, ".//KeywordList/Keyword"),
+        "authors": [one for one in people if one],
+        "journal": _text(element, ".//Journal/Title"),
+        "date": when,
+    }
+
+
+def marc_row(fields: list[tuple[str, list[tuple[str, str]]]]) -> Fields:
+    """Return an item of the fields of a MARC record; a control field has one part named ""."""
+
+    def parts(tag: str, codes: str, mark: str = " ") -> list[str]:
+        found = (
+            mark.join(value.strip() for code, value in inner if code and code in codes)
+            for own, inner in fields
+            if own.startswith(tag)
+        )
+        return [one for one in (each.rstrip(" /:;,=").strip() for each in found) if one]
+
+    control = {tag: inner[0][1] for tag, inner in fields if inner and not inner[0][0]}
+    subjects = []
+    for tag, inner in fields:
+        # 653 repeats its part for each word; the others add subdivisions to one.
+        if tag[:1] == "6" and tag != "653" and inner and inner[0][0]:
+            main = " ".join(value.strip() for code, value in inner if code in "abcdt")
+            below = [value.strip() for code, value in inner if code in "vxyz"]
+            subjects.append("--".join(one.rstrip(" .,;") for one in (main, *below) if one))
+        elif tag == "653":
+            subjects += [value.strip(" .,;") for code, value in inner if code == "a"]
+    coded = control.get("008", "")
+    year = coded[7:11] if coded[7:11].isdigit() else ""
+    return {
+        "id": control.get("001", "").strip(),
+        "title": next(iter(parts("245", "abnp")), ""),
+        "abstract": "\n".join([*parts("520", "ab"), *parts("505", "at")]),
+        "subjects": list(dict.fromkeys(filter(None, subjects))),
+        "authors": [*parts("100", "a"), *parts("700", "a")],
+        "publisher": next(iter([*parts("264", "b"), *parts("260", "b")]), ""),
+        "year": year,
+        "language": coded[35:38].strip() if coded[35:38].isalpha() else "",
+    }
+
+
+def _marcxml(element: Element) -> Fields:
+    return marc_row(
+        [
+            (
+                one.get("tag", ""),
+                [(part.get("code", ""), part.text or "") for part in one]
+                if one.tag == "datafield"
+                else [("", one.text or "")],
+            )
+            for one in element
+            if one.tag in ("controlfield", "datafield")
+        ]
+    )
+
+
+def _mods(element: Element) -> Fields:
+    subjects = []
+    for one in element.iterfind("subject"):
+        parts = [" ".join("".join(part.itertext()).split()) for part in one]
+        subjects.append("--".join(part for part in parts if part))
+    title = " ".join(
+        _text(element, f"titleInfo/{part}") for part in ("nonSort", "title", "subTitle")
+    )
+    return {
+        "id": _text(element, "recordInfo/recordIdentifier") or _text(element, "identifier"),
+        "title": " ".join(title.split()),
+        "abstract": "\n".join([*_texts(element, "abstract"), *_texts(element, "tableOfContents")]),
+        "subjects": list(dict.fromkeys(filter(None, subjects))),
+        "genre": _texts(element, "genre"),
+        "authors": _texts(element, "name/namePart"),
+        "date": _text(element, "originInfo/dateIssued") or _text(element, "originInfo/dateCreated"),
+        "language": _text(element, "language/languageTerm"),
+    }
+
+
+def _dublin_core(element: Element) -> Fields | None:
+    header, content = element.find("header"), element
+    if header is not None or element.find("metadata") is not None:
+        inner = element.find("metadata/*")
+        if inner is None:
+            return None
+        content = inner
+        reader = {"record": _marcxml, "mods": _mods}.get(inner.tag)
+        if reader is not None:
+            return reader(inner)
+    given = _text(header, "identifier") if header is not None else ""
+    return {
+        "id": given or element.get("about") or _text(content, "identifier"),
+        "title": _text(content, "title"),
+        "description": "\n".join(
+            one for key in ("description", "abstract") for one in _texts(content, key)
+        ),
+        "subjects": _texts(content, "subject"),
+        "authors": _texts(content, "creator"),
+        "date": _text(content, "date") or _text(content, "issued"),
+        **{key: _text(content, key) for key in ("type", "language", "publisher", "identifier")},
+    }
+
+
+def _zotero(element: Element) -> Fields | None:
+    kind = _text(element, "itemType")
+    if not kind or kind in ("attachment", "note"):
+        # What belongs to an item, a journal or a collection; RDF of other programs has no types.
+        plain = element.tag == "Description" and not kind
+        return _dublin_core(element) if plain and _text(element, "title") else None
+    people = [
+        " ".join(filter(None, (_text(one, "givenName"), _text(one, "surname"))))
+        for one in element.iterfind("authors//Person")
+    ]
+    return {
+        "id": element.get("about"),
+        "title": _text(element, "title"),
+        "abstract": _text(element, "abstract"),
+        "tags": _texts(element, "subject"),
+        "authors": people,
+        "journal": _text(element, "isPartOf//title"),
+        "date": _text(element, "date"),
+        "item type": kind,
+    }
+
+
+def plain_text(text: str) -> str:
+    """Return the text of a piece of HTML."""
+    text = _MARKUP.sub("", _BREAKS.sub("\n", _STYLES.sub("", text)))
+    return re.sub(r"\n\s*\n+", "\n\n", html.unescape(text)).strip()
+
+
+# By format: which elements are items, by name and depth, and what reads one.
+XML_KINDS: dict[str, tuple[Callable[[str, int], bool], Callable[[Element], Fields | None]]] = {
+    "posts": (lambda name, _: name == "row", _post),
+    "pubmed": (lambda name, _: name in ("PubmedArticle", "PubmedBookArticle"), _pubmed),
+    "marcxml": (lambda name, _: name == "record", _marcxml),
+    "mods": (lambda name, _: name == "mods", _mods),
+    "dc": (lambda name, _: name in ("record", "dc"), _dublin_core),
+    "zotero": (lambda _, depth: depth == 2, _zotero),
+}
+_BY_ELEMENT = {
+    **dict.fromkeys(("posts", "row"), "posts"),
+    **dict.fromkeys(("PubmedArticleSet", "PubmedArticle", "PubmedBookArticle"), "pubmed"),
+    **dict.fromkeys(("OAI-PMH", "dc", "header", "metadata"), "dc"),
+    **dict.fromkeys(("modsCollection", "mods"), "mods"),
+    **dict.fromkeys(("leader", "controlfield", "datafield"), "marcxml"),
+    "RDF": "zotero",
+}
