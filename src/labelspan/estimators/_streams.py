@@ -294,24 +294,32 @@ def solve_stream(model: Any, *, needed: bool = True) -> None:
         model._stream = replace(stream, unsolved=f"partial_fit says: {reason}")
 
 
-def rows_of(model: Any, statistics: Statistics) -> tuple[Operator, Array]:
+def rows_of(model: Any, statistics: Statistics, dtype: Any) -> tuple[Operator, Array]:
     """Return a few rows of X and of the label block with the same products as all rows.
 
-    Warn if a direction was lost and the given alpha is too small to compensate for it.
+    Warn if a direction was lost, or may be rounding, and the given alpha is too small to
+    compensate for it.
     """
-    X, block, lost = statistics.rows(center=model.center)
+    rows = statistics.rows(center=model.center, dtype=dtype)
     alpha = getattr(model, "alpha", "auto")
-    if alpha != "auto" and lost > 0:
-        square = float(np.square(X).sum(axis=0).max(initial=0.0))
-        if float(alpha) < _MARGIN * lost * square:
-            warn_caller(
-                f"{type(model).__name__}: columns of X depend on each other, up to the rounding of "
-                f"sums of products, and alpha={alpha} is too small to make up for it; the answer "
-                "may be wrong. Start again with alpha=0, which keeps more digits, raise alpha, or "
-                "use fit.",
-                NotConverged,
+    problem = None
+    if alpha == 0 and rows.unsure:
+        problem = (
+            f"columns of X depend on each other, up to the rounding of {np.dtype(dtype)}, so that "
+            "the number of independent directions is not certain; the answer may differ from "
+            "that of fit. Remove a column, or raise alpha."
+        )
+    elif alpha != "auto" and rows.lost > 0:
+        square = float(np.square(rows.X).sum(axis=0).max(initial=0.0))
+        if float(alpha) < _MARGIN * rows.lost * square:
+            problem = (
+                "columns of X depend on each other, up to the rounding of sums of products, and "
+                f"alpha={alpha} is too small to make up for it; the answer may be wrong. Start "
+                "again with alpha=0, which keeps more digits, raise alpha, or use fit."
             )
-    return as_operator(X), block
+    if problem is not None:
+        warn_caller(f"{type(model).__name__}: {problem}", NotConverged)
+    return as_operator(rows.X), rows.block
 
 
 def join_streams(model: Any, other: Any) -> None:

@@ -41,7 +41,13 @@ from ._streams import (
     when_streaming,
 )
 from .options import METHOD_OPTIONS, described
-from .training import TrainingRows, all_or_nothing, fixed_signs, refuse_overflow
+from .training import (
+    TrainingRows,
+    all_or_nothing,
+    fixed_signs,
+    refuse_overflow,
+    warn_of_large_means,
+)
 
 __all__ = ["Embedding", "LabelledEmbedding"]
 
@@ -162,10 +168,12 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self._forget()
         signs = fixed_signs(weights)
         self.components_ = rows.place(scaled_transpose(weights, signs))
-        self.mean_ = rows.place(rows.means)
+        # In float64: rounded to float32, a mean is off by more than columns far from zero vary.
+        self.mean_ = rows.place(rows.means, np.float64)
         self.eigenvalues_ = eigenvalues
         self.n_components_ = eigenvalues.size
         if solution is not None:
+            warn_of_large_means(self, rows, weights)
             self.solver_ = solution.solver
             self.status_ = solution.status
             self.n_iter_ = max(1, solution.n_iter)

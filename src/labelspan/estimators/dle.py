@@ -45,6 +45,8 @@ __all__ = ["DLE", "DLEClassifier"]
 _ROUNDINGS = 64
 # Singular values of X, in columns of equal length, below which A has lost a direction.
 _SHORTEST = 1e-5
+# Directions of X whose squared length is below this fraction of the longest do not count in a mean.
+_NEGLIGIBLE = 1e-8
 
 
 @described
@@ -72,8 +74,8 @@ class DLE(LabelledEmbedding):
         None keeps every direction: at most the number of labels minus one.
     alpha : float or "auto", default="auto"
         Regularization strength, added to the diagonal of S_w. "auto" adds to the diagonals of S_w
-        and of A the mean of their eigenvalues: with few labelled rows the estimate of S_w is poor,
-        and with many features that of A. 0 as in the paper.
+        and of A the mean of their eigenvalues over the directions of X: with few labelled rows
+        the estimate of S_w is poor, and with many features that of A. 0 as in the paper.
     affinity : {"nearest_neighbors", "rbf", "precomputed"}, default="nearest_neighbors"
         The graph if none is passed to ``fit``: nearest neighbours with Gaussian weights, or
         the full Gaussian of Eq. 17, up to 5,000 rows. "precomputed" requires a given graph.
@@ -422,8 +424,12 @@ def _parts(owner: str, place: Coordinates, labels: Labels, graph: Operator, alph
     summed = float(values.sum(axis=1).max()) * known.sum_of_squares()
     apart = np.square(scatter.between).sum(axis=0) > rounding**2 * summed
     auto = alpha == "auto"
-    graph_alpha = _mean_eigenvalue(smoothness) if auto else 0.0
-    alpha = _mean_eigenvalue(scatter.within) if auto else float(alpha)
+    # Means over the directions of X: neither a constant or repeated column nor the digits that a
+    # kernel matrix has lost change them.
+    squares = np.linalg.eigvalsh(rows.gram())
+    size = max(1, int((squares > _NEGLIGIBLE * squares[-1]).sum()))
+    graph_alpha = float(np.trace(smoothness)) / size if auto else 0.0
+    alpha = float(np.trace(scatter.within)) / size if auto else float(alpha)
     return _Parts(
         scatter.between * apart,
         inverse_root(scatter.within, alpha, rounding * summed),
@@ -431,10 +437,6 @@ def _parts(owner: str, place: Coordinates, labels: Labels, graph: Operator, alph
         inverse_root(smoothness, graph_alpha, noise),
         graph_alpha,
     )
-
-
-def _mean_eigenvalue(matrix: Array) -> float:
-    return float(np.trace(matrix) / matrix.shape[0])
 
 
 def _with_labels(

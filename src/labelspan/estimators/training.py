@@ -10,16 +10,16 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from .._typing import Array
-from ..errors import (
-    InvalidInput,
-    InvalidLabels,
-)
+from ..errors import InvalidInput, InvalidLabels, LabelspanWarning, warn_caller
 from ..labels import Labels
 from ..labels.reading import indicator_on_device
 from ..operators import Operator, as_operator
 from ..operators.array_backend import (
+    column_norms,
     contiguous,
     largest_entries,
+    on_host,
+    placed,
 )
 from ..operators.convert import canonical_csr
 from ._streams import (
@@ -38,7 +38,12 @@ __all__ = [
     "squared_norm",
     "stream_rows",
     "training_rows",
+    "warn_of_large_means",
 ]
+
+# An error of this fraction of the length of an axis is warned about; and the number of rows that
+# are looked at first.
+_VISIBLE, _FEW_ROWS = 1e-6, 16
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -96,11 +101,12 @@ class TrainingRows:
     Y: Any = None
     label_means: Any = None
 
-    def place(self, values: Array) -> Array:
-        """Move fitted arrays to the device of X, or to the host in the dtype of X."""
+    def place(self, values: Array, dtype: Any = None) -> Array:
+        """Move fitted arrays to the device of X, or to the host, in ``dtype`` or that of X."""
+        wanted = self.dtype if dtype is None else dtype
         if self.raw is None or self.raw.device is None:
-            return contiguous(values, self.dtype)
-        return cast(Array, self.raw.place(values))
+            return contiguous(values, wanted)
+        return placed(values, self.raw.device, wanted)
 
 
 def training_rows(
@@ -128,7 +134,7 @@ def training_rows(
 def stream_rows(model: Any, stream: Stream) -> TrainingRows:
     """Return a few rows with the same products as the labelled rows of a stream."""
     seen = stream.seen(type(model).__name__)
-    X, Y = rows_of(model, seen)
+    X, Y = rows_of(model, seen, stream.dtype)
     means, label_means = seen.x_mean * model.center, seen.b_mean * model.center
     return TrainingRows(None, stream.dtype, seen.n, X, means, stream, Y, label_means)
 
@@ -169,6 +175,25 @@ def _labelled_rows(owner: str, X: Operator, labels: Labels) -> tuple[Operator, L
 def centre(model: Any, X: Operator) -> tuple[Operator, Array]:
     """Return X, centred if the estimator centres, and the means that were subtracted."""
     return X.centered() if model.center else (X, np.zeros(X.shape[1]))
+
+
+def warn_of_large_means(model: Any, rows: TrainingRows, weights: Array) -> None:
+    """Warn if the rounding of the means is visible in the embedding."""
+    X, means = rows.X, np.abs(on_host(rows.means))
+    if X.one_pass or X.device is not None or not means.any():
+        return
+    lost = float(np.finfo(np.float64).eps) * (means @ np.abs(weights)) / _VISIBLE
+    # A few rows show that most data is far from it.
+    some = X.wide_rows(slice(0, min(_FEW_ROWS, X.shape[0]))) @ weights
+    if (lost <= np.abs(some).max(axis=0)).all():
+        return
+    if (lost > column_norms(X.matmat(weights)) / np.sqrt(rows.n)).any():
+        warn_caller(
+            f"{type(model).__name__}: columns of X vary so little compared with their means that "
+            "float64 has few digits left for the embedding; subtract a constant from them, for "
+            "example the first row of X, before the fit.",
+            LabelspanWarning,
+        )
 
 
 def fixed_signs(weights: Array) -> Array:

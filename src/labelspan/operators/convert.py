@@ -90,7 +90,7 @@ def project(X: Any, means: Any, components: Any) -> Array:
         entries = X.nnz if sparse.issparse(X) else X.size
         weights = components.T.astype(X.dtype, copy=False)
         if entries * components.shape[0] <= _SMALL and not sparse.issparse(X):
-            return np.asarray((X - means.astype(X.dtype, copy=False)) @ weights)
+            return np.asarray((X - means).astype(X.dtype, copy=False) @ weights)
         if entries * components.shape[0] <= _SMALL:
             images, along = X @ weights, means.astype(X.dtype, copy=False) @ weights
             out = images - along

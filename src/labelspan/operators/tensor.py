@@ -42,7 +42,16 @@ class Tensor(Operator):
         super().__init__(tuple(values.shape), width_of(values))
         self.device = values.device
         self._values, self._offset = values, offset
-        self._row = None if offset is None else self.place(offset[None, :])
+        self._row = self._low = None
+        if offset is not None:
+            self._row = self.place(offset[None, :])
+            # What float32 lost of the offset matters if columns are far from zero.
+            low = offset - host(self._row)[0]
+            self._low = self.place(low[None, :]) if low.any() else None
+
+    def _piece(self, part: slice) -> Any:
+        piece = self._values[part] - self._row
+        return piece if self._low is None else piece.sub_(self._low)
 
     def in_float64(self) -> Operator:
         return self if self.dtype == np.float64 else Tensor(self._values.double(), self._offset)
@@ -55,12 +64,12 @@ class Tensor(Operator):
     def _matmat(self, block: Any) -> Any:
         if self._row is None:
             return self._values @ block
-        return torch.cat([(self._values[part] - self._row) @ block for part in self._slices()])
+        return torch.cat([self._piece(part) @ block for part in self._slices()])
 
     def _rmatmat(self, block: Any) -> Any:
         if self._row is None:
             return self._values.T @ block
-        return sum((self._values[part] - self._row).T @ block[part] for part in self._slices())
+        return sum(self._piece(part).T @ block[part] for part in self._slices())
 
     def _wide(self, part: slice) -> Any:
         piece = self._values[part].double()

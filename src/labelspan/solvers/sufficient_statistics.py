@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack, qr
 
 from .._typing import Array
+from ..labels.factor import rank_tolerance
 from ..operators import Operator
 
 __all__ = ["Statistics"]
@@ -18,6 +20,8 @@ _MOSTLY_ZERO = 0.1
 _PART = 4096
 # Squared Cholesky pivots above this, in columns of equal length, are not rounding.
 _SAFE = 1e-10
+# Singular values within this factor of the rank tolerance may be rounding, or may not.
+_UNSURE = 30.0
 
 
 @dataclass(frozen=True)
@@ -26,8 +30,10 @@ class Statistics:
 
     Products are stored about the means and shifted when two parts are joined (Chan,
     Golub and LeVeque 1983): sums of squares about zero would lose the digits of data
-    far from it. With ``exact`` the R factor of the rows (TSQR) is stored instead of products:
-    it can distinguish columns that differ by less than the square root of the rounding.
+    far from it. Of such data the means are rounded as well, and the rounding, common to all
+    rows of a batch, would become a direction: it is stored as ``rest``. With ``exact`` the R
+    factor of the rows (TSQR) is stored instead of products: it can distinguish columns that
+    differ by less than the square root of the rounding.
 
     Attributes
     ----------
@@ -37,6 +43,8 @@ class Statistics:
         If products between labels are not stored, ``bb`` is its diagonal, of shape (s,).
     factor : array of shape (q, d + s) or None
         If exact: a few rows with the same products as all rows; the products are then empty.
+    rest : array of shape (d + s,) or None
+        What the rounding of ``x_mean`` and ``b_mean`` lost; None for nothing.
 
     See Also
     --------
@@ -60,6 +68,7 @@ class Statistics:
     xb: Array
     bb: Array
     factor: Array | None = None
+    rest: Array | None = None
 
     @classmethod
     def of(
@@ -77,71 +86,95 @@ class Statistics:
             for more in found[1:]:
                 total = total.join(more)
             return total
-        n, b_mean = X.shape[0], block.mean(axis=0)
+        n = X.shape[0]
         rare = np.count_nonzero(block) < _MOSTLY_ZERO * block.size
         centred, x_mean = X.centered()
+        # The means of the centred rows, in one more narrow pass.
+        x_rest = centred.cross(np.ones((n, 1)))[:, 0] / n
         if rare and not products:
             # With centred rows, the means of the labels cancel.
-            squares = np.square(block).sum(axis=0) - n * np.square(b_mean)
-            return cls(n, x_mean, b_mean, centred.gram(), centred.cross(block), squares)
-        shifted = block - b_mean
-        gram, cross = centred.moments(shifted)
-        inner = shifted.T @ shifted if products else np.square(shifted).sum(axis=0)
-        return cls(n, x_mean, b_mean, gram, cross, inner)
+            b_mean = block.mean(axis=0)
+            gram, cross = centred.gram(), centred.cross(block)
+            cross -= np.outer(n * x_rest, b_mean)
+            inner, b_rest = np.square(block).sum(axis=0) - n * np.square(b_mean), 0.0 * b_mean
+        else:
+            shifted, b_mean, b_rest = _centred(block)
+            gram, cross = centred.moments(shifted)
+            inner = shifted.T @ shifted if products else np.square(shifted).sum(axis=0)
+        gram = gram - np.outer(n * x_rest, x_rest)
+        return cls(n, x_mean, b_mean, gram, cross, inner, rest=np.concatenate([x_rest, b_rest]))
 
     @classmethod
     def _of_rows(cls, X: Array, block: Array) -> Statistics:
-        rows = np.concatenate([X, block], axis=1)
-        mean, d = rows.mean(axis=0), X.shape[1]
-        none = np.zeros((0, 0))
-        factor = _shortened(rows - mean)
-        return cls(len(rows), mean[:d], mean[d:], none, none, none, factor)
+        centred, mean, rest = _centred(np.concatenate([X, block], axis=1))
+        d, none = X.shape[1], np.zeros((0, 0))
+        factor = _shortened(centred)
+        return cls(len(X), mean[:d], mean[d:], none, none, none, factor, rest)
 
     def features(self) -> Statistics:
         """Return the part that does not depend on labels."""
-        none = np.zeros((self.xx.shape[0], 0))
-        return Statistics(self.n, self.x_mean, np.zeros(0), self.xx, none, np.zeros(0))
+        d = self.x_mean.size
+        none, rest = np.zeros((self.xx.shape[0], 0)), None if self.rest is None else self.rest[:d]
+        return Statistics(self.n, self.x_mean, np.zeros(0), self.xx, none, np.zeros(0), None, rest)
 
     def join(self, other: Statistics) -> Statistics:
         """Join the statistics of both parts, in either order."""
-        n = self.n + other.n
+        n, d = self.n + other.n, self.x_mean.size
         share = self.n * other.n / n
-        x_gap, b_gap = other.x_mean - self.x_mean, other.b_mean - self.b_mean
-        # A step from one mean towards the other keeps a constant column constant;
-        # a weighted sum would round and make it vary.
-        x_mean, b_mean = self.x_mean + (other.n / n) * x_gap, self.b_mean + (other.n / n) * b_gap
+        mean, mine = self._means()
+        others, theirs = other._means()
+        # Nearby means are subtracted without rounding, and a step from one towards the other
+        # keeps a constant column constant; a weighted sum would round and make it vary.
+        gap = (others - mean) + (theirs - mine)
+        step = (other.n / n) * gap
+        joined = mean + step
+        rest = (mean - joined) + step + mine
         if self.factor is not None and other.factor is not None:
-            step = np.sqrt(share) * np.concatenate([x_gap, b_gap])[None]
-            factor = _shortened(np.concatenate([self.factor, other.factor, step]))
-            return Statistics(n, x_mean, b_mean, self.xx, self.xb, self.bb, factor)
+            factor = _shortened(
+                np.concatenate([self.factor, other.factor, np.sqrt(share) * gap[None]])
+            )
+            return replace(
+                self, n=n, x_mean=joined[:d], b_mean=joined[d:], factor=factor, rest=rest
+            )
+        x_gap, b_gap = gap[:d], gap[d:]
         between = np.square(b_gap) if self.bb.ndim == 1 else np.outer(b_gap, b_gap)
         return Statistics(
             n,
-            x_mean,
-            b_mean,
+            joined[:d],
+            joined[d:],
             self.xx + other.xx + np.outer(share * x_gap, x_gap),
             self.xb + other.xb + np.outer(share * x_gap, b_gap),
             self.bb + other.bb + share * between,
+            rest=rest,
         )
 
-    def rows(self, *, center: bool) -> tuple[Array, Array, float]:
+    def _means(self) -> tuple[Array, Array]:
+        """Return the means of X and B, and what their rounding lost."""
+        means = np.concatenate([self.x_mean, self.b_mean])
+        return means, np.zeros_like(means) if self.rest is None else self.rest
+
+    def rows(self, *, center: bool, dtype: Any = np.float64) -> FewRows:
         """Return a few rows of X and B with the same products, about the means or about zero.
 
-        The third value is the squared length, in columns of equal length, below which directions
-        were lost.
+        Directions of X that are null in ``dtype``, that of the data, are removed from an R factor.
         """
+        d, means = self.x_mean.size, self._means()[0]
+        lost = 0.0
         if self.factor is not None:
-            rows, lost = self.factor, 0.0
+            rows = self.factor
         else:
             rows, lost = _rows_of(np.block([[self.xx, self.xb], [self.xb.T, self.bb]]))
-        d, means = self.x_mean.size, np.concatenate([self.x_mean, self.b_mean])
-        if center:
-            # A constant column leaves only rounding, which must not become a direction.
-            squares = np.square(rows).sum(axis=0)
-            rows = rows * (squares > 1e-26 * self.n * np.square(means))
-        else:
+            if center:
+                # A constant column leaves only rounding, which must not become a direction.
+                squares = np.square(rows).sum(axis=0)
+                rounding = 4 * float(np.finfo(np.float64).eps) * means
+                rows = rows * (squares > self.n * np.square(rounding))
+        if not center:
             rows = np.concatenate([rows, np.sqrt(self.n) * means[None]])
-        return rows[:, :d], rows[:, d:], lost
+        X, block, unsure = rows[:, :d], rows[:, d:], False
+        if self.factor is not None:
+            X, unsure = _of_full_rank(X, rank_tolerance(dtype, (self.n, d)))
+        return FewRows(X, block, lost, unsure)
 
     def with_labels(self, slopes: Array, x_mean: Array, b_mean: Array) -> Statistics:
         """Return the statistics of X with labels that are fitted, ``(X - x_mean) slopes + b_mean``.
@@ -149,11 +182,49 @@ class Statistics:
         For statistics without labels.
         """
         labels = b_mean + (self.x_mean - x_mean) @ slopes
+        rest = np.concatenate([self._means()[1], np.zeros(labels.size)])
         if self.factor is not None:
             factor = np.concatenate([self.factor, self.factor @ slopes], axis=1)
-            return Statistics(self.n, self.x_mean, labels, self.xx, self.xb, self.bb, factor)
+            return replace(self, b_mean=labels, factor=factor, rest=rest)
         cross = self.xx @ slopes
-        return Statistics(self.n, self.x_mean, labels, self.xx, cross, slopes.T @ cross)
+        return replace(self, b_mean=labels, xb=cross, bb=slopes.T @ cross, rest=rest)
+
+
+class FewRows(NamedTuple):
+    """A few rows of X and B with the products of all rows.
+
+    ``lost`` is the squared length, in columns of equal length, below which directions were lost
+    in products. ``unsure`` says that the rank of an R factor is not certain.
+    """
+
+    X: Array
+    block: Array
+    lost: float
+    unsure: bool
+
+
+def _centred(rows: Array) -> tuple[Array, Array, Array]:
+    """Return rows minus their means, the means, and what the rounding of these lost."""
+    means = rows.mean(axis=0)
+    constant = (rows == rows[:1]).all(axis=0)
+    means[constant] = rows[0, constant]
+    centred = rows - means
+    rest = centred.mean(axis=0)
+    return centred - rest, means, rest
+
+
+def _of_full_rank(rows: Array, tolerance: float) -> tuple[Array, bool]:
+    """Remove null directions, in columns of unit length; return also whether some are uncertain."""
+    lengths = np.linalg.norm(rows, axis=0)
+    left, singular, right = np.linalg.svd(
+        rows / np.where(lengths > 0, lengths, 1.0), full_matrices=False
+    )
+    limit = tolerance * singular.max(initial=0.0)
+    keep = singular > limit
+    near = (singular > limit / _UNSURE) & (singular < _UNSURE * limit)
+    if keep.all():
+        return rows, bool(near.any())
+    return (left[:, keep] * singular[keep]) @ right[keep] * lengths, bool(near.any())
 
 
 def _shortened(rows: Array) -> Array:
