@@ -22,6 +22,7 @@ from .search import search
 from .serve import mcp, serve
 from .shared import CommandGroup, main_options
 from .tag import tag
+from .teaching import teach
 
 __all__ = ["app"]
 
@@ -34,7 +35,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 _COMMANDS: tuple[Callable[..., None], ...] = (
-    *(demo, fit, search, tag, add, relabel, remove, labels, audit, review, evaluate, adapt),
+    *(demo, fit, search, tag, add, relabel, remove, labels, audit, review, teach, evaluate, adapt),
     *(corpus_map, serve, mcp, export, info),
 )
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -17,8 +15,8 @@ from .shared import (
     check_index,
     open_index,
     plain_errors,
+    pressed_keys,
     reason_lines,
-    standard_input,
 )
 
 if TYPE_CHECKING:
@@ -143,7 +141,7 @@ def _ask(index: Path, label: str, kind: Literal["", "wrong", "missing"], *, skip
         review = Review(opened)
         typer.echo("Looking for labels that look wrong or missing ...", err=True)
         queue = review.waiting(label=label, kind=kind, skipped=skipped)
-        keys = _keys()
+        keys = pressed_keys()
         made = 0
         while queue or made:
             if queue:
@@ -170,15 +168,6 @@ def _ask(index: Path, label: str, kind: Literal["", "wrong", "missing"], *, skip
             f"{done['accepted']:,} accepted, {done['rejected']:,} rejected, "
             f"{done['skipped']:,} skipped, {done['waiting']:,} waiting."
         )
-
-
-def _keys() -> Iterator[str]:
-    """Yield keys: those pressed in a terminal, or the first characters of lines."""
-    if sys.stdin is not None and sys.stdin.isatty():
-        while True:
-            yield typer.getchar().lower()
-    for line in standard_input():
-        yield line.decode("utf-8", "replace").strip()[:1].lower()
 
 
 def _show(review: Review, finding: Finding, done: int, total: int) -> None:

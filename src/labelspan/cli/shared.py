@@ -45,6 +45,7 @@ __all__ = [
     "open_index",
     "plain_errors",
     "plain_table",
+    "pressed_keys",
     "print_json",
     "progress_bar",
     "reads_corpus",
@@ -153,6 +154,15 @@ def standard_input() -> BinaryIO:
     if sys.stdin is None or sys.stdin.closed:
         raise InvalidInput("Standard input is closed; give a file, or pipe data to the command.")
     return typer.get_binary_stream("stdin")
+
+
+def pressed_keys() -> Iterator[str]:
+    """Yield keys: those pressed in a terminal, or the first characters of lines."""
+    if sys.stdin is not None and sys.stdin.isatty():
+        while True:
+            yield typer.getchar().lower()
+    for line in standard_input():
+        yield line.decode("utf-8", "replace").strip()[:1].lower()
 
 
 def standard_lines() -> list[str]:

@@ -1,8 +1,10 @@
-"""Curation of labels: audit, review, edits and decisions."""
+"""Curation of labels: audit, review, edits, decisions and lessons."""
 
 from .audit_results import Finding, LabelAudit
 from .decisions import DecisionGroup, LabelDecision, LabelEdit
+from .lesson_model import LessonOptions
 from .review_queue import Review
+from .teach import Teacher, TeachProgress
 
 __all__ = [
     "DecisionGroup",
@@ -10,5 +12,8 @@ __all__ = [
     "LabelAudit",
     "LabelDecision",
     "LabelEdit",
+    "LessonOptions",
     "Review",
+    "TeachProgress",
+    "Teacher",
 ]

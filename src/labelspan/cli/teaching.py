@@ -1,0 +1,202 @@
+"""``labelspan teach``: find all items of a label by answering about the likeliest ones."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from .shared import DEFAULT, IndexOption, check_index, open_index, plain_errors, pressed_keys
+
+if TYPE_CHECKING:
+    from ..curation import Teacher
+    from ..curation.teach import Form, Question, Verdict
+
+__all__ = ["teach"]
+
+_KEYS: dict[str, Verdict] = {"y": "yes", "n": "no", "s": "skip"}
+_LONGEST_TEXT = 600
+_MOST_FIELDS = 5
+_HELP = "y yes   n no   s skip   u undo   q quit"
+
+
+def teach(  # noqa: PLR0917 - typer reads options from parameters
+    label: Annotated[str, typer.Argument(metavar="LABEL", help="The label, new or existing.")],
+    index: IndexOption = DEFAULT,
+    items: Annotated[
+        list[str] | None,
+        typer.Option("--item", metavar="ID", help="An item that belongs; repeat for several."),
+    ] = None,
+    query: Annotated[
+        str, typer.Option("--search", metavar="TEXT", help="Ask first about what this finds.")
+    ] = "",
+    within: Annotated[
+        str, typer.Option(metavar="LABEL", help="Ask only about items with this label.")
+    ] = "",
+    who: Annotated[
+        str, typer.Option("--as", metavar="NAME", help="The name recorded with the answers.")
+    ] = "",
+    export: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Write the answers to .csv, or - for standard output."),
+    ] = None,
+    apply: Annotated[
+        str,
+        typer.Option(
+            metavar="FORM",
+            help="Change labels by the answers: add gives the label to the items with yes, clean "
+            "also removes it from those with no, split replaces the label of --within.",
+        ),
+    ] = "",
+    rest: Annotated[
+        str,
+        typer.Option(metavar="LABEL", help="With --apply split: the label of all other items."),
+    ] = "",
+    at_least: Annotated[
+        float | None,
+        typer.Option(
+            metavar="P",
+            min=0.0,
+            max=1.0,
+            help="With --apply: also items without an answer of at least this probability.",
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the progress as JSON.")] = False,
+) -> None:
+    """Find all items of a label: answer about the likeliest ones, and apply the answers.
+
+    Keys: y belongs, n does not, s skips, u undoes the last answer, q quits. Each answer is saved
+    immediately, and the items are ranked again after every five. Run the command again to continue.
+    Keys can also be piped, one per line.
+
+    For example:
+      labelspan teach chess --search "chess opening"
+      labelspan teach chess --item gnuchess --item xboard
+      labelspan teach chess --within game --as anna
+      labelspan teach chess --export answers.csv
+      labelspan teach chess --apply add
+    """
+    with plain_errors():
+        from ..curation import Teacher  # noqa: PLC0415
+        from ..errors import InvalidParameter  # noqa: PLC0415
+
+        if apply not in ("", "add", "clean", "split"):
+            raise InvalidParameter(f"--apply takes add, clean or split, but {apply!r} was given.")
+        if (rest or at_least is not None) and not apply:
+            raise InvalidParameter("--rest and --at-least are only used with --apply.")
+        if export not in (None, "-") and Path(export).suffix.lower() != ".csv":
+            raise InvalidParameter(f"--export writes .csv, but {export!r} was given.")
+        check_index(index)
+        with open_index(index, write=True) as opened:
+            teacher = Teacher(opened, label, items=items or (), query=query, within=within, who=who)
+            if export is None and not apply and not as_json:
+                _ask(teacher)
+            if export is not None:
+                _export(teacher, export)
+            if apply:
+                _apply(teacher, apply, rest, at_least)  # type: ignore[arg-type]
+            if as_json:
+                typer.echo(json.dumps(_described(teacher)))
+
+
+def _described(teacher: Teacher) -> dict[str, object]:
+    done = teacher.progress()
+    return {
+        "label": teacher.label,
+        "yes": done.yes,
+        "no": done.no,
+        "skipped": done.skipped,
+        "unseen": done.unseen,
+        "left": None if done.left is None else done.left.__dict__,
+        "enough": done.enough,
+    }
+
+
+def _export(teacher: Teacher, target: str) -> None:
+    from .._files import write_whole  # noqa: PLC0415
+
+    content = teacher.to_csv()
+    if target == "-":
+        typer.echo(content, nl=False)
+        return
+    write_whole(Path(target), lambda file: file.write(content.encode()))
+    typer.echo(f"{len(teacher.log()):,} answers in {target}.")
+
+
+def _apply(teacher: Teacher, form: Form, rest: str, at_least: float | None) -> None:
+    edit = teacher.plan(form, rest=rest, at_least=at_least)
+    made = teacher.apply(edit)
+    if made is None:
+        typer.echo("Nothing to change.")
+    else:
+        typer.echo(
+            f"Done: {edit.said} Decision {made.number}; `labelspan review` undoes it with u."
+        )
+
+
+def _ask(teacher: Teacher) -> None:
+    """Ask about one item after the other, until all have an answer or the keys end."""
+    console = Console(highlight=False)
+    keys = pressed_keys()
+    known = 0
+    while True:
+        found = teacher.questions(1)
+        if found:
+            _show(console, teacher, found[0])
+        else:
+            typer.echo("All items have an answer: u undoes the last one, q quits.")
+        key = next(keys, "q")
+        if key == "q":
+            break
+        if key == "u":
+            undone = teacher.undo()
+            typer.echo(
+                f"Undone: {undone.answer} for {undone.item}."
+                if undone
+                else "There is nothing to undo."
+            )
+        elif key in _KEYS and found:
+            teacher.answer(found[0].item, _KEYS[key])
+            done = teacher.progress()
+            # What is left is estimated again when the ranking is.
+            if (done.yes + done.no) // teacher.options.batch != known:
+                known = (done.yes + done.no) // teacher.options.batch
+                console.print(Text(done.said, style="bold" if done.enough else ""))
+        else:
+            typer.echo(f"Keys: {_HELP}.")
+    typer.echo(teacher.progress().said)
+    if teacher.answers():
+        typer.echo(f"Apply the answers: labelspan teach {teacher.label!r} --apply add", err=True)
+
+
+def _show(console: Console, teacher: Teacher, question: Question) -> None:
+    item = teacher.index.item(question.item)
+    words, labels = teacher.explain(item.id)
+
+    def line(text: str, style: str = "") -> None:
+        # A text may hold codes by which a terminal is controlled.
+        console.print(Text("".join(c if c.isprintable() else " " for c in text), style=style))
+
+    console.print()
+    title = Text(f"{teacher.label}? ", style="bold")
+    title.append("near miss, " if question.kind == "near" else "", style="dim")
+    title.append(f"{question.probability:.0%}", style="dim")
+    console.print(title)
+    line(f"{item.id}: {item.title}", "bold")
+    shown = Text("".join(c if c.isprintable() else " " for c in item.text[:_LONGEST_TEXT]))
+    for one in words:
+        style = "green" if one.share > 0 else "red"
+        shown.highlight_words([one.word], style, case_sensitive=False)
+    console.print(shown)
+    for name, value in list(item.metadata.items())[:_MOST_FIELDS]:
+        line(f"  {name}: {value!s:.100}", "dim")
+    if item.labels:
+        line(f"  labels: {', '.join(item.labels)}", "dim")
+    for kind, found in (("words", words), ("its labels", labels)):
+        if found:
+            line(f"  {kind}: {', '.join(f'{one.word} {one.share:+.2f}' for one in found)}")
+    console.print(Text(f"  {_HELP}", style="dim"))

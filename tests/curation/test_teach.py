@@ -1,0 +1,385 @@
+"""Teach a label: the ranking, the events of a lesson in any order, and what is applied."""
+
+import csv
+import io
+import shutil
+import threading
+
+import numpy as np
+import pytest
+
+from labelspan import LSI, SemanticIndex
+from labelspan.curation import LessonOptions, Review, Teacher
+from labelspan.curation.lesson_model import LessonFeatures, LessonModel
+from labelspan.errors import InvalidInput, InvalidParameter, Mismatch
+
+WORDS = {
+    "chess": "chess board pawn knight opening endgame tournament rook bishop",
+    "photo": "photo camera lens picture crop exposure colour filter album",
+    "music": "music song guitar chord melody rhythm album band record",
+}
+
+
+def corpus(count=30):
+    """Texts of three topics; those of chess have the label game, half of them also board."""
+    rng = np.random.default_rng(0)
+    ids, texts, labels = [], [], []
+    for n in range(count):
+        for topic, words in WORDS.items():
+            own = rng.choice(words.split(), 5).tolist()
+            ids.append(f"{topic}{n}")
+            texts.append(" ".join([topic, *own, "about", "a", str(n)]))
+            labels.append([{"chess": "game", "photo": "image", "music": "sound"}[topic]])
+    return texts, labels, ids
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory):
+    path = tmp_path_factory.mktemp("teach") / "index.labelspan"
+    SemanticIndex().fit(*corpus()).save(path)
+    return path
+
+
+@pytest.fixture
+def folder(original, tmp_path):
+    return shutil.copytree(original, tmp_path / "index.labelspan")
+
+
+@pytest.fixture
+def index(folder):
+    with SemanticIndex.load(folder, write=True) as opened:
+        yield opened
+
+
+def truth(item):
+    return "yes" if item.startswith("chess") else "no"
+
+
+def answer(teacher, count, who=""):
+    """Answer some questions as an expert would; return the ids in their order."""
+    asked = []
+    for _ in range(count):
+        (question,) = teacher.questions(1)
+        teacher.answer(question.item, truth(question.item), who=who)
+        asked.append(question.item)
+    return asked
+
+
+# --- the ranking ----------------------------------------------------------------------------
+
+
+def test_what_belongs_is_asked_about_first(index):
+    teacher = Teacher(index, "strategy", items=["chess0", "chess1"])
+    asked = answer(teacher, 30)
+    assert len(set(asked)) == 30
+    # Of 28 that are left to be found, and three near misses on the way.
+    assert sum(truth(item) == "yes" for item in asked[:28]) >= 24
+    done = teacher.progress()
+    assert done.yes + done.no == 32
+    assert done.left.low <= 30 - done.yes <= done.left.high
+
+
+@pytest.mark.parametrize("start", ["search", "label", "within"])
+def test_a_lesson_starts_from_a_search_or_a_label(index, start):
+    if start == "label":
+        for n in range(2, 30):
+            index.relabel(f"chess{n}", [])
+        teacher = Teacher(index, "game")
+        assert teacher.progress().members == 2
+    elif start == "search":
+        teacher = Teacher(index, "strategy", query="chess opening")
+        assert teacher.questions(1)[0].probability == 0.5
+    else:
+        index.relabel([f"photo{n}" for n in range(30)], [["image", "game"]] * 30)
+        teacher = Teacher(index, "strategy", query="chess", within="game")
+    asked = answer(teacher, 20)
+    assert sum(truth(item) == "yes" for item in asked) >= 16
+    if start == "within":
+        assert not any(item.startswith("music") for item in asked)
+
+
+def test_scores_without_a_row_are_those_of_a_model_without_it(index):
+    features = LessonFeatures(index, "strategy", 0.7)
+    options = LessonOptions()
+    yes, no = [0, 3, 6, 9], [1, 2, 4, 5]
+    model = LessonModel(features, yes, no, options)
+    # The weights of a model with one row less differ by one factor, which alpha makes up for.
+    assert model.left_out.shape == (8,)
+    words, labels = features.words.toarray(), features.labels.toarray()
+    Z = np.hstack([words * np.sqrt(0.7), labels * np.sqrt(0.3), np.ones((len(words), 1))])
+    target = np.array([1.0] * 4 + [-1.0] * 4)
+    weights = np.array([10.0] * 4 + [1.0] * 4)
+    weights *= 8 / weights.sum()
+    rows = np.array(yes + no)
+    full = np.linalg.solve(
+        Z[rows].T @ (weights[:, None] * Z[rows]) + 10.0 * np.eye(Z.shape[1]),
+        Z[rows].T @ (weights * target),
+    )
+    unseen = np.setdiff1d(np.arange(len(Z)), rows)
+    np.testing.assert_allclose(model.scores[unseen], Z[unseen] @ full, atol=1e-4)
+    kept = np.arange(8) != 2
+    without = np.linalg.solve(
+        Z[rows[kept]].T @ (weights[kept, None] * Z[rows[kept]]) + 10.0 * np.eye(Z.shape[1]),
+        Z[rows[kept]].T @ (weights[kept] * target[kept]),
+    )
+    np.testing.assert_allclose(model.left_out[2], Z[rows[2]] @ without, atol=1e-4)
+    of_words, of_labels = model.contributions(int(rows[2]))
+    total = of_words.sum() + of_labels.sum() + without[-1]
+    np.testing.assert_allclose(total, model.left_out[2], atol=1e-4)
+
+
+def test_words_and_labels_speak_for_and_against(index):
+    teacher = Teacher(index, "strategy", items=["chess0", "chess1"])
+    answer(teacher, 40)
+    item = teacher.questions(1)[0].item
+    words, labels = teacher.explain("photo29")
+    assert {one.word for one in words if one.share < 0} & {"photo", "camera", "lens", "picture"}
+    assert labels[0].word == "image"
+    assert labels[0].share < 0
+    assert teacher.explain(item)[0]
+    chances = teacher.probabilities()
+    assert chances["photo29" if "photo29" in chances else item] < 0.5
+    assert not set(chances) & set(teacher.answers())
+
+
+def test_near_misses_come_in_between(index):
+    teacher = Teacher(index, "strategy", items=["chess0", "chess1"])
+    kinds = []
+    for _ in range(40):
+        (question,) = teacher.questions(1)
+        kinds.append(question.kind)
+        teacher.answer(question.item, truth(question.item))
+    assert 3 <= kinds.count("near") <= 5
+    none = Teacher(index, "other", items=["chess0"], options=LessonOptions(near=0))
+    assert {one.kind for one in none.questions(30)} == {"likely"}
+
+
+def test_the_end_is_said(index):
+    teacher = Teacher(index, "strategy", items=["chess0", "chess1"])
+    assert teacher.progress().left is None
+    assert "after 10 answers" in teacher.progress().said
+    answer(teacher, 70)
+    done = teacher.progress()
+    assert done.enough
+    assert "Enough" in done.said
+    answer(teacher, 18)
+    assert teacher.questions(5) == []
+    assert teacher.progress().left.expected == 0
+
+
+@pytest.mark.parametrize("kind", ["vectors", "no labels", "two items"])
+def test_other_indexes(kind):
+    texts, labels, ids = corpus(6)
+    if kind == "vectors":
+        vectors = np.random.default_rng(0).standard_normal((len(texts), 5)).astype(np.float32)
+        vectors[::3] += 3
+        index = SemanticIndex().fit(texts, labels, ids, vectors=vectors)
+    elif kind == "no labels":
+        index = SemanticIndex(LSI()).fit(texts, ids=ids)
+    else:
+        index = SemanticIndex(LSI(1)).fit(["a chess game", ""], ids=["chess0", "empty"])
+    teacher = Teacher(index, "strategy", items="chess0")
+    asked = answer(teacher, min(10, len(index) - 1))
+    if kind != "two items":
+        assert sum(truth(item) == "yes" for item in asked) == 5
+    teacher.apply(teacher.plan())
+    assert index.item("chess0").labels == (
+        ("game", "strategy") if kind == "vectors" else ("strategy",)
+    )
+
+
+# --- sequences ------------------------------------------------------------------------------
+
+
+def test_undo_goes_back_one_answer_at_a_time(index):
+    teacher = Teacher(index, "strategy", items=["chess0"], who="anna")
+    first = answer(teacher, 3)
+    teacher.answer(first[2], "no")
+    assert teacher.answers()[first[2]] == "no"
+    assert teacher.undo().answer == "no"
+    # The answer before is in effect again.
+    assert teacher.answers()[first[2]] == truth(first[2])
+    assert teacher.undo().item == first[2]
+    assert teacher.questions(1)[0].item == first[2]
+    assert teacher.undo(item=first[0]).item == first[0]
+    assert list(teacher.answers()) == ["chess0", first[1]]
+    assert teacher.undo(who="ben") is None
+    while teacher.undo() is not None:
+        pass
+    assert teacher.answers() == {}
+    assert [one.undone for one in teacher.log()] == [True] * 5
+
+
+def test_a_lesson_goes_on_after_a_restart(folder):
+    with SemanticIndex.load(folder, write=True) as index:
+        teacher = Teacher(index, "strategy", items=["chess0"], query="chess", who="anna")
+        answer(teacher, 12)
+        teacher.answer(teacher.questions(1)[0].item, "skip")
+        teacher.undo()
+        before = teacher.log(), teacher.answers(), teacher.questions(3), teacher.progress()
+    with SemanticIndex.load(folder, write=True) as index:
+        assert [one.label for one in Teacher.lessons(index)] == ["strategy"]
+        assert Teacher.lessons(index)[0].n_answers == 13
+        again = Teacher(index, "strategy")
+        assert (again.log(), again.answers(), again.questions(3), again.progress()) == before
+        # A save replaces the store; the lesson goes on in it.
+        index.save()
+        assert again.answers() == before[1]
+        answer(again, 2)
+        assert len(again.log()) == len(before[0]) + 2
+
+
+def test_two_people_lose_no_answer(folder):
+    with SemanticIndex.load(folder, write=True) as index:
+        both = [Teacher(index, "strategy", items=["chess0"], who=who) for who in ("anna", "ben")]
+        given = {"anna": [], "ben": []}
+
+        def work(teacher):
+            for _ in range(15):
+                (question,) = teacher.questions(1)
+                teacher.answer(question.item, truth(question.item))
+                given[teacher.who].append(question.item)
+
+        threads = [threading.Thread(target=work, args=(one,)) for one in both]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+        for teacher in both:
+            log = teacher.log()
+            assert [one.number for one in log] == list(range(2, 33))
+            for who, items in given.items():
+                assert [one.item for one in log if one.who == who][-15:] == items
+        assert both[0].answers() == both[1].answers()
+        # Each undoes their own last answer.
+        assert both[0].undo().item == given["anna"][-1]
+        assert both[1].undo().item == given["ben"][-1]
+
+
+def test_labels_and_items_change_meanwhile(index):
+    teacher = Teacher(index, "strategy", items=["chess0", "chess1"])
+    asked = answer(teacher, 7)
+    index.relabel("chess2", ["strategy", "game"])
+    if "chess2" not in asked:
+        assert teacher.progress().members == 1
+        assert "chess2" not in [one.item for one in teacher.questions(20) if one.kind == "likely"]
+    index.remove(asked[0])
+    index.add(["chess rook endgame about a new one"], [["game"]], ["chess-new"])
+    assert asked[0] not in [one.item for one in teacher.questions(100)]
+    assert "chess-new" in [one.item for one in teacher.questions(100)]
+    with pytest.raises(InvalidInput, match="no item"):
+        teacher.answer(asked[0], "yes")
+    # What was answered about it is ignored, and exported.
+    assert asked[0] not in {item for _, item, _ in teacher.plan().pairs}
+    assert asked[0] in {one.item for one in teacher.log()}
+    # An item that is replaced keeps its answer.
+    index.add(["photo lens"], [["image"]], [asked[1]], replace=True)
+    assert asked[1] in teacher.answers()
+    answer(teacher, 10)
+
+
+# --- the end --------------------------------------------------------------------------------
+
+
+def test_answers_become_one_change_that_can_be_undone(index):
+    before = {item.id: item.labels for item in index.items()}
+    teacher = Teacher(index, "strategy", items=["chess0", "chess1"])
+    answer(teacher, 10)
+    yes = {item for item, one in teacher.answers().items() if one == "yes"}
+    edit = teacher.plan()
+    assert edit.new_labels == ("strategy",)
+    assert {item for _, item, _ in edit.pairs} == yes
+    review = Review(index)
+    made = teacher.apply(edit, review=review, who="anna")
+    assert index.labels["strategy"] == len(yes)
+    assert teacher.progress().applied == made.number
+    assert teacher.plan().pairs == ()
+    assert teacher.apply(teacher.plan(), review=review) is None
+    review.undo(made.number)
+    assert {item.id: item.labels for item in index.items()} == before
+    # The answers are still there, and can be applied again.
+    assert {item for _, item, _ in teacher.plan().pairs} == yes
+
+
+def test_likely_items_can_be_included(index):
+    teacher = Teacher(index, "strategy", items=["chess0", "chess1"])
+    answer(teacher, 30)
+    chances = teacher.probabilities()
+    few, many = teacher.plan(), teacher.plan(at_least=0.3)
+    likely = {item for item, chance in chances.items() if chance >= 0.3}
+    assert {item for _, item, _ in many.pairs} == {item for _, item, _ in few.pairs} | likely
+
+
+def test_a_label_is_cleaned(index):
+    index.relabel(["photo0", "photo1"], [["image", "game"]] * 2)
+    index.relabel(["chess0", "chess1"], [["x"], ["x"]])
+    teacher = Teacher(index, "game")
+    for item in ("chess0", "photo0", "photo1", "chess2"):
+        teacher.answer(item, truth(item))
+    review = Review(index)
+    assert teacher.plan().said == "Add game to 1 item."
+    teacher.apply(teacher.plan("clean"), review=review)
+    assert index.item("photo0").labels == ("image",)
+    assert index.item("chess0").labels == ("game", "x")
+    assert index.item("chess1").labels == ("x",)
+    review.undo()
+    assert index.item("photo0").labels == ("game", "image")
+
+
+@pytest.mark.parametrize("rest", ["", "others"])
+def test_a_label_is_split(index, rest):
+    index.relabel([f"photo{n}" for n in range(30)], [["game"]] * 30)
+    teacher = Teacher(index, "chess", within="game", items=["chess0", "chess1"])
+    answer(teacher, 8)
+    yes = {item for item, one in teacher.answers().items() if one == "yes"}
+    review = Review(index)
+    made = teacher.apply(teacher.plan("split", rest=rest), review=review)
+    assert index.labels["chess"] == len(yes)
+    assert index.labels.get("game", 0) == (0 if rest else 60 - len(yes))
+    assert index.labels.get("others", 0) == (60 - len(yes) if rest else 0)
+    review.undo(made.number)
+    assert index.labels["game"] == 60
+    assert "chess" not in index.labels
+
+
+def test_answers_are_exported_in_their_order(index):
+    teacher = Teacher(index, "strategy", items=["chess0"], who="anna")
+    teacher.answer("photo0", "no", who='ben, "B"')
+    teacher.answer("photo1", "skip")
+    teacher.undo()
+    rows = list(csv.DictReader(io.StringIO(teacher.to_csv())))
+    found = [(row["number"], row["who"], row["item"], row["answer"], row["undone"]) for row in rows]
+    assert found == [
+        ("2", "anna", "chess0", "yes", "False"),
+        ("3", 'ben, "B"', "photo0", "no", "False"),
+        ("4", "anna", "photo1", "skip", "True"),
+    ]
+    assert all(row["time"].endswith("Z") and row["label"] == "strategy" for row in rows)
+
+
+def test_bad_input_is_refused(folder):
+    with SemanticIndex.load(folder) as reader, pytest.raises(Mismatch, match="write=True"):
+        Teacher(reader, "strategy", items=["chess0"])
+    with SemanticIndex.load(folder, write=True) as index:
+        for label, options, words in (
+            ("", {}, "name of a label"),
+            ("gama", {}, "did you mean 'game'.*Give items or a search"),
+            ("strategy", {"items": ["nothing"]}, "no item 'nothing'"),
+            ("strategy", {"within": "gama"}, "did you mean"),
+            ("game", {"within": "game"}, "into itself"),
+            ("strategy", {"items": ["chess0"], "who": "x" * 201}, "more than 200"),
+        ):
+            with pytest.raises(InvalidInput, match=words):
+                Teacher(index, label, **options)
+        assert index.store.lessons() == []
+        teacher = Teacher(index, "strategy", query="chess")
+        with pytest.raises(InvalidInput, match="was started with query 'chess', not 'photo'"):
+            Teacher(index, "strategy", query="photo")
+        with pytest.raises(InvalidParameter, match="yes, no or skip"):
+            teacher.answer("chess0", "maybe")
+        with pytest.raises(InvalidParameter, match="add, split or clean"):
+            teacher.plan("merge")
+        with pytest.raises(Mismatch, match="within="):
+            teacher.plan("split")
+        with pytest.raises(Mismatch, match="only used with"):
+            teacher.plan(rest="others")
