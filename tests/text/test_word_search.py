@@ -24,27 +24,33 @@ def bm25(texts, query, language="en", labels=None):
     """BM25 of a query without syntax by the formula, in a loop over texts and words."""
     stem = Stemmer.Stemmer("english").stemWord if language == "en" else str
     common = Analyzer(language).common
-    docs, lengths = [], []
+    docs, named, lengths = [], [], []
     for text, own in zip(texts, labels or [()] * len(texts), strict=True):
         title, _, rest = text.strip().partition("\n")
         again = title.split() if rest.strip() else []
         doc = {}
         for word in [*text.split(), *again]:
             doc[stem(word)] = doc.get(stem(word), 0) + 1
-        for word in {stem(w) for n in own for w in re.findall(r"\w+", NAMES[n].lower())}:
-            doc[word] = doc.get(word, 0) + 0.5
         docs.append(doc)
+        named.append({stem(w) for n in own for w in re.findall(r"\w+", NAMES[n].lower())})
         lengths.append(sum(word not in common for word in [*text.split(), *again]))
     average = sum(lengths) / len(texts) or 1.0
     words = [word for word in query.split() if word not in common] or query.split()
     scores = np.zeros(len(texts))
     for word in map(stem, words):
-        having = sum(word in doc for doc in docs)
-        idf = math.log(1 + (len(docs) - having + 0.5) / (having + 0.5))
+        pairs = list(zip(docs, named, strict=True))
+        idf, label_idf = (
+            math.log(1 + (len(docs) - having + 0.5) / (having + 0.5))
+            for having in (
+                sum(word in doc or word in own for doc, own in pairs),
+                sum(word in own for own in named),
+            )
+        )
         for row, doc in enumerate(docs):
             tf = doc.get(word, 0)
             norm = 1.2 * (1 - 0.75 + 0.75 * lengths[row] / average)
             scores[row] += idf * tf * 2.2 / (tf + norm)
+            scores[row] += 0.75 * label_idf * (word in named[row])
     return scores
 
 
@@ -153,13 +159,42 @@ def test_words_of_labels_are_found():
     # A phrase and what is excluded are about the text.
     assert search.score(parse_query('"korean"')).allowed.tolist() == [False, True, False, False]
     assert search.score(parse_query("a -korean")).allowed.tolist() == [True, False, True, True]
-    scores = search.score(parse_query("korean")).scores
-    assert scores[1] > scores[0] > 0
+    # A label is evidence next to the text.
+    scores = search.score(parse_query("drama korean")).scores
+    assert scores[0] > scores[1] > 0
     # Addresses and codes are not words.
     assert rows(search, "http") == rows(search, "4") == rows(search, "22") == []
     # Other labels replace those of before.
     search.set_labels(names, sparse.csr_matrix(labels[::-1]))
     assert rows(search, "tv") == [1, 3]
+
+
+def test_question_words_and_fillers_weigh_little():
+    texts = ["something else", "a holocaust film", "a film with something", "other", "more"]
+    search = built(texts, "en")
+    scores = search.score(parse_query("something about the holocaust")).scores
+    assert scores[1] > 2 * scores[0] > 0
+    # By themselves they are words like others.
+    assert rows(search, "something") == [0, 2]
+    for language in (
+        "fi",
+        "de",
+        "sv",
+        "fr",
+        "es",
+        "it",
+        "nl",
+        "pt",
+        "da",
+        "no",
+        "ru",
+        "hu",
+        "ro",
+        "tr",
+    ):
+        analyzer = Analyzer(language)
+        assert len(analyzer.fillers) > 15
+        assert not analyzer.fillers & analyzer.common
 
 
 def test_coverage_is_the_share_of_words_by_rarity():

@@ -1,9 +1,10 @@
 """Write an index to PostgreSQL with pgvector, with SQL functions that search as labelspan does.
 
 The schema holds ``items`` (texts, labels, metadata, unit vectors), ``postings`` (the BM25 weight of
-each stem in each item, without its rarity, which follows from their number), ``words`` (the stem
-of each word, and whether it is a frequent one, which is left out of queries) and ``spread`` (second
-moments of the vectors, by which the scores of words and space are brought to one scale).
+each stem in each item, without its rarity, which follows from their number; stems in the names of
+labels have # in front), ``words`` (the stem of each word, whether it is a frequent one, which is
+left out of queries, and its weight in a query) and ``spread`` (second moments of the vectors, by
+which the scores of words and space are brought to one scale).
 """
 
 from __future__ import annotations
@@ -21,13 +22,14 @@ from .._typing import Array
 from ..errors import InvalidInput, Mismatch, MissingData
 from ..index.results import Item
 from ..text.analysis import RUNS
+from ..text.word_search import FILLER_WEIGHT, LABEL_WEIGHT
 
 if TYPE_CHECKING:
     from ..index import SemanticIndex
 
 __all__ = ["EXAMPLES", "export_postgresql"]
 
-_FORMAT = 2
+_FORMAT = 3
 # The extension with the type of vectors.
 _VECTOR = "vector"
 _ITEMS_AT_ONCE = 2000
@@ -43,7 +45,8 @@ CREATE TABLE {s}.items (
     labels text[], metadata jsonb NOT NULL,
     vector vector({width}) NOT NULL, digest text NOT NULL);
 CREATE TABLE {s}.postings (term text NOT NULL, item integer NOT NULL, weight real NOT NULL);
-CREATE TABLE {s}.words (word text PRIMARY KEY, term text NOT NULL, common boolean NOT NULL);
+CREATE TABLE {s}.words (
+    word text PRIMARY KEY, term text NOT NULL, common boolean NOT NULL, weight real NOT NULL);
 CREATE TABLE {s}.spread (dimension integer PRIMARY KEY, mean float8 NOT NULL,
     second vector({width}) NOT NULL);
 """
@@ -58,7 +61,7 @@ _NEAREST = "CREATE INDEX ON {s}.items USING hnsw (vector vector_ip_ops);"
 # characters. Words of no item are stemmed by PostgreSQL, whose algorithms may be older.
 _WORDS = """
 CREATE TEXT SEARCH DICTIONARY {s}.stem (TEMPLATE = {template});
-CREATE FUNCTION {s}.terms(query text) RETURNS TABLE (term text, times bigint)
+CREATE FUNCTION {s}.terms(query text) RETURNS TABLE (term text, times float8)
 LANGUAGE sql STABLE AS $$
     WITH runs AS (
         SELECT found[1] AS run, found[1] ~ '^{unspaced}' AND length(found[1]) > 1 AS unspaced
@@ -70,9 +73,9 @@ LANGUAGE sql STABLE AS $$
         WHERE unspaced),
     marked AS (
         SELECT coalesce(k.term, nullif((ts_lexize('{s}.stem', w.word))[1], ''), w.word) AS term,
-               coalesce(k.common, false) AS common
+               coalesce(k.common, false) AS common, coalesce(k.weight, 1)::float8 AS weight
         FROM words AS w LEFT JOIN {s}.words AS k USING (word))
-    SELECT term, count(*) FROM marked
+    SELECT term, sum(weight) FROM marked
     WHERE NOT common OR NOT EXISTS (SELECT FROM marked AS other WHERE NOT other.common)
     GROUP BY term
 $$;
@@ -92,12 +95,17 @@ RETURNS TABLE (id text, title text, score float8, labels text[]) LANGUAGE sql ST
 SET hnsw.ef_search = 256 AS $$
     WITH total AS (SELECT count(*)::float8 AS items FROM {s}.items),
     wanted AS (
-        SELECT w.term, w.times, ln(1 + (t.items - f.items + 0.5) / (f.items + 0.5)) AS rarity
-        FROM {s}.terms(query) AS w CROSS JOIN total AS t CROSS JOIN LATERAL (
-            SELECT count(*) AS items FROM {s}.postings AS p WHERE p.term = w.term) AS f),
+        SELECT v.term, w.times, v.most,
+               ln(1 + (t.items - f.items + 0.5) / (f.items + 0.5)) AS rarity
+        FROM {s}.terms(query) AS w CROSS JOIN total AS t CROSS JOIN LATERAL (VALUES
+                 (w.term, ARRAY[w.term, '#' || w.term], 2.2),
+                 ('#' || w.term, ARRAY['#' || w.term], {label})) AS v (term, counted, most)
+             CROSS JOIN LATERAL (SELECT count(DISTINCT item) AS items FROM {s}.postings AS p
+                                 WHERE p.term = ANY (v.counted)) AS f
+        WHERE f.items > 0 OR v.most = 2.2),
     words AS (SELECT item, sum(weight * times * rarity) AS score
               FROM {s}.postings JOIN wanted USING (term) GROUP BY item),
-    most AS (SELECT coalesce(2.2 * sum(times * rarity), 0) AS score FROM wanted),
+    most AS (SELECT coalesce(sum(most * times * rarity), 0) AS score FROM wanted),
     scales AS MATERIALIZED (
         SELECT CASE WHEN variance > 0 THEN (1 - balance) / sqrt(variance) ELSE 0 END AS words,
                balance / {s}.deviation(embedding) AS space
@@ -308,13 +316,15 @@ class _Writer:
         rows = [(n, float(mean), _vector(second)) for n, (mean, second) in enumerate(moments, 1)]
         cursor.executemany(f"INSERT INTO {self._schema}.spread VALUES (%s, %s, %s)", rows)
         vocabulary = self._words.vocabulary
-        common = vocabulary.analyzer.common
+        common, fillers = vocabulary.analyzer.common, vocabulary.analyzer.fillers
         terms = zip(vocabulary.words, vocabulary.term_of.tolist(), strict=True)
         found = {word: vocabulary.terms[term] for word, term in terms}
-        found |= dict(zip(common, vocabulary.analyzer.stems(common), strict=True))
+        known = common | fillers
+        found |= dict(zip(known, vocabulary.analyzer.stems(known), strict=True))
         with cursor.copy(f"COPY {self._schema}.words FROM STDIN") as copy:
             for word, term in found.items():
-                copy.write_row((word, term, word in common))
+                weight = FILLER_WEIGHT if word in fillers else 1.0
+                copy.write_row((word, term, word in common, weight))
 
     def _number(self, statement: str) -> int:
         found = self._connection.execute(statement.replace("{s}", self._schema)).fetchone()
@@ -327,6 +337,7 @@ class _Writer:
             "s": self._schema,
             "format": _FORMAT,
             "width": self._width,
+            "label": LABEL_WEIGHT,
             "template": "simple" if stemmer is None else f"snowball, Language = {stemmer}",
             "runs": RUNS.pattern,
             "unspaced": RUNS.pattern.partition("|")[0],

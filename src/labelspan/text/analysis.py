@@ -1,7 +1,7 @@
 """Words of texts and queries, normalised and stemmed in one language.
 
 The syntax of queries is ``"a phrase"``, ``-excluded``, ``prefix*``.
-Frequent words, stemmers and names of the languages are in ``languages.json``.
+Frequent words, fillers of queries, stemmers and names of the languages are in ``languages.json``.
 """
 
 from __future__ import annotations
@@ -63,6 +63,7 @@ class _Language:
     name: str
     stemmer: str
     common: frozenset[str]
+    fillers: frozenset[str]
 
 
 @cache
@@ -71,12 +72,14 @@ def _languages() -> dict[str, _Language]:
     table = json.loads(path.read_text(encoding="utf-8"))
     return {
         code: _Language(
-            entry["name"],
-            entry["stemmer"],
-            frozenset(normalise(word) for line in entry["common"] for word in line.split()),
+            entry["name"], entry["stemmer"], _words(entry["common"]), _words(entry["fillers"])
         )
         for code, entry in table.items()
     }
+
+
+def _words(lines: Iterable[str]) -> frozenset[str]:
+    return frozenset(normalise(word) for line in lines for word in line.split())
 
 
 def check_language(owner: str, language: Any) -> str:
@@ -165,6 +168,8 @@ class Analyzer:
         self.language = language
         found = _languages().get(language)
         self.common: frozenset[str] = frozenset() if found is None else found.common
+        # Question words and the like, which say little about what is looked for.
+        self.fillers: frozenset[str] = frozenset() if found is None else found.fillers
         # Name of the Snowball algorithm.
         self.stemmer: str | None = None if found is None else found.stemmer
         self._stemmer: Any = None

@@ -1,7 +1,7 @@
 """Word search: BM25 over segments of texts, with phrases, prefixes, exclusions and label names.
 
 A segment has the word numbers of a block of texts and, for each term, the rows with it. The title
-counts twice; the words in the names of an item's labels count as words of the item, though less.
+counts twice; a word in the name of a label of an item is evidence of its own, next to the text.
 Frequent words are indexed, so that phrases are found, but do not count in the length of a text.
 Row numbers are permanent: segments are appended, and removed rows are masked.
 """
@@ -29,8 +29,10 @@ __all__ = ["WordScores", "WordSearch", "WordSegment"]
 
 # Usual parameters of BM25.
 K1, B = 1.2, 0.75
-# Weight of a word in the name of a label; a word of the title counts twice.
-_LABEL = 0.5
+# Weight of a word in the name of a label, where the score of a text with the word once is about 1;
+# and of a question word or filler in a query. Chosen on the development queries of CACM, and on
+# queries that name a label of netflix and debtags (results/search.md).
+LABEL_WEIGHT, FILLER_WEIGHT = 0.75, 0.2
 # A phrase is searched in the texts with its rarest word if they are fewer than this fraction of
 # all.
 _FEW = 20
@@ -38,15 +40,17 @@ _DAMAGED = "The files of the word index do not match; the index is damaged."
 
 
 class _Match(NamedTuple):
-    """A word of a query: rows that contain it, in any order, and its weight in each.
+    """A word of a query: rows that contain it, in any order, and what it adds to their scores.
 
-    ``rarity`` is its inverse document frequency times its count in the query.
+    ``rarity`` is its inverse document frequency times its count in the query, and ``most`` the
+    largest score that it can add.
     """
 
     word: str
     rows: Array
-    weights: Array
+    scores: Array
     rarity: float
+    most: float
 
 
 @dataclass(frozen=True)
@@ -258,6 +262,10 @@ class _State:
         # The weight that gives half of the maximum score.
         self.halves = (K1 * (1 - B + B * lengths / average)).astype(np.float32)
 
+    def rarity(self, count: int) -> float:
+        """Return the inverse document frequency of a word that a number of items have."""
+        return math.log1p((self.alive - count + 0.5) / (count + 0.5))
+
     def filled(self, rows: Array, weights: Array) -> Array:
         """Return BM25 of some rows for a word with a rarity of 1."""
         return np.asarray((K1 + 1) * weights / (weights + self.halves[rows]))
@@ -370,20 +378,18 @@ class WordSearch:
         state = self._state
         matches, common = self._matches(state, query)
         rows = np.concatenate([np.zeros(0, np.int32), *(match.rows for match in matches)])
-        weights = np.concatenate([np.zeros(0), *(m.weights for m in matches)], dtype=np.float32)
+        added = np.concatenate([np.zeros(0), *(match.scores for match in matches)])
         rarity = np.array([match.rarity for match in matches])
         every = np.repeat(rarity, [match.rows.size for match in matches])
         # Without any row the sums are integers.
-        scores = np.bincount(rows, every * state.filled(rows, weights), state.n).astype(np.float64)
-        total = float(rarity.sum())
+        scores = np.bincount(rows, added, state.n).astype(np.float64)
+        total, most = float(rarity.sum()), sum(match.most for match in matches)
         covered = np.bincount(rows, every, state.n)
         coverage = covered * (0.0 if common or not total else 1 / total)
         unknown = tuple(match.word for match in matches if not match.rows.size)
         deviation = _deviation(scores, state.alive)
         allowed = self._allowed(state, query)
-        return WordScores(
-            scores, coverage, (K1 + 1) * total, deviation, allowed, len(matches), unknown
-        )
+        return WordScores(scores, coverage, most, deviation, allowed, len(matches), unknown)
 
     def explain(self, query: ParsedQuery, row: int) -> dict[str, float]:
         """Return what each word of a query adds to the score of an item."""
@@ -392,28 +398,27 @@ class WordSearch:
         for match in self._matches(state, query)[0]:
             own = match.rows == row
             if own.any():
-                filled = state.filled(match.rows[own], match.weights[own])
-                shares[match.word] = float(match.rarity * filled[0])
+                shares[match.word] = float(match.scores[own][0])
         return shares
 
     def term_weights(self) -> tuple[list[str], sparse.csr_matrix]:
-        """Return all terms, and BM25 of each row without their rarity, for other programs."""
-        state = self._state
-        numbers = {term: number for number, term in enumerate(self.vocabulary.terms)}
-        named = state.labels
-        columns = np.array([numbers.setdefault(term, len(numbers)) for term in named.terms])
-        sizes = np.diff(named.starts)
-        parts = [(named.rows, np.repeat(columns, sizes), np.full(named.rows.size, _LABEL))]
-        for one, first in zip(state.segments, state.first, strict=False):
-            parts.append((one.rows + first, np.repeat(one.terms, np.diff(one.starts)), one.weights))
-        rows, every, weights = (np.concatenate(own) for own in zip(*parts, strict=True))
+        """Return all terms, and the score of each row without their rarity, for other programs.
+
+        A term in the name of a label is another one, with # in front.
+        """
+        state, named = self._state, self._state.labels
+        names = [*self.vocabulary.terms, *(f"#{term}" for term in named.terms)]
+        first = len(self.vocabulary.terms)
+        columns = np.repeat(np.arange(first, len(names)), np.diff(named.starts))
+        parts = [(named.rows, columns, np.full(named.rows.size, LABEL_WEIGHT))]
+        for one, start in zip(state.segments, state.first, strict=False):
+            rows = one.rows + start
+            columns = np.repeat(one.terms, np.diff(one.starts))
+            parts.append((rows, columns, state.filled(rows, one.weights)))
+        rows, columns, weights = (np.concatenate(own) for own in zip(*parts, strict=True))
         own = state.present[rows]
-        shape = (state.n, max(1, len(numbers)))
-        found = sparse.csr_matrix(
-            (weights[own].astype(np.float32), (rows[own], every[own].astype(np.int32))), shape=shape
-        )
-        found.data = state.filled(np.repeat(np.arange(state.n), np.diff(found.indptr)), found.data)
-        return list(numbers), found
+        entries = weights[own].astype(np.float32), (rows[own], columns[own].astype(np.int32))
+        return names, sparse.csr_matrix(entries, shape=(state.n, max(1, len(names))))
 
     def _matches(self, state: _State, query: ParsedQuery) -> tuple[list[_Match], bool]:
         """Find the items with each word, and whether all words are frequent."""
@@ -425,11 +430,12 @@ class WordSearch:
             words += before
             prefixes[word, term] += 1
         common = not prefixes and all(frequent for *_, frequent in words)
-        times: Counter[str] = Counter()
+        times: dict[str, float] = {}
         shown: dict[str, str] = {}
         for word, term, frequent in words:
             if common or not frequent:
-                times[term] += 1
+                weight = FILLER_WEIGHT if word in analyzer.fillers else 1.0
+                times[term] = times.get(term, 0.0) + weight
                 shown.setdefault(term, word)
         found = [self._match(state, shown[term], n, [term]) for term, n in times.items()]
         for (word, stem), n in prefixes.items():
@@ -439,33 +445,34 @@ class WordSearch:
         return found, common and not query.phrases
 
     def _match(
-        self, state: _State, word: str, times: int, terms: Sequence[str], prefix: str = ""
+        self, state: _State, word: str, times: float, terms: Sequence[str], prefix: str = ""
     ) -> _Match:
         """Score one word, or all words with a prefix as if they were one."""
         parts, sizes = state.postings([self.vocabulary.term(term) for term in terms], prefix)
-        labelled = state.labels.rows_with(terms, prefix)
         rows = np.concatenate([np.zeros(0, np.int32), *parts])
         weights: Array = np.concatenate([np.zeros(0), *sizes], dtype=np.float32)
         if prefix:
             # Rows may be repeated.
-            sums = np.bincount(rows, weights, state.n).astype(np.float64)
-            for own in labelled:
-                sums += _LABEL * np.bincount(own, minlength=state.n)
-            rows = np.flatnonzero(sums != 0)
+            sums = np.bincount(rows, weights, state.n)
+            rows = np.flatnonzero(sums)
             weights = sums[rows]
-        elif labelled:
-            named = np.zeros(state.n, dtype=np.float32)
-            named[labelled[0]] = _LABEL
-            weights = weights + named[rows]
-            named[rows] = 0.0
-            only = np.flatnonzero(named > 0)
-            rows = np.concatenate([rows, only], dtype=np.int32)
-            weights = np.concatenate([weights, named[only]])
         if state.removed.size:
             own = state.present[rows]
             rows, weights = rows[own], weights[own]
-        rarity = times * math.log1p((state.alive - rows.size + 0.5) / (rows.size + 0.5))
-        return _Match(word, rows, weights, rarity)
+        named = np.zeros(state.n, dtype=bool)
+        for own in state.labels.rows_with(terms, prefix):
+            named[own] = True
+        named &= state.present
+        labelled = LABEL_WEIGHT * times * state.rarity(int(named.sum())) * bool(named.any())
+        in_text, named[rows] = named[rows], False
+        only = np.flatnonzero(named)
+        # Rare in the texts and frequent in labels is not rare.
+        rarity = times * state.rarity(rows.size + only.size)
+        scores = rarity * state.filled(rows, weights) + labelled * in_text
+        rows = np.concatenate([rows, only], dtype=np.int32)
+        scores = np.concatenate([scores, np.full(only.size, labelled)])
+        most = (K1 + 1) * rarity + labelled
+        return _Match(word, rows, scores, rarity, most)
 
     # --- phrases and exclusions -------------------------------------------------------
 
