@@ -32,7 +32,7 @@ from sklearn.multiclass import OneVsRestClassifier
 
 from labelspan.curation.label_audit import left_out_scores
 from labelspan.evaluation.text_features import learn_features
-from labelspan.index.store import LabelTable
+from labelspan.index.label_table import LabelTable
 from labelspan.tagger.learning import learn_tagger
 from labelspan.text import TAGS
 

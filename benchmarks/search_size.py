@@ -1,19 +1,17 @@
-"""Search among 10^5 and 10^6 vectors of 100 dimensions: exact, and approximate with usearch.
+"""Search among 10^5 and 10^6 vectors of 100 dimensions.
 
 The vectors are those that MLSI gives to rows of :func:`make_tagged_vectors`; the queries are
 further rows. Recall is the share of the ten exact neighbours that are found. One query at a
 time, then all in batches; fetching the items themselves is not part of it. Peers: a product and
-``argpartition`` in numpy, and scikit-learn's ``NearestNeighbors``. Needs ``labelspan[ann]``.
+``argpartition`` in numpy, and scikit-learn's ``NearestNeighbors``.
 """
 
 from __future__ import annotations
 
 import argparse
-import tempfile
 import time
 import tracemalloc
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,8 +19,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from labelspan import MLSI
 from labelspan.datasets import make_tagged_vectors
-from labelspan.index.folder import ArrayFile, write_arrays
-from labelspan.index.vectors import AnnIndex, UnitVectors, unit_rows
+from labelspan.index.vectors import UnitVectors, unit_rows
 
 from .harness import Report, Row, make_parser
 
@@ -48,18 +45,7 @@ def main(args: argparse.Namespace) -> None:
         rows.append(
             add("scikit-learn, brute", lambda q, p=peer: p.kneighbors(q, return_distance=False))
         )
-        for links, expansion in args.settings:
-            start = time.perf_counter()
-            ann = AnnIndex.build(base, jobs=args.jobs, links=links, expansion=expansion)
-            notes = {"build s": round(time.perf_counter() - start, 1)}
-            notes |= {"index MB": round(ann.content().nbytes / 1e6, 1)}
-            for count in args.proposed:
-                name = f"usearch, {links} links, {expansion} visited, {count} proposed"
-                rows.append(
-                    add(name, lambda q, g=ann, v=vectors, c=count: by_ann(q, g, v, c), **notes)
-                )
         report.add(f"{size:,} vectors of {WIDTH} dimensions, {ANSWERS} answers", rows)
-        report.add(f"The index of {size:,} vectors as a file", [file_row(base, args.jobs)])
     report.write()
 
 
@@ -81,12 +67,6 @@ def by_numpy(queries: Any, base: Any) -> Any:
     best = np.argpartition(scores, -ANSWERS, axis=1)[:, -ANSWERS:]
     order = np.argsort(-np.take_along_axis(scores, best, axis=1), axis=1)
     return np.take_along_axis(best, order, axis=1)
-
-
-def by_ann(queries: Any, ann: AnnIndex, vectors: UnitVectors, count: int) -> Any:
-    """Rank what an index proposes by cosines."""
-    proposed = ann.propose(queries, count)
-    return [vectors.rank(q, rows, ANSWERS)[0] for q, rows in zip(queries, proposed, strict=True)]
 
 
 def measure(search: Search, queries: Any, exact: Any, repeats: int) -> dict[str, Any]:
@@ -118,34 +98,8 @@ def measure(search: Search, queries: Any, exact: Any, repeats: int) -> dict[str,
     }
 
 
-def file_row(base: Any, jobs: int) -> Row:
-    """Write an index with the default settings, and open it."""
-    with tempfile.TemporaryDirectory() as scratch:
-        path = Path(scratch) / "ann"
-        start = time.perf_counter()
-        write_arrays(path, {"usearch": AnnIndex.build(base, jobs=jobs).content()})
-        built = time.perf_counter() - start
-        start = time.perf_counter()
-        AnnIndex.read(ArrayFile(path), *base.shape)
-        seconds = time.perf_counter() - start
-        size = path.stat().st_size
-    notes = {"build and write s": f"{built:.1f}", "open and check s": f"{seconds:.2f}"}
-    notes |= {"disk MB": f"{size / 1e6:.1f}", "vectors MB": f"{base.nbytes / 1e6:.1f}"}
-    return Row("default settings", notes=notes)
-
-
-def _pair(text: str) -> tuple[int, int]:
-    links, _, expansion = text.partition("x")
-    return int(links), int(expansion)
-
-
 if __name__ == "__main__":
     parser = make_parser(__doc__, repeats=3)
     parser.add_argument("--sizes", type=int, nargs="+", default=[100_000, 1_000_000])
     parser.add_argument("--queries", type=int, default=1000)
-    parser.add_argument("--jobs", type=int, default=2, help="number of threads that build an index")
-    parser.add_argument(
-        "--settings", type=_pair, nargs="+", default=[(16, 64), (16, 128)], metavar="LINKSxVISITED"
-    )
-    parser.add_argument("--proposed", type=int, nargs="+", default=[64, 128, 256, 512])
     main(parser.parse_args())

@@ -33,8 +33,8 @@ from labelspan.datasets import data_home
 from labelspan.evaluation.search_quality import read_queries
 from labelspan.evaluation.tag_quality import tagging_quality
 from labelspan.evaluation.text_features import learn_features
+from labelspan.index.label_table import LabelTable
 from labelspan.index.model import Space
-from labelspan.index.store import LabelTable
 from labelspan.index.vectors import unit_rows
 from labelspan.metrics import retrieval_at_k
 from labelspan.tagger.learning import learn_tagger

@@ -18,7 +18,7 @@ import numpy as np
 
 from labelspan import LSI, SemanticIndex
 from labelspan.evaluation.tag_quality import tagging_quality
-from labelspan.index.store import LabelTable
+from labelspan.index.label_table import LabelTable
 
 from .tagging import load_split
 

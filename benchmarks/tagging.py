@@ -49,7 +49,7 @@ from labelspan.corpus import read_corpus
 from labelspan.datasets import data_home
 from labelspan.evaluation.tag_quality import best_cut, tagging_quality
 from labelspan.evaluation.text_features import learn_features
-from labelspan.index.store import LabelTable
+from labelspan.index.label_table import LabelTable
 from labelspan.tagger.learning import learn_tagger
 from labelspan.text import TAGS, Analyzer, detect_language
 

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 # What extras and the command bring, and what a user of the estimators should not wait for.
 HEAVY = {
     "dask", "distributed", "jinja2", "matplotlib", "numba", "pandas", "pyarrow", "pytest", "rich",
-    "starlette", "torch", "typer", "usearch", "uvicorn",
+    "starlette", "torch", "typer", "uvicorn",
 }  # fmt: skip
 
 

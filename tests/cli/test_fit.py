@@ -6,11 +6,12 @@ from contextlib import closing
 
 import pytest
 from _support.commands import one_sentence, run
+from _support.hostile import altered
 from _support.tagged import as_lines, as_table, formats, rows
 
 from labelspan import SemanticIndex
+from labelspan.curation import Review
 from labelspan.index.fitting import fit_stream
-from labelspan.index.folder import write_manifest
 
 
 def stop(*args, **options):
@@ -124,7 +125,7 @@ def test_wrong_usage_has_its_own_exit_code(args):
 
 @pytest.mark.parametrize(
     "moment",
-    ["store.ItemDatabase.insert", "fitting.learn_tagger", "folder.IndexFolder.write"],
+    ["database.ItemDatabase.insert", "fitting.learn_tagger", "folder.IndexFolder.write"],
 )
 def test_ctrl_c_leaves_nothing(moment, here, monkeypatch):
     formats(here)
@@ -163,7 +164,7 @@ def test_add_and_replace(here, monkeypatch):
     bad = extra + '{"id": "x", "title": 3, "body": "b", "tags": []}'
     assert "'title' must be a text" in one_sentence(run("add", "-", input=bad))
     with monkeypatch.context() as patch:
-        patch.setattr("labelspan.index.store.ItemDatabase.insert", stop)
+        patch.setattr("labelspan.index.database.ItemDatabase.insert", stop)
         one_sentence(run("add", "-", input=extra), code=130)
     assert len(ids_of("index.labelspan")) == 51
     assert "1 item added" in run("add", "-", input=extra).stdout
@@ -269,36 +270,31 @@ def test_an_index_is_fitted_again_from_its_items(here):
         assert index.items() == items
         assert index.n_dimensions == 4
         assert index.state != state
-    assert run("fit", "old.labelspan", "--out", "new.labelspan").exit_code == 0
-    manifest = here / "new.labelspan" / "manifest.json"
-    manifest.write_text(manifest.read_text().replace('"version": 6', '"version": 3', 1))
-    told = one_sentence(run("search", "chess", "-i", "new.labelspan"))
-    assert "older format 3" in told
-    assert "labelspan fit new.labelspan" in told
 
 
-def test_an_index_of_format_4_is_fitted_again_from_its_items(here):
-    """Its arrays were files of numpy, its labels JSON in the table of items."""
-    folder = here / "old.labelspan"
-    (folder / "generation-01234567").mkdir(parents=True)
-    with closing(sqlite3.connect(folder / "generation-01234567" / "items.sqlite")) as database:
-        database.execute("CREATE TABLE items (row INTEGER, id, text, labels, metadata)")
-        values = [
-            (n, one["id"], one["body"], json.dumps(one["tags"]), "{}")
-            for n, one in enumerate(rows())
-        ]
-        database.executemany("INSERT INTO items VALUES (?, ?, ?, ?, ?)", values)
-        database.commit()
-    content = {"generation": "generation-01234567", "key": "01234567", "files": {"vectors.npy": {}}}
-    write_manifest(folder, content)
-    manifest = folder / "manifest.json"
-    manifest.write_text(manifest.read_text().replace('"version": 6', '"version": 4', 1))
+def test_an_index_of_the_last_release_is_fitted_again_from_its_items(here):
+    """Format 5 had no lessons."""
+    formats(here)
+    assert run("fit", "a.jsonl", "--dimensions", 5, "--out", "old.labelspan").exit_code == 0
+    with SemanticIndex.load("old.labelspan", write=True) as index:
+        Review(index).feedback("item3", rejected=["game"])
+        items, made = index.items(), index.store.decisions()
+    altered(here / "old.labelspan", "DROP TABLE lessons")
+    manifest = here / "old.labelspan" / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"version": 6', '"version": 5', 1))
+    told = one_sentence(run("search", "chess", "-i", "old.labelspan"))
+    assert "older format 5" in told
+    assert "labelspan fit old.labelspan" in told
     result = run("fit", "old.labelspan", "--dimensions", 4)
     assert result.exit_code == 0, result.output
     with SemanticIndex.load("old.labelspan", verify=True) as index:
-        assert [(item.id, item.text, item.labels) for item in index.items()] == [
-            (one["id"], one["body"], tuple(sorted(one["tags"]))) for one in rows()
-        ]
+        assert index.items() == items
+        assert index.store.decisions() == made != []
+    manifest.write_text(manifest.read_text().replace('"version": 6', '"version": 4', 1))
+    for command in (("search", "chess", "-i", "old.labelspan"), ("fit", "old.labelspan")):
+        told = one_sentence(run(*command))
+        assert "the older format 4, which this labelspan cannot read" in told
+        assert "labelspan fit CORPUS" in told
 
 
 def test_large_files_are_streamed_by_default(here, monkeypatch):

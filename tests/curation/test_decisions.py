@@ -1,6 +1,5 @@
 """Decisions: damage, kills, undo, a replaced index; and what a review does with them."""
 
-import json
 import shutil
 import sqlite3
 import sys
@@ -12,10 +11,9 @@ from _support.forks import forked
 from _support.topics import corpus, planted, planted_index
 
 from labelspan import LSI, SemanticIndex
-from labelspan.curation import Finding, Review
+from labelspan.curation import Finding, Review, audit_labels
 from labelspan.curation.review_queue import finding_key
 from labelspan.errors import InvalidFile, InvalidInput, InvalidParameter, Mismatch, Replaced
-from labelspan.index.store import read_decisions
 
 
 def finding(kind, item, label):
@@ -120,28 +118,9 @@ def test_a_decision_under_a_replaced_index_is_refused(decided, original_planted)
         assert summary(index) == []
 
 
-def test_decisions_of_an_older_index_are_read(decided):
-    """Up to format 4 they were lines of JSON, of which the last may be torn."""
-    pair = {"kind": "wrong", "item": "item1", "label": "game", "had": True}
-    lines = [
-        {"number": 1, "time": "t", "decision": "accept", "pairs": [pair]},
-        {"number": 2, "time": "t", "decision": "applied", "of": 1},
-        {"number": 3, "time": "t", "decision": "skip", "pairs": [pair]},
-        {"number": 4, "time": "t", "decision": "undo", "of": 3},
-    ]
-    text = "".join(json.dumps(line) + "\n" for line in lines) + '{"number": 5, "ti'
-    (decided / "decisions.jsonl").write_text(text)
-    manifest = decided / "manifest.json"
-    manifest.write_text(manifest.read_text().replace('"version": 6', '"version": 4', 1))
-    assert read_decisions(decided) == [
-        (1, "t", "item1", "game", "wrong", "accept", 1, 0, "", "review"),
-        (3, "t", "item1", "game", "wrong", "skip", 1, 1, "", "review"),
-    ]
-
-
 def test_audit_and_review_count_the_same(saved):
     with SemanticIndex.load(saved, write=True) as index:
-        found, review = index.audit(1), Review(index)
+        found, review = audit_labels(index, 1), Review(index)
         for kind in ("wrong", "missing"):
             waiting = review.waiting(kind=kind)
             assert found.counts[kind] == len(waiting) > 0
@@ -213,7 +192,7 @@ def test_what_cannot_be_reviewed_is_refused():
     with pytest.raises(InvalidInput, match="A decision is one of"):
         review.decide(review.waiting()[:1], "perhaps")
     with pytest.raises(InvalidParameter, match="kinds must be"):
-        review.index.audit(kinds=["odd"])
+        audit_labels(review.index, kinds=["odd"])
 
 
 # For each folder a process that kills itself before the commit of its second decision, or of an
@@ -222,7 +201,7 @@ KILLED = """
 import os, signal, sys
 from labelspan import SemanticIndex
 from labelspan.curation import Review
-from labelspan.index.store import ItemDatabase
+from labelspan.index.database import ItemDatabase
 
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)

@@ -5,7 +5,7 @@ import pytest
 from _support.topics import corpus
 
 from labelspan import MLSI, SemanticIndex
-from labelspan.curation import label_audit
+from labelspan.curation import audit_labels, label_audit
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def planted():
 
 def test_added_and_removed_labels_come_first(planted):
     index, added, removed = planted
-    found = index.audit(12)
+    found = audit_labels(index, 12)
     wrong = {(one.items[0], one.labels[0]) for one in found.of("wrong")}
     assert len(set(added.items()) & wrong) >= 3
     missing = {(one.items[0], one.labels[0]) for one in found.of("missing")}
@@ -60,14 +60,14 @@ def test_other_labels_are_evidence():
     ]
     labels[10].append("series")
     index = SemanticIndex(estimator=MLSI(5)).fit(texts, labels, ids)
-    first = index.audit(1, kinds=["wrong"]).of("wrong")[0]
+    first = audit_labels(index, 1, kinds=["wrong"]).of("wrong")[0]
     assert (first.items, first.labels) == ((ids[10],), ("series",))
     assert first.evidence["with_other_labels"] < 0.5 * first.evidence["probability"]
     # One that is itself improbable does not speak against the label that is missing.
     of_games = [n for n, own in enumerate(labels) if own[0] == "game" and len(own) == 2]
     labels[of_games[0]] = ["sound", labels[of_games[0]][1]]
     index = SemanticIndex(estimator=MLSI(5)).fit(texts, labels, ids)
-    missing = {(one.items[0], one.labels[0]) for one in index.audit(5).of("missing")}
+    missing = {(one.items[0], one.labels[0]) for one in audit_labels(index, 5).of("missing")}
     assert (ids[of_games[0]], "game") in missing
 
 
@@ -77,19 +77,19 @@ def test_items_that_changed_are_audited_too(planted, tmp_path, monkeypatch):
         of_images = [name for name in index.ids if index.item(name).labels == ("image", "visual")]
         for changed in of_images[:3]:
             index.relabel(changed, ["sound"])
-            wrong = [(one.items[0], one.labels[0]) for one in index.audit(15).of("wrong")]
+            wrong = [(one.items[0], one.labels[0]) for one in audit_labels(index, 15).of("wrong")]
             assert (changed, "sound") in wrong
         # A label that no item has any more is not reported.
         having = [item.id for item in index.items() if "TODO" in (item.labels or ())]
         index.relabel(having, [[] for _ in having])
-        assert not index.audit(kinds=["junk"]).of("junk")
+        assert not audit_labels(index, kinds=["junk"]).of("junk")
     # Nothing is solved again.
     monkeypatch.setattr("labelspan.tagger.label_regression.LabelRegression.solve", None)
-    assert planted[0].audit(5).of("wrong")
+    assert audit_labels(planted[0], 5).of("wrong")
 
 
 def test_the_vocabulary_is_audited(planted):
-    found = planted[0].audit()
+    found = audit_labels(planted[0])
     assert ("image", "visual") in {one.labels for one in found.of("merge")}
     assert ("fun", "game") in {one.labels for one in found.of("implied")}
     assert [one.labels for one in found.of("junk")] == [("TODO",)]
@@ -107,13 +107,13 @@ def test_labels_are_merged_by_spelling_not_by_chance():
     # Signs may be the name.
     for n, name in zip(changed, ("Games", "C++", "C#"), strict=False):
         labels[n] = [name]
-    (found,) = SemanticIndex(estimator=MLSI(5)).fit(texts, labels, ids).audit().of("merge")
+    (found,) = audit_labels(SemanticIndex(estimator=MLSI(5)).fit(texts, labels, ids)).of("merge")
     assert set(found.labels) == {"game", "Games"}
     assert "spelling" in found.reason
     # The items of labels at random use the same common words, which says nothing about them.
     labels = [[f"label {n}"] for n in np.random.default_rng(1).integers(0, 3, 80)]
     texts = [f"the usual words of every text {text.split()[0]}" for text in texts]
-    assert SemanticIndex(estimator=MLSI(3)).fit(texts, labels, ids).audit().of("merge") == []
+    assert audit_labels(SemanticIndex(estimator=MLSI(3)).fit(texts, labels, ids)).of("merge") == []
 
 
 # --- findings that are stored with an index ---------------------------------------------------
@@ -124,34 +124,34 @@ def test_an_audit_is_stored_and_read_by_others(tmp_path, monkeypatch):
     labels[4], labels[7] = ["sound"], [*labels[7], "TODO"]
     SemanticIndex(estimator=MLSI(5)).fit(texts, labels, ids).save(tmp_path / "i")
     with SemanticIndex.load(tmp_path / "i") as index:
-        some = index.audit(2, kinds=["wrong", "junk"])
-        found = index.audit(30)
+        some = audit_labels(index, 2, kinds=["wrong", "junk"])
+        found = audit_labels(index, 30)
         assert some.findings == tuple(
             one for kind in ("wrong", "junk") for one in found.of(kind)[:2]
         )
     finders = label_audit._FINDERS
     monkeypatch.setattr(label_audit, "_FINDERS", {})
     with SemanticIndex.load(tmp_path / "i") as other:
-        assert other.audit(30) == found
-        assert other.audit(2, kinds=["wrong", "junk"]) == some
+        assert audit_labels(other, 30) == found
+        assert audit_labels(other, 2, kinds=["wrong", "junk"]) == some
     monkeypatch.setattr(label_audit, "_FINDERS", finders)
     # Other labels have other findings.
     with SemanticIndex.load(tmp_path / "i", write=True) as index:
         index.relabel(ids[7], ["game"])
-        assert index.audit(30).of("junk") != found.of("junk")
+        assert audit_labels(index, 30).of("junk") != found.of("junk")
         index.relabel(ids[7], labels[7])
-        assert index.audit(30).of("junk") == found.of("junk")
+        assert audit_labels(index, 30).of("junk") == found.of("junk")
 
 
 def test_a_damaged_stored_audit_is_computed_again(tmp_path):
     texts, labels, ids, _ = corpus(60, seed=1)
     index = SemanticIndex(estimator=MLSI(5)).fit(texts, labels, ids).save(tmp_path / "i")
     with SemanticIndex.load(tmp_path / "i") as read:
-        assert read.audit().counts == index.audit().counts
+        assert audit_labels(read).counts == audit_labels(index).counts
     (path,) = (tmp_path / "i").glob("generation-*/audit.arrays")
     path.write_bytes(b"labelspan array\n")
     with SemanticIndex.load(tmp_path / "i") as read:
-        assert read.audit().counts == index.audit().counts
+        assert audit_labels(read).counts == audit_labels(index).counts
         for wrong in ({}, [], {"wrong": 3}, {"wrong": [[1, "a"]]}, {"wrong": [[1, 2, [], "", {}]]}):
             read.store.keep("audit", wrong)
-            assert read.audit().counts == index.audit().counts
+            assert audit_labels(read).counts == audit_labels(index).counts

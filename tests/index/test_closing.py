@@ -17,8 +17,8 @@ from _support.topics import corpus
 from labelspan import MLSI, SemanticIndex
 from labelspan.curation import Review
 from labelspan.errors import InvalidFile, InvalidInput, LabelspanError, Locked, Mismatch, Replaced
+from labelspan.index.database import IndexItems, read_decisions
 from labelspan.index.fitting import FitOptions, fit_stream
-from labelspan.index.store import IndexItems, read_decisions
 from labelspan.web import Served
 
 FILES = ("vectors", "tagger", "words", "space")

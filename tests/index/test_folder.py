@@ -12,7 +12,7 @@ from _support.topics import corpus
 
 from labelspan import CCA, DLE, HSL, LPP, LSI, MLSI, OPLS, SemanticIndex
 from labelspan.errors import InvalidFile, InvalidInput, Locked, Mismatch
-from labelspan.index import store as items_module
+from labelspan.index import database as items_module
 from labelspan.solvers import Exact
 
 # --- there and back -----------------------------------------------------------------------

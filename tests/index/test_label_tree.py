@@ -5,7 +5,7 @@ from _support.commands import run
 
 from labelspan import SemanticIndex
 from labelspan.corpus import Concept, LabelVocabulary
-from labelspan.curation import Review
+from labelspan.curation import Review, audit_labels
 from labelspan.errors import InvalidFile, InvalidInput, Mismatch
 
 WORDS = LabelVocabulary(
@@ -112,8 +112,10 @@ def test_the_audit_compares_labels_with_what_is_broader():
     broader |= {"c": Concept("other", (), ("top",)), "d": Concept("top")}
     index = SemanticIndex().fit(texts, labels)
     kinds = ["broader_missing", "broader_too"]
-    assert index.audit(kinds=kinds).findings == ()
-    (missing, both) = index.use_vocabulary(LabelVocabulary(broader)).audit(kinds=kinds).findings
+    assert audit_labels(index, kinds=kinds).findings == ()
+    (missing, both) = audit_labels(
+        index.use_vocabulary(LabelVocabulary(broader)), kinds=kinds
+    ).findings
     assert (missing.kind, missing.items, missing.labels) == (
         "broader_missing",
         ("8", "9"),

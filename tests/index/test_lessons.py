@@ -7,7 +7,7 @@ import pytest
 
 from labelspan import SemanticIndex
 from labelspan.errors import InvalidFile
-from labelspan.index.store import read_lessons
+from labelspan.index.database import read_lessons
 
 TEXTS = ["a chess game", "play chess online", "edit photos", "crop and edit pictures"]
 LABELS = [["game"], ["game", "net"], ["image"], ["image"]]

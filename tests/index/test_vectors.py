@@ -9,7 +9,7 @@ from _support.stored import rewritten
 from labelspan import Adapter, SemanticIndex
 from labelspan.datasets import make_tagged_vectors
 from labelspan.errors import InvalidFile
-from labelspan.index.store import LabelTable
+from labelspan.index.label_table import LabelTable
 from labelspan.index.vectors import LabelDirections, UnitVectors, label_places, unit_rows
 
 # --- exact search -------------------------------------------------------------------------

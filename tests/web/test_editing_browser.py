@@ -30,7 +30,8 @@ pytestmark = [
 SERVE = """
 import os, signal, sys
 from labelspan.cli import app
-from labelspan.index.store import ItemDatabase, ItemStore
+from labelspan.index.database import ItemDatabase
+from labelspan.index.store import ItemStore
 
 where = sys.argv.pop(1)
 

@@ -27,7 +27,7 @@ from .shared import (
 
 if TYPE_CHECKING:
     from ..index import SemanticIndex
-    from ..index.store import LabelTable
+    from ..index.label_table import LabelTable
 
 __all__ = ["add", "relabel", "remove"]
 

@@ -327,7 +327,7 @@ def _index_items(corpus: str) -> Any:
     if not (Path(corpus) / "manifest.json").is_file():
         return None
     from ..errors import InvalidFile  # noqa: PLC0415
-    from ..index.store import IndexItems  # noqa: PLC0415
+    from ..index.database import IndexItems  # noqa: PLC0415
 
     try:
         return IndexItems(Path(corpus))

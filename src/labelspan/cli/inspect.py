@@ -71,7 +71,6 @@ def info(
             "solver": str(about["values"]["solver_"]),
             "metadata": list(opened.fields()),
             "megabytes": round(size / 1e6, 2),
-            "search": "exact" if opened.store.ann is None else "approximate",
             "verified": verify,
         }
     if as_json:
@@ -169,13 +168,14 @@ def audit(
       labelspan audit notes.labelspan -n 100 --csv > findings.csv
     """
     with plain_errors():
+        from ..curation import audit_labels  # noqa: PLC0415
         from ..curation.audit_results import KINDS  # noqa: PLC0415
         from ..errors import Mismatch  # noqa: PLC0415
 
         if as_csv and as_json:
             raise Mismatch("Give either --csv or --json, not both.")
         with open_index(index) as opened:
-            found = opened.audit(number)
+            found = audit_labels(opened, number)
     if as_json:
         print_json([asdict(one) for one in found.findings])
     elif as_csv:

@@ -83,9 +83,6 @@ def search(  # noqa: PLR0917 - typer reads options from parameters
             help="Weight of the space: 0 compares only words, 1 only meaning.", min=0, max=1
         ),
     ] = _BALANCE,
-    exact: Annotated[
-        bool, typer.Option("--exact", help="Compare with every item of a large index.")
-    ] = False,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show why each item was found.")
     ] = False,
@@ -121,9 +118,7 @@ def search(  # noqa: PLR0917 - typer reads options from parameters
             # Together they cost little more than one.
             several = len(queries) > 1
             together = queries if several else queries[0]
-            answers = opened.search(
-                together, number, wanted, **asked, approximate=not exact, balance=balance
-            )
+            answers = opened.search(together, number, wanted, **asked, balance=balance)
             for text, found in zip(queries, answers if several else [answers], strict=True):
                 reasons = [
                     opened.explain(text, hit.id, 5, **asked, balance=balance) if explain else None
@@ -135,7 +130,6 @@ def search(  # noqa: PLR0917 - typer reads options from parameters
                     answer = {
                         "query": text,
                         "hits": [*map(_as_json, found, reasons)],
-                        "search": opened.search_by_,
                         "note": note,
                         "unknown": unknown,
                     }

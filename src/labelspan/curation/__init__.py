@@ -2,6 +2,7 @@
 
 from .audit_results import Finding, LabelAudit
 from .decisions import DecisionGroup, LabelDecision, LabelEdit
+from .label_audit import audit_labels
 from .lesson_model import LessonOptions
 from .review_queue import Review
 from .teach import Teacher, TeachProgress
@@ -16,4 +17,5 @@ __all__ = [
     "Review",
     "TeachProgress",
     "Teacher",
+    "audit_labels",
 ]

@@ -81,7 +81,7 @@ class LabelAudit:
     >>> from labelspan import SemanticIndex
     >>> texts = ["a chess game", "chess online", "edit photos", "edit a photo"]
     >>> index = SemanticIndex().fit(texts, [["game"], ["game"], ["image"], ["image", "TODO"]])
-    >>> [finding.labels for finding in index.audit().of("junk")]
+    >>> [finding.labels for finding in audit_labels(index).of("junk")]
     [('TODO',)]
     """
 

@@ -21,6 +21,7 @@ from scipy.special import expit, logit
 
 from .._typing import Array
 from ..errors import InvalidParameter, Mismatch
+from ..index.inputs import check_count
 from ..index.tagging import ItemTagger
 from ..operators.row_data import pair_products, unit_rows
 from ..tagger import Tagger
@@ -61,8 +62,46 @@ _ENTRIES = 1 << 22
 _NAME = "audit"
 
 
-def audit_labels(index: SemanticIndex, n: int, kinds: Sequence[str] | None) -> LabelAudit:
-    """Find labels to look at, as :meth:`SemanticIndex.audit` does."""
+def audit_labels(
+    index: SemanticIndex, n: int = 20, *, kinds: Sequence[str] | None = None
+) -> LabelAudit:
+    """Find labels that look wrong or missing, and labels to merge or drop.
+
+    Parameters
+    ----------
+    index : SemanticIndex
+        Fitted with labels.
+    n : int, default=20
+        Maximum number of findings of each kind.
+    kinds : list of str or None, default=None
+        Kinds of findings, for example ``["wrong", "missing"]``; None for all. Others are not
+        computed.
+
+    Returns
+    -------
+    LabelAudit
+        Findings by kind, with their evidence: the probability of a label from a model trained
+        without the item, and the items and words that labels share.
+
+    See Also
+    --------
+    Review : Decides about them.
+
+    Notes
+    -----
+    In an index of vectors, neighbours come from an embedding that was trained on the labels, so
+    some wrong labels are not found.
+
+    Examples
+    --------
+    >>> from labelspan import SemanticIndex
+    >>> from labelspan.curation import audit_labels
+    >>> texts = ["a chess game", "play chess", "a chess club", "edit a photo", "crop photos"]
+    >>> labels = [["game"], ["game"], ["game", "x"], ["image"], ["image"]]
+    >>> audit_labels(SemanticIndex().fit(texts, labels), kinds=["junk"]).counts
+    {'junk': 1}
+    """
+    check_count("audit", "n", n)
     if not index.can_tag:
         raise Mismatch("audit: this index was fitted without labels.")
     for kind in kinds or ():

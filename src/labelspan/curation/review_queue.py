@@ -8,7 +8,6 @@ folder.
 from __future__ import annotations
 
 import hashlib
-import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -18,8 +17,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
 from ..errors import InvalidFile, InvalidInput, InvalidParameter, Mismatch
 from ..index.inputs import as_names, label_name, read_label_lists
+from ..index.label_table import Labels
 from ..index.results import TagExplanation
-from ..index.store import ItemStore, Labels
+from ..index.store import ItemStore
 from ..index.tagging import ItemTagger
 from ..tagger import Tagger
 from .audit_results import Finding
@@ -72,7 +72,7 @@ class Review:
 
     See Also
     --------
-    SemanticIndex.audit : Finds the labels to review, and more.
+    audit_labels : Finds the labels to review, and more.
 
     Notes
     -----
@@ -102,7 +102,8 @@ class Review:
 
     def __init__(self, index: SemanticIndex) -> None:
         self.index = index
-        self._lock = threading.RLock()
+        # A decision is made from labels that nobody changes meanwhile.
+        self._lock = index.write_lock
         self._read: tuple[ItemStore | None, dict[int, DecisionGroup]] = None, {}
         self._findings: dict[Pair, Finding] | None = None
         self._rows: dict[str, int] = {}
@@ -271,15 +272,16 @@ class Review:
         store = self.index.store
         more, less = _labels(add), _labels(remove)
         _check_apart(more, less, "edit", "added and removed")
-        for label in less:
-            store.labels.rows(label)
         names = list(dict.fromkeys(as_names(items)))
         pairs: list[Change] = []
-        for name, row in zip(names, store.rows(names).tolist(), strict=True):
-            own = store.labels.labels(row) or ()
-            pairs += [("wrong", name, label) for label in less if label in own]
-            pairs += [("missing", name, label) for label in more if label not in own]
-        return LabelEdit("edit", tuple(pairs), self._new(more))
+        with self._lock:
+            for label in less:
+                store.labels.rows(label)
+            for name, row in zip(names, store.rows(names).tolist(), strict=True):
+                own = store.labels.labels(row) or ()
+                pairs += [("wrong", name, label) for label in less if label in own]
+                pairs += [("missing", name, label) for label in more if label not in own]
+            return LabelEdit("edit", tuple(pairs), self._new(more))
 
     def plan_replace(self, labels: str | Sequence[str], by: str | None) -> LabelEdit:
         """Plan to rename labels, merge them into another, or drop them.
@@ -296,7 +298,8 @@ class Review:
         LabelEdit
             For :meth:`apply`.
         """
-        table, names = self.index.store.labels, self.index.store.ids_by_row()
+        with self._lock:
+            table, names = self.index.store.labels, self.index.store.ids_by_row()
         given = _labels(labels)
         wanted = () if by is None else _labels(by)
         if not given:
@@ -397,7 +400,7 @@ class Review:
         right, wrong = _labels(accepted), _labels(rejected)
         _check_apart(right, wrong, "feedback", "accepted and rejected")
         with self._lock:
-            own = self.index.store.labels.labels(self.index.store.row(item)) or ()
+            own = self.index.store.labels_of(item) or ()
             wanted: list[tuple[Verdict, Change]] = []
             for label in (*right, *wrong):
                 kind: Kind = "wrong" if label in own else "missing"
@@ -445,16 +448,12 @@ class Review:
             None if no label is added or removed.
         """
         with self._lock:
-            store = self.index.store
-            rows = {name: store.row(name) for name in lists}
             wanted: list[tuple[Verdict, Change]] = []
-            for name, row in rows.items():
-                before, after = set(store.labels.labels(row) or ()), set(lists[name] or ())
+            for name, own in lists.items():
+                before, after = set(self.index.store.labels_of(name) or ()), set(own or ())
                 wanted += [("accept", ("wrong", name, label)) for label in sorted(before - after)]
                 wanted += [("accept", ("missing", name, label)) for label in sorted(after - before)]
-            return self._decide(
-                wanted, "", "edit", {rows[name]: own for name, own in lists.items()}
-            )
+            return self._decide(wanted, "", "edit", lists)
 
     def undo(self, number: int | None = None) -> DecisionGroup | None:
         """Undo a decision, with everything that was decided at the same time.
@@ -575,7 +574,7 @@ class Review:
         wanted: Sequence[tuple[Verdict, Change]],
         who: str,
         action: Action,
-        lists: Mapping[int, Labels] | None = None,
+        lists: Mapping[str, Labels] | None = None,
     ) -> DecisionGroup | None:
         """Write decisions and the labels after them, which may be given, in one transaction."""
         if len(who) > LONGEST_WHO:
@@ -587,7 +586,7 @@ class Review:
             number = max(groups, default=0) + 1
             parts = []
             for decision, (kind, item, label) in wanted:
-                own = store.labels.labels(store.row(item))
+                own = store.labels_of(item)
                 had = None if own is None else label in own
                 one = LabelDecision(number, now, item, label, kind, decision, had, who, action)
                 # Nothing is decided by an edit that another has made before.
@@ -601,18 +600,17 @@ class Review:
             groups[number] = DecisionGroup(tuple(parts))
             return groups[number]
 
-    def _changed(self, wanted: Sequence[tuple[LabelDecision, bool | None]]) -> Mapping[int, Labels]:
+    def _changed(self, wanted: Sequence[tuple[LabelDecision, bool | None]]) -> Mapping[str, Labels]:
         """Return the labels of items after some of them were added or removed."""
-        found: dict[int, Labels] = {}
+        found: dict[str, Labels] = {}
         store = self.index.store
         for one, has in wanted:
-            row = store.find(one.item)
-            if row is None:
+            if one.item not in self.index:
                 continue
-            own = set((found[row] if row in found else store.labels.labels(row)) or ())
+            own = set((found[one.item] if one.item in found else store.labels_of(one.item)) or ())
             own = own | {one.label} if has else own - {one.label}
             # They were unknown before the decision that is undone.
-            found[row] = None if has is None and not own else tuple(sorted(own))
+            found[one.item] = None if has is None and not own else tuple(sorted(own))
         return found
 
 

@@ -31,7 +31,7 @@ from .._params import Integer, check_params
 from .._typing import Array
 from ..errors import InvalidInput, InvalidLabels, NotConverged
 from ..index.inputs import read_label_lists, read_texts
-from ..index.store import LabelTable
+from ..index.label_table import LabelTable
 from .measurements import Record, ReportTable, Results
 from .spaces import (
     ESTIMATORS,

@@ -25,7 +25,7 @@ from sklearn.svm import LinearSVC
 from .._typing import Array
 from ..errors import InvalidInput
 from ..index.inputs import LabelLists, read_label_lists, read_texts
-from ..index.store import LabelTable
+from ..index.label_table import LabelTable
 from ..tagger.learning import learn_tagger
 from ..text import TAGS
 from .measurements import Record, ReportTable, Results

@@ -13,11 +13,12 @@ from .._typing import Array
 from ..corpus import LabelVocabulary
 from ..errors import InvalidInput
 from .inputs import label_name
+from .label_table import LabelTable
 from .metadata_fields import FieldKind, metadata_text
 from .model import IndexModel
 from .results import Hit
 from .searching import Filter, Query, Ranking, mask_rows, match_all
-from .store import ItemStore, LabelTable
+from .store import ItemStore
 
 __all__ = [
     "Facet",

@@ -60,11 +60,12 @@ from ..text import (
 )
 from ..text.static_vectors import PooledVectors, check_static
 from ..text.vocabulary import pack_strings
+from .database import VOCABULARY, ItemDatabase, read_decisions, read_lessons
 from .folder import ITEMS, UNFINISHED, ArrayBlocks, Files, IndexFolder, Rows
 from .inputs import LabelLists, read_ids, read_label_lists, read_metadata
+from .label_table import LabelTable
 from .model import IndexModel, ModelEncoder, Space, read_vectors, write_model
 from .results import Item
-from .store import VOCABULARY, ItemDatabase, LabelTable, read_decisions, read_lessons
 
 __all__ = ["ONE_BLOCK", "FitOptions", "Fitted", "fit_items", "fit_stream"]
 

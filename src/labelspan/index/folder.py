@@ -70,15 +70,15 @@ _LOCK = "lock"
 UNFINISHED = "unfinished"
 _FORMAT = "labelspan-index"
 _VERSION = 6
+# Format of the last release, whose items can be fitted again.
+_OLDEST = 5
 _LARGEST_MANIFEST = 1 << 24
 _GENERATION = re.compile(r"generation-[0-9a-f]{8}")
 _FILE_NAME = re.compile(r"[a-z0-9_]{1,80}\.arrays")
 _OWN = re.compile(
     rf"{_GENERATION.pattern}|{_LOCK}(-journal)?|{UNFINISHED}"
-    rf"|\.?({re.escape(_MANIFEST)}|{re.escape(MAP_FILE)}).*|map\.places|decisions\.jsonl"
+    rf"|\.?({re.escape(_MANIFEST)}|{re.escape(MAP_FILE)}).*"
 )
-# Files of older formats, which are deleted when another index is written.
-_OLDER = ("map.places", "decisions.jsonl")
 # Up to this size a file is hashed whenever it is opened; larger ones when that is asked for.
 _SMALL = 1 << 24
 # Each retry follows a save between reading the manifest and reading its files.
@@ -400,8 +400,6 @@ class IndexFolder:
         for partial in self.path.glob(f".{_MANIFEST}.*"):
             partial.unlink(missing_ok=True)
         shutil.rmtree(self.path / UNFINISHED, ignore_errors=True)
-        for name in _OLDER:
-            (self.path / name).unlink(missing_ok=True)
 
     def replaced(self) -> bool:
         """Return whether another generation is current than the one that was read."""
@@ -497,7 +495,7 @@ def write_manifest(folder: Path, content: Mapping[str, Any]) -> None:
 def read_manifest(folder: Path, *, older: bool = False) -> dict[str, Any]:
     """Read the content of the manifest, if it is valid and of the current format.
 
-    With ``older``, earlier formats are accepted too.
+    With ``older``, the format of the last release is accepted too.
     """
     path = folder / _MANIFEST
     try:
@@ -518,6 +516,11 @@ def read_manifest(folder: Path, *, older: bool = False) -> dict[str, Any]:
         raise InvalidFile(
             f"{folder} is an index of format {version!s:.20}, and this labelspan reads format "
             f"{_VERSION}; install a newer labelspan."
+        )
+    if version < _OLDEST:
+        raise InvalidFile(
+            f"{folder} is an index of the older format {version}, which this labelspan cannot "
+            "read; fit it again from the corpus: labelspan fit CORPUS"
         )
     if version < _VERSION and not older:
         raise InvalidFile(

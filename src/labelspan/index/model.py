@@ -28,7 +28,7 @@ from ..text import (
 )
 from ..text.static_vectors import PooledVectors
 from .folder import ArrayFile, Files, field, parse_json
-from .vectors import LabelDirections, unit_rows, write_ann
+from .vectors import LabelDirections, unit_rows
 
 if TYPE_CHECKING:
     from ..tagger import Tagger
@@ -365,7 +365,6 @@ def write_model(
         labels = json.dumps(list(model.tagger.labels)).encode()
         arrays = {**model.tagger.arrays(), "labels": np.frombuffer(labels, dtype=np.uint8)}
         files.write("tagger", arrays)
-    write_ann(files)
     return {
         "settings": settings,
         "features": kind,

@@ -23,7 +23,7 @@ from .inputs import as_names, label_name, several_texts
 from .model import IndexModel
 from .results import Hit, Item
 from .store import ItemStore
-from .vectors import AnnIndex, UnitVectors, kth_largest, nearest, proposed, unit_rows
+from .vectors import UnitVectors, kth_largest, unit_rows
 
 __all__ = [
     "BALANCE",
@@ -281,24 +281,17 @@ class Query:
         return [TextSearch(self.store, *own, balance) for own in parts], single
 
 
-def rank(
-    asked: Query, *, k: int, mask: Array, balance: float, ann: AnnIndex | None
-) -> tuple[list[Ranking], bool, bool]:
-    """Rank the best rows of a mask for each query.
-
-    Tell also whether it is a single query, and whether approximate search was used.
-    """
-    places = None if ann is not None else asked.places()
+def rank(asked: Query, *, k: int, mask: Array, balance: float) -> tuple[list[Ranking], bool]:
+    """Rank the best rows of a mask for each query; tell also whether it is a single query."""
+    places = asked.places()
     if places is not None:
         found = places[0].top(places[1][None], k, mask)
-        return [Ranking.by_space(*found[0])], True, False
+        return [Ranking.by_space(*found[0])], True
     if asked.query is not None and asked.store.words is not None:
         texts, single = asked.texts(balance)
-        answers = [text.top(k, mask, ann) for text in texts]
-        return [one for one, _ in answers], single, any(used for _, used in answers)
+        return [text.top(k, mask) for text in texts], single
     vectors, single = asked.vectors()
-    found, used = nearest(asked.store.vectors, ann, vectors, k, mask)
-    return [Ranking.by_space(*one) for one in found], single, used
+    return [Ranking.by_space(*one) for one in asked.store.vectors.top(vectors, k, mask)], single
 
 
 def match_all(
@@ -399,18 +392,9 @@ class TextSearch:
         largest = words * found.most + space or 1.0
         self._words, self._space = words / largest, space / largest
 
-    def top(self, k: int, mask: Array, ann: AnnIndex | None) -> tuple[Ranking, bool]:
-        """Rank the best rows of a mask; return also whether approximate search was used."""
-        linked = ann if self._balance > 0 else None
-        (rows,) = proposed(self._store.vectors, linked, self.vector[None], k, mask)
-        if rows is not None:
-            scores, allowed = self._found.scores, self._allowed(mask)
-            best = np.flatnonzero((scores > 0) & allowed)
-            rows = np.union1d(rows[allowed[rows]], best[_largest(scores[best], k)])
-        used = rows is not None and len(rows) >= k
-        if rows is None or not used:
-            rows = self._candidates(mask, k)
-        return self._ranked(rows, self._exact(mask), k), used
+    def top(self, k: int, mask: Array) -> Ranking:
+        """Rank the best rows of a mask."""
+        return self._ranked(self._candidates(mask, k), self._exact(mask), k)
 
     def all(self, mask: Array, close: int) -> tuple[Ranking, Ranking, tuple[str, ...]]:
         """Do the same as :func:`match_all` for this text."""

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from ..corpus import LabelVocabulary
 from ..errors import InvalidFile, InvalidInput, Mismatch
 from ..text import parse_query
 from .browsing import FoundLabel, ItemList, LabelNode, browse, find_labels, label_tree
+from .database import read_decisions, read_lessons
 from .explain import explain, read_axes
 from .folder import Files, IndexFolder
 from .inputs import (
@@ -39,11 +40,10 @@ from .results import (
     TagExplanation,
 )
 from .searching import BALANCE, Filter, Query, check_balance, mask_rows, rank
-from .store import ItemStore, read_decisions, read_lessons
+from .store import ItemStore
 from .tagging import ItemTagger
 
 if TYPE_CHECKING:
-    from ..curation.audit_results import LabelAudit
     from ..tagger import Tagger
 
 __all__ = ["SemanticIndex"]
@@ -57,9 +57,7 @@ class SemanticIndex:
 
     An estimator learns an embedding from features of the texts and from labels, a tagger learns to
     predict labels, and a store holds the items. A text query is compared with items by words and by
-    embedding; items and labels as queries only by embedding. Search compares with every item; in an
-    index of 300,000 items or more that was saved with usearch (``pip install 'labelspan[ann]'``),
-    it is approximate.
+    embedding; items and labels as queries only by embedding. Search compares with every item.
 
     Features are TF-IDF of words and pairs of words after Unicode normalisation and case folding:
     ``1 + log(tf)``, rows of length 1, at most 30,000 features; with 1,000 texts or more, features
@@ -86,8 +84,9 @@ class SemanticIndex:
     corpus_fields : dict
         Fields of the corpus with ``text``, ``labels`` and ``ids``, by which ``labelspan add`` reads
         more items; empty for an index that was fitted in Python.
-    search_by_ : str
-        "exact" or "approximate": how the last search was answered.
+
+    write_lock : threading.RLock
+        Held while the index is changed. A thread that changes what it has read holds it for both.
 
     See Also
     --------
@@ -122,8 +121,6 @@ class SemanticIndex:
     ('game',)
     """
 
-    search_by_: Literal["exact", "approximate"]
-
     def __init__(
         self,
         estimator: Any = None,
@@ -145,6 +142,8 @@ class SemanticIndex:
         # The tagger for the present labels, and the revision of the items that it knows.
         self._current: tuple[int, Tagger | None] | None = None
         self._updating = threading.Lock()
+        # The first of the locks that a thread takes; those of the tagger and the store follow.
+        self.write_lock = threading.RLock()
 
     # --- learning ---------------------------------------------------------------------
 
@@ -214,8 +213,9 @@ class SemanticIndex:
         )
         found = fit_items(items, options, encoder=encoder, vectors=vectors, report=progress)
         assert found.vectors is not None
-        self._encoder = encoder
-        self._hold(found.model, ItemStore(found.database, found.vectors, found.words))
+        with self.write_lock:
+            self._encoder = encoder
+            self._hold(found.model, ItemStore(found.database, found.vectors, found.words))
         return self
 
     def _items(self, owner: str, texts: Any, labels: Any, ids: Any, metadata: Any) -> list[Item]:
@@ -328,11 +328,12 @@ class SemanticIndex:
         self
             The index with the items.
         """
-        model, store = self._changing("add")
-        items = self._items("add", texts, labels, ids, metadata)
-        if items:
-            found = model.vectors([item.text for item in items], vectors, "add")
-            store.add(items, found, replace=replace)
+        with self.write_lock:
+            model, store = self._changing("add")
+            items = self._items("add", texts, labels, ids, metadata)
+            if items:
+                found = model.vectors([item.text for item in items], vectors, "add")
+                store.add(items, found, replace=replace)
         return self
 
     def remove(self, ids: str | Sequence[str]) -> Self:
@@ -348,8 +349,9 @@ class SemanticIndex:
         self
             The index without the items.
         """
-        _, store = self._changing("remove")
-        store.remove(as_names(ids))
+        with self.write_lock:
+            _, store = self._changing("remove")
+            store.remove(as_names(ids))
         return self
 
     def relabel(self, ids: str | Sequence[str], labels: Any) -> Self:
@@ -371,15 +373,15 @@ class SemanticIndex:
         self
             The index with the new labels.
         """
-        _, store = self._changing("relabel")
         names = as_names(ids)
         given = [labels] if isinstance(ids, str) else labels
         lists = read_label_lists(given, len(names), "relabel")
         if len(set(names)) < len(names):
             raise InvalidInput("relabel: an id occurs twice; give each once.")
-        if names:
-            rows = store.rows(names).tolist()
-            store.relabel(dict(zip(rows, lists, strict=True)))
+        with self.write_lock:
+            _, store = self._changing("relabel")
+            if names:
+                store.relabel(dict(zip(names, lists, strict=True)))
         return self
 
     def item(self, id: str) -> Item:
@@ -514,8 +516,9 @@ class SemanticIndex:
         >>> [(depth, node.label, node.total) for depth, node in index.label_tree()[0].walk()]
         [(0, 'sites', 4), (1, 'forts', 2), (1, 'graves', 2)]
         """
-        _, store = self._changing("use_vocabulary")
-        store.use_vocabulary(vocabulary)
+        with self.write_lock:
+            _, store = self._changing("use_vocabulary")
+            store.use_vocabulary(vocabulary)
         return self
 
     def label_tree(self) -> list[LabelNode]:
@@ -600,7 +603,6 @@ class SemanticIndex:
         *,
         items: str | Sequence[str] = (),
         labels: str | Sequence[str] = (),
-        approximate: bool = True,
         balance: float = BALANCE,
     ) -> Any:
         """Find items by a text, by items, by labels, or by a combination of these.
@@ -625,11 +627,6 @@ class SemanticIndex:
             Ids of example items, which are not among the results.
         labels : str or list of str, default=()
             Labels, learned or not.
-        approximate : bool, default=True
-            Whether a large index that was saved with usearch is searched approximately: scores
-            are exact, but an item may be missed. For more than 256 results, with a filter that
-            fewer than one item in four passes, or if too few candidates are proposed, every item
-            is compared in any case. ``search_by_`` says which kind of search was used.
         balance : float, default=0.4
             Weight of the embedding in a text search: 0 uses only words, 1 only the embedding.
 
@@ -643,10 +640,8 @@ class SemanticIndex:
         balance = check_balance("search", balance)
         asked = Query(model, store, query, items, labels)
         mask = mask_rows(store, Filter.of(filter), asked.items)
-        ann = store.ann if approximate else None
-        found, single, used = rank(asked, k=k, mask=mask, balance=balance, ann=ann)
+        found, single = rank(asked, k=k, mask=mask, balance=balance)
         shown = store.fetch(np.unique(np.concatenate([one.rows for one in found])).tolist())
-        self.search_by_ = "approximate" if used else "exact"
         tables = [ResultTable(one.hits(shown)) for one in found]
         return tables[0] if single else tables
 
@@ -799,33 +794,6 @@ class SemanticIndex:
         """
         return self._tagging().report()
 
-    def audit(self, n: int = 20, *, kinds: Sequence[str] | None = None) -> LabelAudit:
-        """Find labels that look wrong or missing, and labels to merge or drop.
-
-        Parameters
-        ----------
-        n : int, default=20
-            Maximum number of findings of each kind.
-        kinds : list of str or None, default=None
-            Kinds of findings, for example ``["wrong", "missing"]``; None for all. Others are not
-            computed.
-
-        Returns
-        -------
-        LabelAudit
-            Findings by kind, with their evidence: the probability of a label from a model trained
-            without the item, and the items and words that labels share.
-
-        Notes
-        -----
-        In an index of vectors, neighbours come from an embedding that was trained on the labels, so
-        some wrong labels are not found.
-        """
-        from ..curation.label_audit import audit_labels  # noqa: PLC0415 - only audits need it
-
-        check_count("audit", "n", n)
-        return audit_labels(self, n, kinds)
-
     @property
     def tagger(self) -> Tagger | None:
         """The tagger, updated with all changes; None without labels."""
@@ -916,8 +884,7 @@ class SemanticIndex:
         """Write the index to a folder, replacing an index in it.
 
         If the process is killed or the disk is full, either the old index or the new one remains.
-        Readers of the old index can continue to read it. With 300,000 items or more, and usearch,
-        saving takes some minutes, after which searches are approximate.
+        Readers of the old index can continue to read it.
 
         Parameters
         ----------
@@ -944,40 +911,41 @@ class SemanticIndex:
         ...         reader.item("new").text
         'a game of dice'
         """
-        model, store = self._fitted()
-        own = self._folder
-        if path is None and own is None:
-            raise InvalidInput("save: this index has no folder yet; give one.")
-        if own is not None and path is not None and Path(path).resolve() != own.path.resolve():
-            own = None
-        if own is not None and not own.writable:
-            raise self._read_only("save")
-        tagger = self.tagger
-        if tagger is not None:
-            model = IndexModel(model.features, model.space, tagger)
-        settings = {
-            "default_estimator": self.estimator is None and self._default,
-            "language": self.language,
-            "fields": self.corpus_fields,
-        }
-        folder = own or IndexFolder(Path(path or ""), write=True, new=True)
+        with self.write_lock:
+            model, store = self._fitted()
+            own = self._folder
+            if path is None and own is None:
+                raise InvalidInput("save: this index has no folder yet; give one.")
+            if own is not None and path is not None and Path(path).resolve() != own.path.resolve():
+                own = None
+            if own is not None and not own.writable:
+                raise self._read_only("save")
+            tagger = self.tagger
+            if tagger is not None:
+                model = IndexModel(model.features, model.space, tagger)
+            settings = {
+                "default_estimator": self.estimator is None and self._default,
+                "language": self.language,
+                "fields": self.corpus_fields,
+            }
+            folder = own or IndexFolder(Path(path or ""), write=True, new=True)
 
-        def fill(made: Path, key: str) -> dict[str, Any]:
-            made.mkdir()
-            files = Files(made)
-            # Decisions and lessons stay when an index is replaced.
-            decisions = [] if store.decisions() else read_decisions(folder.path)
-            lessons = [] if store.lessons() else read_lessons(folder.path)
-            store.write(files, key, decisions, lessons)
-            return write_model(files, model, store.words, settings)
+            def fill(made: Path, key: str) -> dict[str, Any]:
+                made.mkdir()
+                files = Files(made)
+                # Decisions and lessons stay when an index is replaced.
+                decisions = [] if store.decisions() else read_decisions(folder.path)
+                lessons = [] if store.lessons() else read_lessons(folder.path)
+                store.write(files, key, decisions, lessons)
+                return write_model(files, model, store.words, settings)
 
-        try:
-            folder.write(fill)
-        finally:
-            if own is None:
-                folder.close()
-        if own is not None:
-            self._read(verify=False)
+            try:
+                folder.write(fill)
+            finally:
+                if own is None:
+                    folder.close()
+            if own is not None:
+                self._read(verify=False)
         return self
 
     @classmethod
@@ -1077,9 +1045,10 @@ class SemanticIndex:
         bool
             Whether it had changed.
         """
-        if not self.stale():
-            return False
-        self._read(verify=False)
+        with self.write_lock:
+            if not self.stale():
+                return False
+            self._read(verify=False)
         return True
 
     def stale(self) -> bool:
@@ -1097,11 +1066,12 @@ class SemanticIndex:
 
     def close(self) -> None:
         """Close the folder, so that others may write to it."""
-        if self._store is not None:
-            self._store.close()
-        if self._folder is not None:
-            self._folder.close()
-        self._model = self._store = self._folder = self._current = None
+        with self.write_lock:
+            if self._store is not None:
+                self._store.close()
+            if self._folder is not None:
+                self._folder.close()
+            self._model = self._store = self._folder = self._current = None
 
     def __enter__(self) -> Self:
         return self

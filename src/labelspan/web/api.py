@@ -179,7 +179,7 @@ def _embed(served: Served, given: dict[str, Any]) -> EmbeddedData:
 def _put_items(served: Served, given: dict[str, Any]) -> KeptData:
     items, index = given["items"], _review(served).index
     ids = [one["id"] for one in items]
-    with served.changing_items():
+    with served.changing_items(), index.write_lock:
         before = {item.id: item for item in index.items([name for name in ids if name in index])}
         new = Item("", "", None, {})
         labels = [one.get("labels", before.get(one["id"], new).labels) for one in items]
@@ -192,22 +192,24 @@ def _put_items(served: Served, given: dict[str, Any]) -> KeptData:
 
 def _remove_item(served: Served, given: dict[str, Any]) -> KeptData:
     index = _review(served).index
-    with served.changing_items():
+    with served.changing_items(), index.write_lock:
         index.remove(known_items(index, [given["id"]]))
         return {"added": 0, "changed": 0, "removed": 1, "items": len(index)}
 
 
 def _feedback(served: Served, given: dict[str, Any]) -> FeedbackData:
     review = _review(served)
-    (item,) = known_items(review.index, [given["item"]])
     accepted, rejected = given.get("accepted", []), given.get("rejected", [])
     if not accepted and not rejected:
         raise Refused(400, "Give labels that were accepted or rejected.")
-    _check_labels(review, [*accepted, *rejected], given)
-    made = review.feedback(item, accepted, rejected, who=given.get("who") or "api")
+    with review.index.write_lock:
+        (item,) = known_items(review.index, [given["item"]])
+        _check_labels(review, [*accepted, *rejected], given)
+        made = review.feedback(item, accepted, rejected, who=given.get("who") or "api")
+        labels = review.index.store.labels_of(item) or ()
     assert made is not None
     served.renew()
-    return {"decision": decision_data(made), "labels": list(review.index.item(item).labels or ())}
+    return {"decision": decision_data(made), "labels": list(labels)}
 
 
 def _review(served: Served) -> Review:

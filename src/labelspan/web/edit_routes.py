@@ -148,6 +148,8 @@ class _Edits:
 
     def __init__(self, editing: Editing, changed: Callable[[], None]) -> None:
         self._editing, self._review, self._changed = editing, editing.review, changed
+        # What an answer says is what its change has made.
+        self._lock = editing.review.index.write_lock
 
     async def enter(self, request: Request) -> Response:
         token = read_parameters(_TOKEN, read_pairs(request.scope["query_string"]))["token"]
@@ -225,24 +227,30 @@ class _Edits:
         return self._edited(edit, made, given)
 
     def labels(self, given: Given) -> dict[str, Any]:
-        items = known_items(self._review.index, given["items"])
-        edit = self._review.plan_edit(items, given.get("add", ()), given.get("remove", ()))
-        return self._apply(edit, given)
+        with self._lock:
+            items = known_items(self._review.index, given["items"])
+            edit = self._review.plan_edit(items, given.get("add", ()), given.get("remove", ()))
+            return self._apply(edit, given)
 
     def replace(self, given: Given) -> dict[str, Any]:
-        edit = self._review.plan_replace(given["labels"], given["by"])
-        return self._apply(edit, given, edit.removed)
+        with self._lock:
+            edit = self._review.plan_replace(given["labels"], given["by"])
+            return self._apply(edit, given, edit.removed)
 
     def decide(self, given: Given) -> dict[str, Any]:
         # Another page may have decided about some of them.
         review = self._review
-        there = {finding_key(one) for one in (*review.waiting(), *review.waiting(skipped=True))}
-        found = [one for one in review.find(given["findings"]) if finding_key(one) in there]
-        return self._decided(review.decide(found, given["decision"], who=self._who(given)), given)
+        with self._lock:
+            there = {finding_key(one) for one in (*review.waiting(), *review.waiting(skipped=True))}
+            found = [one for one in review.find(given["findings"]) if finding_key(one) in there]
+            made = review.decide(found, given["decision"], who=self._who(given))
+            return self._decided(made, given)
 
     def undo(self, given: Given) -> dict[str, Any]:
         try:
-            return self._decided(self._review.undo(given.get("number")), given, undone=True)
+            with self._lock:
+                made = self._review.undo(given.get("number"))
+                return self._decided(made, given, undone=True)
         except InvalidFile:
             raise
         except InvalidInput as error:

@@ -14,7 +14,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from ..curation import Finding, Review
+from ..curation import Finding, Review, audit_labels
 from ..curation.audit_results import KINDS
 from ..display.map_data import MapPoints, draw_points
 from ..errors import LabelspanError
@@ -147,7 +147,7 @@ class Snapshot:
         """Audit the labels; if that fails, only the audit is missing."""
         others = [kind for kind in KINDS if kind not in PAIRS]
         try:
-            self._others = self.index.audit(_MOST_OTHERS, kinds=others).findings
+            self._others = audit_labels(self.index, _MOST_OTHERS, kinds=others).findings
             self.review.order()
             self.audit_state = "ready"
         except Exception:

@@ -1,0 +1,572 @@
+"""The SQLite database of an index, in memory or in a file.
+
+    items        row, id, text and metadata (JSON) of each item; a row number is never reused
+    item_labels  labels of 4,096 rows: how many each has (-1: unknown), and their numbers
+    removed      rows whose items were removed
+    added        vectors of rows that were added after the last save
+    decisions    what was decided about labels of items
+    lessons      what happened while labels were taught
+    about        key of the index, names of the labels by number, vocabulary of the labels, and a
+                 revision that grows with every change
+
+A change is one transaction, on disk when its call returns. Each record has a hash, which is checked
+when it is read. Files from elsewhere are opened without running anything in them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import os
+import sqlite3
+import weakref
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from types import NoneType
+from typing import Any, Self
+
+import numpy as np
+
+from .._files import check_descriptors, file_size, write_whole
+from .._typing import Array
+from ..corpus import LabelVocabulary
+from ..errors import InvalidFile, LabelspanError
+from .folder import ITEMS, field, generation_folder, parse_json, read_manifest
+from .label_table import LabelTable
+from .results import Item
+
+__all__ = ["IndexItems", "ItemDatabase", "read_decisions", "read_lessons"]
+
+_TABLES = (
+    "CREATE TABLE items (row INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, text, metadata, hash)",
+    "CREATE TABLE item_labels (block INTEGER PRIMARY KEY, counts, numbers, hash)",
+    "CREATE TABLE removed (row INTEGER PRIMARY KEY)",
+    "CREATE TABLE added (first INTEGER PRIMARY KEY, vectors, hash)",
+    "CREATE TABLE decisions (number, time, item, label, kind, decision, had, undone, who, action, "
+    "hash, PRIMARY KEY (number, item, label))",
+    "CREATE TABLE about (name TEXT PRIMARY KEY, value, hash)",
+    "CREATE TABLE lessons (label, number, time, who, event, value, hash, "
+    "PRIMARY KEY (label, number))",
+)
+# Names in the table about.
+VOCABULARY, _KEY, _LABELS, REVISION = "vocabulary", "key", "labels", "revision"
+# Rows whose labels are one record.
+LABEL_BLOCK = 4096
+# Bytes of the vectors of one record, about.
+_ADDED_BYTES = 1 << 23
+_MEMORY = ":memory:"
+# Largest text or array that is written or read, in bytes.
+LARGEST_VALUE = 1 << 26
+_TIMEOUT = 10.0
+# Memory for a database that is filled, in KiB.
+_BUILD_CACHE = 1 << 18
+# Files that SQLite may put next to a database: write-ahead log, shared memory, journal.
+_SIDE_FILES = ("-wal", "-shm", "-journal")
+# Format from which an index has lessons.
+_FIRST_LESSONS = 6
+# What the log of a database must hold, if it could not be merged.
+_LOG_NOTE, _LONGEST_NOTE = "log.json", 100
+
+
+@contextmanager
+def _errors(where: str | Path, what: str) -> Iterator[None]:
+    """Raise errors of SQLite as errors of a file that cannot be opened, read or written."""
+    try:
+        yield
+    except (sqlite3.Error, ValueError, TypeError, RecursionError) as error:
+        if isinstance(error, LabelspanError):
+            raise
+        check_descriptors(where)
+        # A message about a damaged file may quote its bytes.
+        line = f"{' '.join(str(error).split()):.200}"
+        end = "; the index is as it was" if what == "written" else ""
+        raise InvalidFile(f"{where} cannot be {what}: {line}{end}.") from error
+
+
+def _connect(where: str | Path, options: str = "") -> sqlite3.Connection:
+    """Open a file or a database in memory; ``options`` are appended to the file's URI."""
+    with _errors(where, "opened"):
+        connection = sqlite3.connect(
+            f"{where.resolve().as_uri()}{options}" if isinstance(where, Path) else where,
+            timeout=_TIMEOUT,
+            isolation_level=None,
+            # An index may be used by several threads; ItemStore has a lock.
+            check_same_thread=False,
+            uri=isinstance(where, Path),
+        )
+    try:
+        with _errors(where, "read"):
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST_VALUE)
+            connection.execute("PRAGMA synchronous = FULL")
+            # A foreign file may define functions and triggers; none of them is called.
+            connection.execute("PRAGMA trusted_schema = OFF")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+# Made once: json.dumps makes an encoder for each call with an option.
+_to_json = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def _hashed(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Append the hash of a record to its values."""
+    # Arrays are hashed first: their text would be several times as long.
+    parts = [hashlib.blake2b(one).digest() if isinstance(one, bytes) else one for one in values]
+    return (*values, hashlib.blake2b(repr(parts).encode(), digest_size=16).digest())
+
+
+class ItemDatabase:
+    """Database in memory or in a file.
+
+    ``where`` is its name in error messages. ``check`` is called before each change, and raises an
+    error if the file is not that of the index any more.
+    """
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        where: str,
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._connection, self._where, self._check = connection, where, check
+        if where == _MEMORY:
+            # An index in memory ends like any other object; one in a folder must be closed.
+            weakref.finalize(self, connection.close)
+
+    # --- opening ----------------------------------------------------------------------
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        key: str,
+        *,
+        write: bool,
+        check: Callable[[], None] = lambda: None,
+        locked: bool = False,
+    ) -> Self:
+        """Open a file, if it belongs to the manifest with this key.
+
+        ``locked`` says that the caller holds the lock of the folder, so that nobody writes.
+        """
+        log, shared, journal = (path.with_name(path.name + end) for end in _SIDE_FILES)
+        for file in (path, log, shared):
+            if file == path or os.path.lexists(file):
+                file_size(file)
+        if os.path.lexists(journal):
+            # An index uses a log instead; a journal could name other files for SQLite to delete.
+            raise InvalidFile(f"{journal} does not belong to an index; it is not opened.")
+        mode = "mode=rw" if write else "mode=ro"
+        empty = not log.exists() or (locked and file_size(log) == 0)
+        if not write and empty and (locked or not os.access(path.parent, os.W_OK)):
+            # Readers of a log write to a shared file, for which a full disk has no room and a
+            # read-only one no place; without a writer and a log it is not needed.
+            mode = "immutable=1"
+        opened = cls(_connect(path, f"?{mode}"), str(path), check)
+        try:
+            found = opened._tables()
+            # Format 5 had no lessons; it is only read, to fit it again.
+            if found != sorted(_TABLES) and (write or found != sorted(_TABLES[:-1])):
+                raise InvalidFile(
+                    f"{path}: its tables are not those of an index of this version: it is "
+                    "damaged, or was written by an unreleased version; fit it again."
+                )
+            if opened.about(_KEY) != key:
+                raise InvalidFile(f"{path} belongs to another index; it is not opened.")
+            opened._check_log(path)
+        except BaseException:
+            opened.close()
+            raise
+        return opened
+
+    @classmethod
+    def build(cls, where: Path | str = _MEMORY, key: str = "memory") -> Self:
+        """Create a database in memory, or create or continue one in a file without readers."""
+        made = cls(_connect(where), str(where))
+        try:
+            with _errors(where, "written"):
+                execute = made._connection.execute
+                execute("PRAGMA journal_mode = WAL")
+                execute("PRAGMA synchronous = NORMAL")
+                execute(f"PRAGMA cache_size = -{_BUILD_CACHE}")
+                if not made._tables():
+                    cursor = execute("BEGIN")
+                    for table in _TABLES:
+                        cursor.execute(table)
+                    for name, value in ((_KEY, key), (_LABELS, "[]"), (REVISION, 0)):
+                        made.put(cursor, name, value)
+                    cursor.execute("COMMIT")
+        except BaseException:
+            made.close()
+            raise
+        return made
+
+    def write_file(
+        self,
+        path: Path,
+        key: str,
+        decisions: Iterable[tuple[Any, ...]] = (),
+        lessons: Iterable[tuple[Any, ...]] = (),
+    ) -> None:
+        """Write all of it to a new file under another key; it is on disk when this returns.
+
+        Rows that were added later are not kept apart any more: the caller writes their vectors.
+        """
+        with _errors(path, "written"), closing(_connect(path)) as target:
+            self._connection.backup(target)
+            self.put(target.cursor(), _KEY, key)
+            target.execute("DELETE FROM added")
+            self.put_decisions(target.cursor(), decisions)
+            self.put_lessons(target.cursor(), lessons)
+            target.execute("PRAGMA journal_mode = WAL")
+            target.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def finish(self) -> None:
+        """Bring all that was written into one file, and close it."""
+        with closing(self), _errors(self._where, "written"):
+            self._connection.execute("PRAGMA synchronous = FULL")
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    # --- the log ----------------------------------------------------------------------
+
+    def merge_log(self) -> None:
+        """Bring the log of the changes into the file, so that a damaged log loses none.
+
+        Where a reader or a full disk prevents that, what the log must hold is noted.
+        """
+        if self._where == _MEMORY:
+            return
+        note, merged = Path(self._where).with_name(_LOG_NOTE), False
+        # The change is on disk, and stays so whatever happens here.
+        with suppress(sqlite3.Error, OSError):
+            execute = self._connection.execute
+            execute("PRAGMA busy_timeout = 0")
+            try:
+                merged = execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
+            finally:
+                execute(f"PRAGMA busy_timeout = {int(1000 * _TIMEOUT)}")
+            if merged:
+                note.unlink(missing_ok=True)
+        if not merged:
+            with suppress(sqlite3.Error, LabelspanError, OSError):
+                state = json.dumps(self._state()).encode()
+                write_whole(note, lambda file: file.write(state))
+
+    def _state(self) -> list[int]:
+        """Return two numbers that grow with every change."""
+        ((lessons,),) = self.select("SELECT count(*) FROM lessons")
+        return [self.about(REVISION), lessons]
+
+    def _check_log(self, path: Path) -> None:
+        """Raise an error if changes are missing that the log held."""
+        note = path.with_name(_LOG_NOTE)
+        if not os.path.lexists(note) or file_size(note) > _LONGEST_NOTE:
+            return
+        noted = parse_json(note.read_bytes(), note)
+        whole = isinstance(noted, list) and len(noted) == 2 and all(type(n) is int for n in noted)
+        if not whole or any(n > own for n, own in zip(noted, self._state(), strict=True)):
+            raise InvalidFile(
+                f"{path}: changes are missing, because its log {path.name}-wal is damaged or gone; "
+                f"restore the log, or remove {note.name} to do without them."
+            )
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    # --- changing ---------------------------------------------------------------------
+
+    @contextmanager
+    def change(self, *, revised: bool = True) -> Iterator[sqlite3.Cursor]:
+        """Make one transaction of all changes inside; a failure changes nothing.
+
+        ``revised`` is False if neither items nor labels change.
+        """
+        with _errors(self._where, "written"):
+            cursor = self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                self._check()
+                yield cursor
+                if revised:
+                    self.put(cursor, REVISION, self.about(REVISION) + 1)
+                cursor.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    cursor.execute("ROLLBACK")
+                raise
+
+    def insert(
+        self, cursor: sqlite3.Cursor, items: Iterable[Item], vectors: Array | None = None
+    ) -> int:
+        """Add items in the next rows, with their vectors after a fit; return the first row."""
+        first = self.next_row
+        cursor.executemany(
+            "INSERT INTO items VALUES (?, ?, ?, ?, ?)",
+            [
+                _hashed((row, item.id, item.text, _to_json(item.metadata)))
+                for row, item in enumerate(items, first)
+            ],
+        )
+        if vectors is not None:
+            step = max(1, _ADDED_BYTES // max(1, 4 * vectors.shape[1]))
+            for start in range(0, len(vectors), step):
+                part = np.ascontiguousarray(vectors[start : start + step], dtype="<f4").tobytes()
+                cursor.execute("INSERT INTO added VALUES (?, ?, ?)", _hashed((first + start, part)))
+        return first
+
+    def remove(self, cursor: sqlite3.Cursor, rows: Sequence[int]) -> None:
+        """Remove the items in some rows."""
+        given = [(row,) for row in rows]
+        cursor.executemany("DELETE FROM items WHERE row = ?", given)
+        cursor.executemany("INSERT INTO removed VALUES (?)", given)
+
+    def truncate(self, cursor: sqlite3.Cursor, count: int) -> None:
+        """Remove the rows from a number on, which a stopped fit left behind."""
+        cursor.execute("DELETE FROM items WHERE row >= ?", (count,))
+
+    def put_labels(
+        self, cursor: sqlite3.Cursor, table: LabelTable, rows: Iterable[int] | None = None
+    ) -> None:
+        """Write the labels of the blocks that hold some rows; None writes all blocks."""
+        self.put(cursor, _LABELS, _to_json(table.names))
+        every = range(0, len(table), LABEL_BLOCK) if rows is None else rows
+        for block in sorted({int(row) // LABEL_BLOCK for row in every}):
+            start, end = block * LABEL_BLOCK, min(len(table), (block + 1) * LABEL_BLOCK)
+            columns = table.columns[table.starts[start] : table.starts[end]]
+            parts = (part.astype("<i4").tobytes() for part in (table.counts[start:end], columns))
+            record = _hashed((block, *parts))
+            cursor.execute("INSERT OR REPLACE INTO item_labels VALUES (?, ?, ?, ?)", record)
+
+    def put_decisions(self, cursor: sqlite3.Cursor, records: Iterable[tuple[Any, ...]]) -> None:
+        """Write decisions: number, time, item, label, kind, decision, had, undone, who, action."""
+        cursor.executemany(
+            "INSERT OR REPLACE INTO decisions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [_hashed(tuple(record)) for record in records],
+        )
+
+    def put_lessons(self, cursor: sqlite3.Cursor, records: Iterable[tuple[Any, ...]]) -> None:
+        """Write events of lessons: label, number, time, who, event, value."""
+        cursor.executemany(
+            "INSERT OR REPLACE INTO lessons VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [_hashed(tuple(record)) for record in records],
+        )
+
+    def put(self, cursor: sqlite3.Cursor, name: str, value: Any) -> None:
+        """Note something about the whole index, if it is not noted already."""
+        if value != self.about(name):
+            record = _hashed((name, value))
+            cursor.execute("INSERT OR REPLACE INTO about VALUES (?, ?, ?)", record)
+
+    # --- reading ----------------------------------------------------------------------
+
+    def select(self, query: str, *values: Any) -> Iterator[tuple[Any, ...]]:
+        """Yield the records of a query."""
+        with _errors(self._where, "read"):
+            # With "yield from", a query that is left early would close its cursor, too late.
+            for record in self._connection.execute(query, values):  # noqa: UP028
+                yield record
+
+    def _tables(self) -> list[str]:
+        """List the definitions in the file: tables, views, triggers."""
+        found = self.select("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY sql")
+        return [sql for (sql,) in found]
+
+    def about(self, name: str) -> Any:
+        """Return a note about the whole index, or None."""
+        for record in self.select("SELECT * FROM about WHERE name = ?", name):
+            return self._verified(record, f"{name!r}")[1]
+        return None
+
+    def vocabulary(self) -> LabelVocabulary | None:
+        """Return the vocabulary of the labels; None if there is none."""
+        found = self.about(VOCABULARY)
+        return None if found is None else LabelVocabulary.from_json(found)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Make all reads inside see one state, whatever a writer does."""
+        with _errors(self._where, "read"):
+            self._connection.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self._connection.execute("COMMIT")
+
+    @property
+    def next_row(self) -> int:
+        """Row number of the next item."""
+        found = self.select("SELECT max(row) FROM items UNION ALL SELECT max(row) FROM removed")
+        return 1 + max(-1 if last is None else int(last) for (last,) in found)
+
+    def fetch(self, rows: Sequence[int], labels: LabelTable) -> dict[int, Item]:
+        """Read the items in some rows; those that are not there are left out."""
+        query = "SELECT items.* FROM json_each(?) JOIN items ON row = value"
+        found = self.select(query, json.dumps(rows))
+        return {values[0]: self._parsed(values, labels) for values in found}
+
+    def scan(self, start: int = 0, labels: LabelTable | None = None) -> Iterator[tuple[int, Item]]:
+        """Yield row and item of all items from a row on, in order."""
+        for values in self.select("SELECT * FROM items WHERE row >= ? ORDER BY row", start):
+            yield values[0], self._parsed(values, labels)
+
+    def metadata(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Yield row and metadata of all items that have some, in order."""
+        query = "SELECT row, metadata FROM items WHERE metadata != '{}' ORDER BY row"
+        for row, text in self.select(query):
+            yield row, self._metadata(text)
+
+    def decisions(self) -> list[tuple[Any, ...]]:
+        """Read all decisions, in their order."""
+        found = self.select("SELECT * FROM decisions ORDER BY number, rowid")
+        return [self._verified(values, "a decision") for values in found]
+
+    def lessons(self, label: str | None = None, after: int = 0) -> list[tuple[Any, ...]]:
+        """Read the events of all lessons, or of one after a number, in their order."""
+        query = "SELECT * FROM lessons WHERE label = ifnull(?, label) AND number > ?"
+        found = self.select(f"{query} ORDER BY label, number", label, after)
+        return [self._verified(one, "an answer") for one in found]
+
+    def label_table(self) -> LabelTable:
+        """Read the labels of all rows."""
+        with _errors(self._where, "read"):
+            names = parse_json(str(self.about(_LABELS)).encode(), self._where)
+            blocks = [
+                self._verified(values, "a block of labels")[1:]
+                for values in self.select("SELECT * FROM item_labels ORDER BY block")
+            ]
+            counts, columns = (
+                np.frombuffer(b"".join(block[n] for block in blocks), dtype="<i4").copy()
+                for n in (0, 1)
+            )
+            fits = (
+                isinstance(names, list)
+                and all(isinstance(name, str) for name in names)
+                and len(set(names)) == len(names)
+                and counts.size == self.next_row
+                and counts.min(initial=-1) == -1
+                and np.maximum(counts, 0).sum() == columns.size
+                and columns.min(initial=0) == 0
+                and columns.max(initial=-1) < len(names)
+            )
+        if not fits:
+            raise InvalidFile(f"{self._where} is damaged: labels do not fit the items.")
+        return LabelTable(names, counts, columns)
+
+    def added(self, first: int, width: int) -> Array:
+        """Return the vectors of all rows from ``first`` on."""
+        parts = [np.zeros((0, width), dtype="<f4")]
+        with _errors(self._where, "read"):
+            for values in self.select("SELECT * FROM added ORDER BY first"):
+                start, data = self._verified(values, "a part of the added vectors")
+                if start != first:
+                    break
+                parts.append(np.frombuffer(data, dtype="<f4").reshape(-1, width))
+                first += len(parts[-1])
+        if first != self.next_row:
+            raise InvalidFile(f"{self._where} is damaged: added rows are missing.")
+        return np.concatenate(parts)
+
+    def verify(self) -> None:
+        """Check every record, and that there is an item for every row that was not removed."""
+        with self.snapshot():
+            count = sum(1 for _ in self.scan())
+            self.label_table()
+            self.decisions()
+            self.lessons()
+            ((removed,),) = self.select("SELECT count(*) FROM removed")
+            if count + removed != self.next_row:
+                raise InvalidFile(f"{self._where} is damaged: items are missing.")
+
+    # --- internal ---------------------------------------------------------------------
+
+    def _parsed(self, values: tuple[Any, ...], labels: LabelTable | None) -> Item:
+        row, name, text, metadata = self._verified(values, f"the item in row {values[0]!r:.40}")
+        if not isinstance(name, str) or not isinstance(text, str):
+            raise InvalidFile(f"{self._where} is damaged: row {row!r:.40} is not an item.")
+        own = None if labels is None or row >= len(labels) else labels.labels(row)
+        return Item(name, text, own, self._metadata(metadata))
+
+    def _metadata(self, text: str) -> dict[str, Any]:
+        if text == "{}":
+            return {}
+        try:
+            found = json.loads(text)
+        except (ValueError, TypeError, RecursionError):
+            found = None
+        plain = (str, bool, int, float, NoneType)
+        if isinstance(found, dict) and all(isinstance(value, plain) for value in found.values()):
+            return found
+        raise InvalidFile(f"{self._where} is damaged: metadata is not a table of plain values.")
+
+    def _verified(self, values: tuple[Any, ...], what: str) -> tuple[Any, ...]:
+        """Return a record without its hash, which must be right."""
+        if _hashed(values[:-1]) != values:
+            raise InvalidFile(f"{self._where} is damaged: {what} is not what was written.")
+        return values[:-1]
+
+
+# --- items, decisions and lessons of an index that is fitted again -------------------------------
+
+
+class IndexItems:
+    """Items of an index in a folder, as a stream that :func:`fit_stream` takes."""
+
+    def __init__(self, folder: Path) -> None:
+        content = read_manifest(folder, older=True)
+        self._path = generation_folder(folder, content) / ITEMS
+        self._key = field(content, "key", str)
+        self.name = str(folder)
+        settings = content.get("settings")
+        known = settings.get("fields") if isinstance(settings, dict) else None
+        self.corpus_fields: dict[str, Any] = known if isinstance(known, dict) else {}
+        about = self._path.stat()
+        # What must be the same for an interrupted fit to go on.
+        self.fingerprint: Mapping[str, Any] = {
+            "index": self._key,
+            "bytes": about.st_size,
+            "changed": about.st_mtime_ns,
+        }
+
+    def items(self, skip: int = 0) -> Generator[Item, None, None]:
+        """Yield the items in their order, without the first ones."""
+        with closing(self._open()) as database:
+            every = database.scan(labels=database.label_table())
+            for _, item in itertools.islice(every, skip, None):
+                yield item
+
+    def vocabulary(self) -> LabelVocabulary | None:
+        """Return the vocabulary of the labels; None if there is none."""
+        with closing(self._open()) as database:
+            return database.vocabulary()
+
+    def _open(self) -> ItemDatabase:
+        return ItemDatabase.open(self._path, self._key, write=False)
+
+
+def read_decisions(folder: Path) -> list[tuple[Any, ...]]:
+    """Read the decisions of the index in a folder whose lock is held; empty if there is none."""
+    if not (folder / "manifest.json").exists():
+        return []
+    content = read_manifest(folder, older=True)
+    with closing(_locked_database(folder, content)) as database:
+        return database.decisions()
+
+
+def read_lessons(folder: Path) -> list[tuple[Any, ...]]:
+    """Read the lessons of the index in a folder whose lock is held; empty if there is none."""
+    if not (folder / "manifest.json").exists():
+        return []
+    content = read_manifest(folder, older=True)
+    if content["version"] < _FIRST_LESSONS:
+        return []
+    with closing(_locked_database(folder, content)) as database:
+        return database.lessons()
+
+
+def _locked_database(folder: Path, content: Mapping[str, Any]) -> ItemDatabase:
+    path = generation_folder(folder, content) / ITEMS
+    return ItemDatabase.open(path, field(content, "key", str), write=False, locked=True)
