@@ -1,10 +1,12 @@
 """Write an index to PostgreSQL with pgvector, with SQL functions that search as labelspan does.
 
-The schema holds ``items`` (texts, labels, metadata, unit vectors), ``postings`` (the BM25 weight of
-each stem in each item, without its rarity, which follows from their number; stems in the names of
-labels have # in front), ``words`` (the stem of each word, whether it is a frequent one, which is
-left out of queries, and its weight in a query) and ``spread`` (second moments of the vectors, by
-which the scores of words and space are brought to one scale).
+The schema holds ``items`` (texts, labels, metadata, unit vectors, and what labels add to their
+places), ``postings`` (the BM25 weight of each stem in each item, without its rarity, which follows
+from their number; stems in the names of labels have # in front), ``words`` (the stem of each word,
+whether it is a frequent one, which is left out of queries, and its weight in a query) and
+``spread`` (second moments of the vectors, by which the scores of words and space are brought to
+one scale). The places of items by their labels share a scale, which every change of a label moves,
+so that ``similar`` puts them together: with each item compared.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from .._install import install_command
 from .._typing import Array
 from ..errors import InvalidInput, Mismatch, MissingData
 from ..index.results import Item
+from ..index.vectors import label_parts
 from ..text.analysis import RUNS
 from ..text.word_search import FILLER_WEIGHT, LABEL_WEIGHT
 
@@ -38,12 +41,13 @@ _MOST_INDEXED = 2000
 
 _TABLES = """
 CREATE SCHEMA {s};
-CREATE TABLE {s}.about (format integer NOT NULL, dimensions integer NOT NULL);
-INSERT INTO {s}.about VALUES ({format}, {width});
+CREATE TABLE {s}.about (
+    format integer NOT NULL, dimensions integer NOT NULL, label_scale float8 NOT NULL);
+INSERT INTO {s}.about VALUES ({format}, {width}, 0);
 CREATE TABLE {s}.items (
     item integer PRIMARY KEY, id text NOT NULL UNIQUE, title text NOT NULL, text text NOT NULL,
     labels text[], metadata jsonb NOT NULL,
-    vector vector({width}) NOT NULL, digest text NOT NULL);
+    vector vector({width}), label_part vector({width}), digest text NOT NULL);
 CREATE TABLE {s}.postings (term text NOT NULL, item integer NOT NULL, weight real NOT NULL);
 CREATE TABLE {s}.words (
     word text PRIMARY KEY, term text NOT NULL, common boolean NOT NULL, weight real NOT NULL);
@@ -129,12 +133,27 @@ SET hnsw.ef_search = 256 AS $$
     ORDER BY i.id = query DESC, lower(i.title) = lower(query) DESC, f.score DESC, i.item
     LIMIT n
 $$;
+CREATE FUNCTION {s}.product(
+    vector_1 vector, part_1 vector, vector_2 vector, part_2 vector, scale float8)
+RETURNS float8 LANGUAGE sql IMMUTABLE AS $$
+    SELECT coalesce(-(vector_1 <#> vector_2), 0)
+        + scale * (coalesce(-(vector_1 <#> part_2), 0) + coalesce(-(part_1 <#> vector_2), 0))
+        + scale ^ 2 * coalesce(-(part_1 <#> part_2), 0)
+$$;
 CREATE FUNCTION {s}.similar(wanted text, n integer DEFAULT 10)
 RETURNS TABLE (id text, title text, score float8, labels text[]) LANGUAGE sql STABLE AS $$
-    WITH query AS (SELECT item, vector FROM {s}.items WHERE items.id = wanted)
-    SELECT i.id, i.title, -(i.vector <#> (SELECT vector FROM query)), i.labels FROM {s}.items AS i
-    WHERE i.item <> (SELECT item FROM query)
-    ORDER BY i.vector <#> (SELECT vector FROM query) LIMIT n
+    WITH query AS (
+        SELECT item, vector, label_part, label_scale AS scale,
+               {s}.product(vector, label_part, vector, label_part, label_scale) AS square
+        FROM {s}.items CROSS JOIN {s}.about WHERE items.id = wanted),
+    found AS (
+        SELECT i.item, i.id, i.title, i.labels,
+               {s}.product(i.vector, i.label_part, q.vector, q.label_part, q.scale) / nullif(sqrt(
+                   greatest(q.square * {s}.product(
+                       i.vector, i.label_part, i.vector, i.label_part, q.scale), 0)), 0) AS score
+        FROM {s}.items AS i CROSS JOIN query AS q WHERE i.item <> q.item)
+    SELECT f.id, f.title, f.score, f.labels FROM found AS f
+    WHERE f.score > {slack} ORDER BY f.score DESC, f.item LIMIT n
 $$;
 """
 
@@ -228,10 +247,11 @@ class _Writer:
         for start in range(0, len(ids), _ITEMS_AT_ONCE):
             part = ids[start : start + _ITEMS_AT_ONCE]
             items, vectors = self._index.items(part), self._index.vectors(part)
-            digests = [_digest(*pair) for pair in zip(items, vectors, strict=True)]
-            changed = [n for n, name in enumerate(part) if known.get(name) != digests[n]]
-            self._delete([part[n] for n in changed if part[n] in known])
-            rows = [(items[n], vectors[n], digests[n]) for n in changed]
+            parts = self._label_parts[0][self._index.store.rows(part)]
+            each = zip(items, vectors, parts, strict=True)
+            content = [(*one, _digest(*one)) for one in each]
+            rows = [one for one in content if known.get(one[0].id) != one[-1]]
+            self._delete([item.id for item, *_ in rows if item.id in known])
             self._copy(rows, free + written)
             written += len(rows)
         gone = sorted(known.keys() - set(ids))
@@ -281,24 +301,32 @@ class _Writer:
             )
         return True
 
-    def _copy(self, items: Sequence[tuple[Item, Array, str]], first: int) -> None:
+    @cached_property
+    def _label_parts(self) -> tuple[Array, float]:
+        """What labels add to the place of each row, and the scale of that."""
+        store, found = self._index.store, self._index.model.space.directions
+        if found is None:
+            return np.zeros((len(store.labels), self._width), dtype=np.float32), 0.0
+        return label_parts(store.labels.matrix(), found)
+
+    def _copy(self, items: Sequence[tuple[Item, Array, Array, str]], first: int) -> None:
         if not items:
             return
         cursor = self._connection.cursor()
-        columns = "item, id, title, text, labels, metadata, vector, digest"
+        columns = "item, id, title, text, labels, metadata, vector, label_part, digest"
         with cursor.copy(f"COPY {self._schema}.items ({columns}) FROM STDIN") as copy:
-            for number, (item, vector, digest) in enumerate(items, first):
+            for number, (item, vector, part, digest) in enumerate(items, first):
                 texts = [_plain(part) for part in (item.id, item.title, item.text)]
                 labels = None if item.labels is None else list(map(_plain, item.labels))
                 metadata = json.dumps(item.metadata).replace("\\u0000", "")
-                row = (number, *texts, labels, metadata, _vector(vector), digest)
-                copy.write_row(row)
+                both = (_vector(one) if one.any() else None for one in (vector, part))
+                copy.write_row((number, *texts, labels, metadata, *both, digest))
         terms, weights = self._weights
-        rows = self._index.store.rows([item.id for item, _, _ in items]).tolist()
+        rows = self._index.store.rows([item.id for item, *_ in items]).tolist()
         with cursor.copy(f"COPY {self._schema}.postings (term, item, weight) FROM STDIN") as copy:
             for number, row in enumerate(rows, first):
-                part = slice(weights.indptr[row], weights.indptr[row + 1])
-                own = zip(weights.indices[part].tolist(), weights.data[part].tolist(), strict=True)
+                at = slice(weights.indptr[row], weights.indptr[row + 1])
+                own = zip(weights.indices[at].tolist(), weights.data[at].tolist(), strict=True)
                 for term, weight in own:
                     copy.write_row((terms[term], number, weight))
 
@@ -311,6 +339,8 @@ class _Writer:
     def _write_statistics(self) -> None:
         """Write the moments of the vectors, as a search uses them, and the stems of words."""
         self._run("TRUNCATE {s}.spread, {s}.words;")
+        scale = float(self._label_parts[1])
+        self._connection.execute(f"UPDATE {self._schema}.about SET label_scale = %s", (scale,))
         cursor = self._connection.cursor()
         moments = zip(*self._index.store.moments(), strict=True)
         rows = [(n, float(mean), _vector(second)) for n, (mean, second) in enumerate(moments, 1)]
@@ -338,6 +368,7 @@ class _Writer:
             "format": _FORMAT,
             "width": self._width,
             "label": LABEL_WEIGHT,
+            "slack": repr(self._index.store.vectors.slack),
             "template": "simple" if stemmer is None else f"snowball, Language = {stemmer}",
             "runs": RUNS.pattern,
             "unspaced": RUNS.pattern.partition("|")[0],
@@ -346,9 +377,9 @@ class _Writer:
         self._connection.execute(statements)
 
 
-def _digest(item: Item, vector: Array) -> str:
+def _digest(item: Item, vector: Array, part: Array) -> str:
     content = json.dumps([item.text, item.labels, item.metadata], sort_keys=True).encode()
-    own = np.ascontiguousarray(vector, np.float32).tobytes()
+    own = np.ascontiguousarray([vector, part], np.float32).tobytes()
     return hashlib.blake2b(content + own, digest_size=16).hexdigest()
 
 

@@ -19,6 +19,7 @@ __all__ = [
     "LabelDirections",
     "UnitVectors",
     "kth_largest",
+    "label_parts",
     "label_places",
     "unit_rows",
 ]
@@ -185,18 +186,23 @@ def label_places(
     with its unit vector u and r the root mean square of the lengths of all p. Queries of texts are
     compared with u: their labels are unknown. Labels without a direction are ignored.
     """
-    directions = np.asarray(found.directions, dtype=np.float64)
-    shift = np.asarray(found.means, dtype=np.float64) @ directions
-    labels = labels[:, : len(directions)]
-    unplaced = np.diff(labels.indptr) == 0
-    places = np.zeros((vectors.alive.size, vectors.width), dtype=np.float32)
-    for first, block in vectors.blocks():
-        own = slice(first, first + len(block))
-        places[own] = labels[own] @ directions - shift
-        places[own][unplaced[own]] = 0.0
-    square = float(np.einsum("ij,ij->", places, places, dtype=np.float64))
-    scale = 1 / np.sqrt(square / np.count_nonzero(~unplaced)) if square > 0 else 0.0
+    places, scale = label_parts(labels, found)
     for first, block in vectors.blocks():
         own = slice(first, first + len(block))
         places[own] = unit_rows(block + scale * places[own])
     return UnitVectors(places)
+
+
+def label_parts(labels: sparse.csr_matrix, found: LabelDirections) -> tuple[Array, float]:
+    """Return p of :func:`label_places` for all rows, zeros without a label, and 1 / r."""
+    directions = np.asarray(found.directions, dtype=np.float64)
+    shift = np.asarray(found.means, dtype=np.float64) @ directions
+    labels = labels[:, : len(directions)]
+    unplaced = np.diff(labels.indptr) == 0
+    parts = np.zeros((labels.shape[0], directions.shape[1]), dtype=np.float32)
+    for first in range(0, len(parts), _ROWS_AT_ONCE):
+        own = slice(first, first + _ROWS_AT_ONCE)
+        parts[own] = labels[own] @ directions - shift
+        parts[own][unplaced[own]] = 0.0
+    square = float(np.einsum("ij,ij->", parts, parts, dtype=np.float64))
+    return parts, 1 / np.sqrt(square / np.count_nonzero(~unplaced)) if square > 0 else 0.0
