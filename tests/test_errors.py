@@ -127,6 +127,7 @@ def test_labels_without_information(kind):
         kind().fit(np.ones((60, 3)), np.arange(60) % 3)
 
 
+@pytest.mark.filterwarnings("ignore::labelspan.errors.UncertainPenalty")
 def test_kinds_of_labels():
     with pytest.raises(InvalidLabels, match="LDA takes one label per row, but y has rows with"):
         LDA().fit(X, Y)
@@ -162,6 +163,7 @@ def test_an_operator_is_checked_by_the_same_rules():
         LSI(1).fit(as_operator(np.where(X.max() == X, np.nan, X)))
 
 
+@pytest.mark.filterwarnings("ignore::labelspan.errors.UncertainPenalty")
 @pytest.mark.parametrize("model", [LDA(), DLE(), MLSI(2), LSI(2), LPP(2)], ids=str)
 def test_data_of_other_types_is_named(model):
     y = np.arange(60) % 3

@@ -48,6 +48,7 @@ def best_ridge(X, Y):
     return Ridge(alpha=alpha).fit(X, Y)
 
 
+@pytest.mark.filterwarnings("ignore::labelspan.errors.UncertainPenalty")
 def test_tagging_scores_are_ridge_regression():
     rng = np.random.default_rng(0)
     X, unseen = rng.normal(size=(60, 5)), rng.normal(size=(9, 5))
@@ -90,6 +91,7 @@ def test_the_same_seed_gives_the_same_numbers(found):
     assert numbers == again != others
 
 
+@pytest.mark.filterwarnings("ignore::labelspan.errors.UncertainPenalty")
 def test_no_space_sees_what_it_is_evaluated_on(monkeypatch):
     texts, lists = corpus(120)
     lists = [own if n % 4 else None for n, own in enumerate(lists)]

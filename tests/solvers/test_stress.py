@@ -66,6 +66,7 @@ def test_the_grid_sees_a_wrong_estimator(monkeypatch):
 # --- what was wrong once ------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:OPLS. columns of X vary so little")
 def test_a_condition_number_beyond_the_data_warns_with_the_remedy():
     X = stress.rotated(200, 20, 1e14, np.random.default_rng(0))
     Y = stress.labels_of(X, np.random.default_rng(1))

@@ -191,6 +191,7 @@ def test_the_unit_of_the_vectors_has_no_effect(vectors, tmp_path):
     np.testing.assert_array_equal(*found)
 
 
+@pytest.mark.filterwarnings("ignore::labelspan.errors.UncertainPenalty")
 def test_a_synonym_without_a_common_word_is_found(vectors, tmp_path):
     texts = ["red car", "cake", "blue car", "cake", "green garden", "automobile pastry"]
     labels = [["a"], ["b"], ["a"], ["b"], ["c"], None]

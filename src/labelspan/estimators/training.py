@@ -43,7 +43,7 @@ __all__ = [
 
 # An error of this fraction of the length of an axis is warned about; and the number of rows that
 # are looked at first.
-_VISIBLE, _FEW_ROWS = 1e-6, 16
+_VISIBLE, _FEW_ROWS = 1e-5, 16
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -184,7 +184,7 @@ def warn_of_large_means(model: Any, rows: TrainingRows, weights: Array) -> None:
         return
     lost = float(np.finfo(np.float64).eps) * (means @ np.abs(weights)) / _VISIBLE
     # A few rows show that most data is far from it.
-    some = X.wide_rows(slice(0, min(_FEW_ROWS, X.shape[0]))) @ weights
+    some = X.rows(np.arange(min(_FEW_ROWS, X.shape[0]))).matmat(weights)
     if (lost <= np.abs(some).max(axis=0)).all():
         return
     if (lost > column_norms(X.matmat(weights)) / np.sqrt(rows.n)).any():
