@@ -4,8 +4,10 @@
 a set a share is removed, as many wrong ones are added (at random, by the frequency of the labels),
 or as many are replaced by wrong ones. Every method then ranks all pairs of item and label: those
 that are present by how wrong they look, those that are absent by how much they look missing.
-Columns: the share of planted mistakes among the first 100, and the average precision. The sets
-have mistakes of their own, which count as errors of every method.
+Columns: the share of planted mistakes among the first 50 and 100, and the average precision; and
+of the labels that look wrong for sure their number, the share that was planted, and the share of
+the planted ones that they are. The sets have mistakes of their own, which count as errors of every
+method.
 
 labelspan: the scores of ``SemanticIndex.audit``. one-vs-rest: probabilities of logistic regression
 on TF-IDF of single words, out of five folds. votes: the share of the 20 nearest neighbours by the
@@ -30,7 +32,7 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.metrics import average_precision_score
 from sklearn.multiclass import OneVsRestClassifier
 
-from labelspan.curation.label_audit import left_out_scores
+from labelspan.curation.label_audit import SURE, left_out_scores
 from labelspan.evaluation.text_features import learn_features
 from labelspan.index.label_table import LabelTable
 from labelspan.tagger.learning import learn_tagger
@@ -166,10 +168,19 @@ def measure(name: str, rows: int, share: float, methods: list[str]) -> list[dict
                 ("missing", missing, planted.removed, ~planted.given),
             ):
                 hits, order = where[among], np.argsort(-scores[among], kind="stable")
+                line[f"{what} P@50"] = float(hits[order[:50]].mean()) if hits.any() else None
                 line[f"{what} P@100"] = float(hits[order[:100]].mean()) if hits.any() else None
                 line[f"{what} AP"] = (
                     float(average_precision_score(hits, scores[among])) if hits.any() else None
                 )
+            # Of labelspan's labels that look wrong, those that are not marked as unsure.
+            sure = planted.added[(wrong >= SURE) & planted.given]
+            if method == "labelspan" and planted.added.any():
+                line["sure"] = f"{sure.size}"
+                line["right"] = float(sure.mean()) if sure.size else None
+                line["recall"] = float(sure.sum() / planted.added.sum())
+            else:
+                line |= {"sure": None, "right": None, "recall": None}
             line["CPU s"] = time.process_time() - start
             lines.append(line)
     return lines

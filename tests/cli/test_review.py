@@ -5,9 +5,9 @@ import json
 
 import pytest
 from _support.commands import one_sentence, run
-from _support.topics import planted, planted_index
+from _support.topics import corpus, planted, planted_index
 
-from labelspan import SemanticIndex
+from labelspan import MLSI, SemanticIndex
 from labelspan.curation import Review
 
 
@@ -94,3 +94,54 @@ def test_wrong_calls_are_refused(saved, tmp_path):
     refused = one_sentence(run("review", saved, "--apply", notes, "--out", notes))
     assert "is not replaced" in refused
     assert "There is no index" in one_sentence(run("review", tmp_path / "none"))
+
+
+@pytest.fixture
+def spelt(tmp_path):
+    """An index with a label that is spelt in two ways."""
+    texts, labels, ids, _ = corpus(90, seed=6)
+    for n, own in enumerate(labels):
+        if own == ["sound"] and n % 2:
+            labels[n] = ["Sounds"]
+    path = tmp_path / "spelt.labelspan"
+    SemanticIndex(estimator=MLSI(5)).fit(texts, labels, ids).save(path)
+    return path
+
+
+def counts(path):
+    with SemanticIndex.load(path) as index:
+        return dict(index.labels)
+
+
+def test_labels_are_merged_and_renamed(spelt):
+    before = counts(spelt)
+    most, least = sorted(("sound", "Sounds"), key=before.get, reverse=True)
+    shown = run("review", "-i", spelt, "--kind", "merge", input="y\nq\n").stdout
+    assert f"Merge {least} ({before[least]:,} items) into {most}" in " ".join(shown.split())
+    merged = counts(spelt)
+    assert least not in merged
+    assert merged[most] == before["sound"] + before["Sounds"]
+    # Undone, left as it is, and asked about again by the next review.
+    run("review", "-i", spelt, "--kind", "merge", input="u\n")
+    with SemanticIndex.load(spelt, write=True) as index:
+        Review(index).undo()
+    assert counts(spelt) == before
+    assert "Left as it is." in run("review", "-i", spelt, "--kind", "merge", input="n\nq\n").stdout
+    assert counts(spelt) == before
+    shown = run("review", "-i", spelt, "--kind", "merge", input="y\nu\nr\nimages\nr\naudio\nq\n")
+    assert "Undone: Merge" in shown.stdout
+    assert "spelt nearly like 'image'" in " ".join(shown.stdout.split())
+    after = counts(spelt)
+    assert after["audio"] == before["sound"] + before["Sounds"]
+    assert "images" not in after
+
+
+@pytest.mark.parametrize("command", ["audit", "info", "labels", "review"])
+def test_an_index_is_given_in_two_ways(spelt, command):
+    by_argument, by_option = (
+        run(command, spelt, input="q\n"),
+        run(command, "-i", spelt, input="q\n"),
+    )
+    assert by_argument.exit_code == by_option.exit_code == 0
+    assert by_argument.stdout == by_option.stdout
+    assert "Give one index" in one_sentence(run(command, "other", "-i", spelt))

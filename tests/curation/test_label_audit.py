@@ -116,6 +116,48 @@ def test_labels_are_merged_by_spelling_not_by_chance():
     assert audit_labels(SemanticIndex(estimator=MLSI(3)).fit(texts, labels, ids)).of("merge") == []
 
 
+def test_another_spelling_is_to_be_merged_and_neither_wrong_nor_missing():
+    texts, labels, ids, _ = corpus(120, seed=6)
+    labels = [[*own] for own in labels]
+    of_sound = [n for n, own in enumerate(labels) if "sound" in own]
+    for n in of_sound[::2]:
+        labels[n] = [*(one for one in labels[n] if one != "sound"), "Sounds"]
+    index = SemanticIndex(estimator=MLSI(5)).fit(texts, labels, ids)
+    found = audit_labels(index, 1000)
+    assert found.findings[0].kind in ("missing", "merge"), "these lead"
+    assert [set(one.labels) for one in found.of("merge")] == [{"sound", "Sounds"}]
+    for one in (*found.of("missing"), *found.of("wrong")):
+        own = index.item(one.items[0]).labels
+        other = {"sound": "Sounds", "Sounds": "sound"}.get(one.labels[0])
+        assert other not in own
+        assert one.kind == "missing" or other is None
+
+
+def test_texts_that_share_few_words_are_not_nearly_equal():
+    texts, labels, ids, _ = corpus(60, seed=2)
+    # Words of another language, each in one text, and two that are known by chance.
+    rare = [" ".join(f"{word}{n}x{m}" for m, word in enumerate("abcdefgh" * 4)) for n in range(2)]
+    texts += [f"{text} chess dice" for text in rare]
+    labels += [["game"], ["sound"]]
+    texts += ["chess dice card puzzle board"] * 2
+    labels += [["game"], ["sound"]]
+    ids += ["far1", "far2", "twin1", "twin2"]
+    index = SemanticIndex(estimator=MLSI(5)).fit(texts, labels, ids)
+    pairs = {frozenset(one.items) for one in audit_labels(index, 1000).of("duplicates")}
+    assert frozenset(("twin1", "twin2")) in pairs
+    assert frozenset(("far1", "far2")) not in pairs
+
+
+def test_what_is_unsure_is_marked_and_comes_last(planted):
+    found = audit_labels(planted[0], 1000)
+    for kind in ("wrong", "missing"):
+        sure = [one.sure for one in found.of(kind)]
+        assert sure == sorted(sure, reverse=True)
+        assert all(0 < one.evidence["base_rate"] < 1 for one in found.of(kind))
+    assert {one.sure for one in found.of("wrong")} == {True, False}
+    assert all(one.sure for one in found.of("merge"))
+
+
 # --- findings that are stored with an index ---------------------------------------------------
 
 
@@ -127,7 +169,7 @@ def test_an_audit_is_stored_and_read_by_others(tmp_path, monkeypatch):
         some = audit_labels(index, 2, kinds=["wrong", "junk"])
         found = audit_labels(index, 30)
         assert some.findings == tuple(
-            one for kind in ("wrong", "junk") for one in found.of(kind)[:2]
+            one for kind in ("junk", "wrong") for one in found.of(kind)[:2]
         )
     finders = label_audit._FINDERS
     monkeypatch.setattr(label_audit, "_FINDERS", {})

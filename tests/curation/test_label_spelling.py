@@ -31,6 +31,7 @@ def test_near_names_are_found_from_both_sides(one, other):
     [
         ("c", "c++"),
         ("c", "c#"),
+        ("implemented-in::c", "implemented-in::r"),
         ("cat", "car"),
         ("Season 10", "Season 11"),
         ("year 2001", "year 2002"),

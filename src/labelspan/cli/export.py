@@ -18,6 +18,7 @@ from .shared import (
     open_index,
     plain_errors,
     progress_bar,
+    takes_index,
 )
 
 __all__ = ["corpus_map", "export"]
@@ -25,6 +26,7 @@ __all__ = ["corpus_map", "export"]
 _ENDINGS = (".png", ".html")
 
 
+@takes_index
 def corpus_map(
     index: IndexArgument = DEFAULT,
     out: Annotated[

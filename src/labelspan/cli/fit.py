@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import shlex
 import time
@@ -188,7 +189,7 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
             tag_sample=TAG_SAMPLE if stream and older is None else None,
             client=client,
             device=device,
-            fields=source.fields,
+            fields={"name": _collection_name(corpus), **source.fields},
             static=static,
             vocabulary=source.vocabulary,
         )
@@ -295,6 +296,12 @@ def _records(texts: TaggedTexts, skip: int = 0) -> Iterator[Any]:
         yield Record(name, None, text, labels, dict(metadata))
 
 
+def _collection_name(corpus: str) -> str:
+    """Return the name of a file or folder without its endings, for the explorer."""
+    name = "" if corpus == "-" else Path(corpus).resolve().name
+    return re.sub(r"(\.(gz|bz2|xz|tar|tgz|zip|[a-z]{2,8}))+$", "", name, flags=re.IGNORECASE)
+
+
 def _is_too_large(corpus: str) -> bool:
     """Return whether a file or folder is too large to be fitted in memory, by its size."""
     path = Path(corpus)
@@ -364,6 +371,13 @@ def _say(answer: dict[str, Any], out: Path, *, detected: bool, as_json: bool) ->
     )
     named = "" if out == DEFAULT else f" -i {shlex.quote(str(out))}"
     typer.echo(f"Try: labelspan search{named} 'some words'", err=True)
+    if answer["labels"]:
+        typer.echo(
+            f"     labelspan audit{named}         labels that look missing, wrong, or the same\n"
+            f"     labelspan review{named}        decide about them, one by one\n"
+            f"     labelspan serve{named} --edit  the same in a browser, with search and map",
+            err=True,
+        )
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from .shared import (
     plain_errors,
     plain_table,
     print_json,
+    takes_index,
 )
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ __all__ = ["audit", "info", "labels", "print_facts"]
 _MOST_LABELS = 10
 
 
+@takes_index
 def info(
     index: IndexArgument = DEFAULT,
     verify: Annotated[
@@ -98,6 +100,7 @@ def print_facts(found: Mapping[str, Any]) -> None:
     Console().print(table)
 
 
+@takes_index
 def labels(
     index: IndexArgument = DEFAULT,
     number: Annotated[
@@ -153,6 +156,7 @@ def labels(
 _COLUMNS = ("kind", "score", "items", "titles", "labels", "reason")
 
 
+@takes_index
 def audit(
     index: IndexArgument = DEFAULT,
     number: Annotated[
@@ -191,7 +195,9 @@ def audit(
                     pairs = zip(one.items, one.titles or one.items, strict=True)
                     names = [item if item == title else f"{item}: {title}" for item, title in pairs]
                     table.add_row(
-                        Text("\n".join(names)), Text(", ".join(one.labels)), Text(one.reason)
+                        Text("\n".join(names)),
+                        Text(", ".join(one.labels)),
+                        Text(one.reason if one.sure else f"Unsure. {one.reason}"),
                     )
                 Console().print(Text(name, style="bold"))
                 Console().print(table)

@@ -1,9 +1,9 @@
-"""``labelspan review``: decide about labels that look wrong or missing, one by one."""
+"""``labelspan review``: decide about labels to merge, and labels that look missing or wrong."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -17,18 +17,27 @@ from .shared import (
     plain_errors,
     pressed_keys,
     reason_lines,
+    takes_index,
 )
 
 if TYPE_CHECKING:
     from ..corpus import CorpusEdit
-    from ..curation import Finding, Review
+    from ..curation import DecisionGroup, Finding, Review
     from ..curation.decisions import Verdict
 
 __all__ = ["review"]
 
 _KEYS: dict[str, Verdict] = {"y": "accept", "n": "reject", "s": "skip"}
+# What y, n and the question say.
+_PROPOSALS = {
+    "merge": ("merge", "leave", "Merge"),
+    "missing": ("add", "do not add", "Add"),
+    "wrong": ("remove", "keep", "Remove"),
+}
+_MOST_MERGES = 1000
 
 
+@takes_index
 def review(  # noqa: PLR0917 - typer reads options from parameters
     index: IndexArgument = DEFAULT,
     label: Annotated[
@@ -36,7 +45,8 @@ def review(  # noqa: PLR0917 - typer reads options from parameters
         typer.Option("--label", metavar="LABEL", help="Only this label."),
     ] = "",
     kind: Annotated[
-        str, typer.Option("--kind", metavar="KIND", help="Only labels that look wrong, or missing.")
+        str,
+        typer.Option("--kind", metavar="KIND", help="Only labels to merge, missing, or wrong."),
     ] = "",
     skipped: Annotated[
         bool, typer.Option("--skipped", help="Ask again about findings that were skipped.")
@@ -62,11 +72,12 @@ def review(  # noqa: PLR0917 - typer reads options from parameters
         ),
     ] = None,
 ) -> None:
-    """Decide about labels that look wrong or missing, one by one, the clearest first.
+    """Decide about labels to merge, and labels that look missing or wrong, the clearest first.
 
-    Keys: y accepts the proposal (removes a wrong label, adds a missing one), n rejects it, s skips,
-    u undoes the last decision, q quits. Each decision is saved immediately, and the tagger learns
-    from it. Keys can also be piped, one per line.
+    Keys: y accepts the proposal (merges labels, adds a missing one, removes a wrong one), n rejects
+    it, s skips, u undoes the last decision, q quits; r merges or renames labels to a name that you
+    type. Each decision is saved immediately, and the tagger learns from it. A rejected merge is
+    proposed again by the next review. Keys can also be piped, one per line.
 
     For example:
       labelspan review
@@ -77,8 +88,10 @@ def review(  # noqa: PLR0917 - typer reads options from parameters
     with plain_errors():
         from ..errors import InvalidParameter, Mismatch  # noqa: PLC0415
 
-        if kind not in ("", "wrong", "missing"):
-            raise InvalidParameter(f"--kind must be wrong or missing, but {kind!r} was given.")
+        if kind not in ("", *_PROPOSALS):
+            raise InvalidParameter(
+                f"--kind must be one of {', '.join(_PROPOSALS)}, but {kind!r} was given."
+            )
         if (apply is None) != (out is None):
             raise Mismatch("--apply CORPUS needs --out COPY, and --out needs --apply.")
         check_index(index)
@@ -96,7 +109,7 @@ def review(  # noqa: PLR0917 - typer reads options from parameters
                 edit.write(out)
             _report(edit)
         if export is None and apply is None:
-            _ask(index, label, kind, skipped=skipped)  # type: ignore[arg-type]
+            _ask(index, label, kind, skipped=skipped)
 
 
 def _export(index: Path, target: str) -> None:
@@ -133,60 +146,125 @@ def _report(edit: CorpusEdit) -> None:
             typer.echo(f"{len(names):,} {what}, for example {names[0]!r:.60}.", err=True)
 
 
-def _ask(index: Path, label: str, kind: Literal["", "wrong", "missing"], *, skipped: bool) -> None:
+def _ask(index: Path, label: str, kind: str, *, skipped: bool) -> None:
     """Ask about one finding after the other, until the queue or the keys end."""
     from ..curation import Review  # noqa: PLC0415
 
     with open_index(index, write=True) as opened:
         review = Review(opened)
-        typer.echo("Looking for labels that look wrong or missing ...", err=True)
-        queue = review.waiting(label=label, kind=kind, skipped=skipped)
-        keys = pressed_keys()
-        made = 0
-        while queue or made:
+        typer.echo(
+            "Looking for labels to merge, and labels that look missing or wrong ...", err=True
+        )
+        queue = _queue(review, label, kind, skipped=skipped)
+        keys = pressed_keys("r")
+        # What was decided, with the decision; a merge that is rejected makes none.
+        done: list[tuple[Finding, DecisionGroup | None]] = []
+        while queue or done:
             if queue:
-                _show(review, queue[0], made, made + len(queue))
+                _show(review, queue[0], len(done), len(done) + len(queue))
             else:
                 typer.echo("Nothing is left: u undoes the last decision, q quits.")
             key = next(keys, "q")
             if key == "q":
                 break
             if key == "u":
-                undone = review.undo()
-                queue = review.waiting(label=label, kind=kind, skipped=skipped)
-                made = max(0, made - 1)
-                typer.echo(f"Undone: {undone.said}" if undone else "There is nothing to undo.")
+                finding, made = done.pop() if done else (None, review.undo())
+                if finding is not None and made is not None:
+                    review.undo(made.number)
+                if finding is not None:
+                    queue.insert(0, finding)
+                elif made is not None:
+                    queue = _queue(review, label, kind, skipped=skipped)
+                said = "There is nothing to undo." if finding is None else "The last answer."
+                typer.echo(f"Undone: {made.said}" if made is not None else said)
+            elif key == "r" and queue:
+                made = _rename(review, queue[0], next(keys, ""))
+                if made is not None:
+                    done.append((queue.pop(0), made))
+                    typer.echo(f"Done: {made.said}")
             elif key in _KEYS and queue:
-                decision = review.decide([queue.pop(0)], _KEYS[key])
-                made += 1
-                assert decision is not None
-                typer.echo(f"Done: {decision.said}")
+                finding = queue.pop(0)
+                made = _decide(review, finding, _KEYS[key])
+                done.append((finding, made))
+                typer.echo(f"Done: {made.said}" if made is not None else "Left as it is.")
             else:
-                typer.echo("Keys: y yes, n no, s skip, u undo, q quit.")
-        done = review.progress(label=label, kind=kind)
+                typer.echo("Keys: y yes, n no, s skip, r another name, u undo, q quit.")
+        asked: Any = kind if kind != "merge" else ""
+        counts = review.progress(label=label, kind=asked)
         typer.echo(
-            f"{done['accepted']:,} accepted, {done['rejected']:,} rejected, "
-            f"{done['skipped']:,} skipped, {done['waiting']:,} waiting."
+            f"{counts['accepted']:,} accepted, {counts['rejected']:,} rejected, "
+            f"{counts['skipped']:,} skipped, {counts['waiting']:,} waiting."
         )
 
 
+def _queue(review: Review, label: str, kind: str, *, skipped: bool) -> list[Finding]:
+    """List what is to be decided: labels to merge, then labels of items."""
+    from ..curation import audit_labels  # noqa: PLC0415
+
+    merges: list[Finding] = []
+    if kind in ("", "merge") and not skipped:
+        found = audit_labels(review.index, _MOST_MERGES, kinds=["merge"]).of("merge")
+        merges = [one for one in found if label in ("", *one.labels)]
+    pairs: Any = [] if kind == "merge" else kind
+    return merges + (
+        review.waiting(label=label, kind=pairs, skipped=skipped) if pairs != [] else []
+    )
+
+
+def _decide(review: Review, finding: Finding, decision: Verdict) -> DecisionGroup | None:
+    if finding.kind != "merge":
+        return review.decide([finding], decision)
+    if decision != "accept":
+        return None
+    into, *others = _by_count(review, finding)
+    return review.apply(review.plan_replace(others, into))
+
+
+def _rename(review: Review, finding: Finding, name: str) -> DecisionGroup | None:
+    """Give the labels of a finding another name; a name like another label is refused."""
+    from ..curation.label_spelling import similar_words  # noqa: PLC0415
+
+    if not name:
+        typer.echo("Type the name after r.")
+        return None
+    edit = review.plan_replace(finding.labels, name)
+    similar = review.similar(edit.new_labels, edit.removed)
+    if similar:
+        typer.echo(f"{similar_words(similar, review.index.labels)} Give that name, or another.")
+        return None
+    return review.apply(edit, create=True)
+
+
+def _by_count(review: Review, finding: Finding) -> list[str]:
+    """Return the labels of a finding that exist, the most frequent first."""
+    counts = review.index.labels
+    there = [name for name in finding.labels if name in counts]
+    return sorted(there, key=lambda name: (-counts[name], name))
+
+
 def _show(review: Review, finding: Finding, done: int, total: int) -> None:
-    (name,), (label,) = finding.items, finding.labels
-    item = review.index.item(name)
-    wrong = finding.kind == "wrong"
+    accept, reject, verb = _PROPOSALS[finding.kind]
     console = Console(highlight=False)
     console.print()
     title = Text(f"{done + 1}/{total}  ", style="dim")
-    title.append(f"Remove {label}?" if wrong else f"Add {label}?", style="bold")
-    console.print(title)
-    text = " ".join(item.text.split())
-    console.print(Text(f"{name}: ", style="bold").append(Text(text[:300], style="not bold")))
-    others = [one for one in item.labels or () if one != label]
-    console.print(Text(f"  other labels: {', '.join(others) or '-'}", style="dim"))
-    console.print(Text(f"  {finding.reason}"))
-    why = review.explain(finding)
-    if why is not None:
-        console.print(Text("\n".join(reason_lines(why))))
-    accept = "remove" if wrong else "add"
-    reject = "keep" if wrong else "do not add"
-    console.print(Text(f"  y {accept}   n {reject}   s skip   u undo   q quit", style="dim"))
+    if finding.kind == "merge":
+        counts = review.index.labels
+        into, *others = (f"{name} ({counts[name]:,} items)" for name in _by_count(review, finding))
+        title.append(f"Merge {', '.join(others)} into {into}?", style="bold")
+        console.print(title)
+        console.print(Text(f"  {finding.reason}"))
+    else:
+        (name,), (label,) = finding.items, finding.labels
+        item = review.index.item(name)
+        unsure = "" if finding.sure else " (unsure)"
+        console.print(title.append(f"{verb} {label}?{unsure}", style="bold"))
+        text = " ".join(item.text.split())
+        console.print(Text(f"{name}: ", style="bold").append(Text(text[:300], style="not bold")))
+        others = [one for one in item.labels or () if one != label]
+        console.print(Text(f"  other labels: {', '.join(others) or '-'}", style="dim"))
+        console.print(Text(f"  {finding.reason}"))
+        why = review.explain(finding)
+        if why is not None:
+            console.print(Text("\n".join(reason_lines(why))))
+    keys = f"  y {accept}   n {reject}   s skip   r another name   u undo   q quit"
+    console.print(Text(keys, style="dim"))

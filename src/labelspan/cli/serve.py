@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .._install import install_command
-from .shared import DEFAULT, IndexArgument, check_index, open_index, plain_errors
+from .shared import DEFAULT, IndexArgument, check_index, open_index, plain_errors, takes_index
 
 if TYPE_CHECKING:
     from ..web import Served
@@ -21,6 +21,7 @@ __all__ = ["mcp", "serve"]
 _NEEDED = ("starlette", "uvicorn", "jinja2")
 
 
+@takes_index
 def serve(  # noqa: PLR0917 - typer reads options from parameters
     index: IndexArgument = DEFAULT,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
@@ -119,6 +120,7 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
             )
 
 
+@takes_index
 def mcp(index: IndexArgument = DEFAULT) -> None:
     """Let an assistant search, read and tag with an index, using the Model Context Protocol.
 

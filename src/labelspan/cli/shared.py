@@ -10,6 +10,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Protocol
 
@@ -52,6 +53,7 @@ __all__ = [
     "reason_lines",
     "standard_input",
     "standard_lines",
+    "takes_index",
 ]
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -156,13 +158,22 @@ def standard_input() -> BinaryIO:
     return typer.get_binary_stream("stdin")
 
 
-def pressed_keys() -> Iterator[str]:
-    """Yield keys: those pressed in a terminal, or the first characters of lines."""
+def pressed_keys(then_line: str = "") -> Iterator[str]:
+    """Yield keys: those pressed in a terminal, or the first characters of lines.
+
+    After a key of ``then_line`` a whole line is read.
+    """
     if sys.stdin is not None and sys.stdin.isatty():
         while True:
-            yield typer.getchar().lower()
+            key = typer.getchar().lower()
+            yield key
+            if key in then_line:
+                yield str(typer.prompt("Name", default="", show_default=False)).strip()
+    key = ""
     for line in standard_input():
-        yield line.decode("utf-8", "replace").strip()[:1].lower()
+        text = line.decode("utf-8", "replace").strip()
+        key = "" if key and key in then_line else text[:1].lower()
+        yield key or text
 
 
 def standard_lines() -> list[str]:
@@ -266,6 +277,35 @@ IndexOption = Annotated[
 IndexArgument = Annotated[
     Path, typer.Argument(metavar="[INDEX]", help="Folder of the index made by `labelspan fit`.")
 ]
+
+
+def takes_index(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command take its index as an argument or, like all commands, with -i."""
+
+    @wraps(command)
+    def run(*, other_index: Path | None = None, **given: Any) -> None:
+        with plain_errors():
+            if other_index not in (None, given["index"]) and given["index"] != DEFAULT:
+                from ..errors import Mismatch  # noqa: PLC0415
+
+                raise Mismatch(
+                    f"Give one index, but {str(given['index'])!r} and --index {other_index} were "
+                    "given."
+                )
+        command(**given | ({} if other_index is None else {"index": other_index}))
+
+    signature = inspect.signature(command, eval_str=True)
+    option = inspect.Parameter(
+        "other_index",
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[
+            Path | None, typer.Option("--index", "-i", help="The same, as for other commands.")
+        ],
+    )
+    parameters = [*signature.parameters.values(), option]
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return run
 
 
 def check_index(path: Path) -> None:

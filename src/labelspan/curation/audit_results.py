@@ -8,15 +8,15 @@ from typing import Any
 __all__ = ["KINDS", "Finding", "LabelAudit"]
 
 KINDS = {
-    "wrong": "Labels that look wrong",
     "missing": "Labels that look missing",
-    "unlabelled": "Items without labels",
-    "duplicates": "Nearly equal items with different labels",
     "merge": "Labels to merge",
     "implied": "Labels that imply another",
+    "duplicates": "Nearly equal items with different labels",
+    "unlabelled": "Items without labels",
     "broader_missing": "Items without the broader label",
     "broader_too": "Items with a label and its broader one",
     "junk": "Labels that say nothing",
+    "wrong": "Labels that look wrong",
 }
 
 
@@ -57,6 +57,11 @@ class Finding:
     reason: str
     evidence: dict[str, Any] = field(default_factory=dict)
     titles: tuple[str, ...] = ()
+
+    @property
+    def sure(self) -> bool:
+        """Whether the evidence is clear; otherwise it is about as often wrong as right."""
+        return bool(self.evidence.get("sure", True))
 
 
 @dataclass(frozen=True)

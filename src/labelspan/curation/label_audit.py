@@ -8,11 +8,10 @@ and no finding is reported.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import islice
+from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,11 +25,12 @@ from ..index.tagging import ItemTagger
 from ..operators.row_data import pair_products, unit_rows
 from ..tagger import Tagger
 from .audit_results import KINDS, Finding, LabelAudit
+from .label_spelling import near_spellings, spelling_groups
 
 if TYPE_CHECKING:
     from ..index import SemanticIndex
 
-__all__ = ["audit_labels", "label_findings", "left_out_scores"]
+__all__ = ["SURE", "audit_labels", "label_findings", "left_out_scores"]
 
 Names = Sequence[str]
 
@@ -52,10 +52,15 @@ _LEAST_CHANCE = 1e-3
 # Minimum distance of the mean probability of a label's items from its frequency, relative to 1, for
 # it to look wrong; and fraction of held-out decisions that must be right for it to look missing.
 _PREDICTED, _PRECISE = 0.2, 0.5
-# Score from which a finding is clear: chosen with benchmarks/audit.py, so that of the least clear
-# ones, with a twentieth of the labels wrong and a twentieth missing, about a third were planted.
-# As many of those from the other score on are shown as make a hundred.
-_CLEAR, _POSSIBLE, _FEWEST = 0.8, 0.3, 100
+# Score from which a finding is sure: chosen with benchmarks/audit.py, so that of the labels that
+# look wrong, with a twentieth of the labels swapped for others, nine of ten were planted. As many
+# of those from the other score on are shown as make a hundred, marked as unsure.
+SURE, _POSSIBLE, _FEWEST = 0.82, 0.3, 100
+# Votes of neighbours are known up to about one of twenty.
+_LEAST_VOTE = 0.05
+# Share of the words of the longer of two texts that the other has, if they are nearly equal.
+_WORDS_IN_BOTH = 0.6
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|(?:(?![\u3040-\u30ff\u3400-\u9fff])[^\W_])+")
 # Entries of a block of labels.
 _ENTRIES = 1 << 22
 # File of the findings in the folder of an index.
@@ -167,11 +172,13 @@ def label_findings(tagger: Tagger, names: Sequence[str]) -> list[Finding]:
     precise = record.right >= _PRECISE * np.maximum(record.chosen, 1)
     # What is rarely right when it is chosen does not look missing anywhere.
     allowed = truth | (precise[columns] & (chances >= tagger.thresholds[columns]))
+    # A label that is spelt in two ways is to be merged: neither is missing or wrong.
+    allowed &= ~_spelt_otherwise(tagger, rows, columns, truth)
     pairs = np.flatnonzero(allowed & (scores >= _POSSIBLE))
     pairs = pairs[np.argsort(-scores[pairs], kind="stable")]
-    clear = int(np.count_nonzero(scores[pairs] >= _CLEAR))
+    sure = int(np.count_nonzero(scores[pairs] >= SURE))
     made = []
-    for pair in pairs[: max(clear, _FEWEST)]:
+    for pair in pairs[: max(sure, _FEWEST)]:
         chance, both = float(chances[pair]), float(likely[pair])
         made.append(
             Finding(
@@ -181,10 +188,35 @@ def label_findings(tagger: Tagger, names: Sequence[str]) -> list[Finding]:
                 (tagger.labels[columns[pair]],),
                 f"Without this item its probability is {chance:.0%} by the text, and {both:.0%} "
                 "with the other labels.",
-                {"probability": chance, "with_other_labels": both},
+                {
+                    "probability": chance,
+                    "with_other_labels": both,
+                    "base_rate": float(record.support[columns[pair]] / tagger.targets.shape[0]),
+                    "sure": bool(scores[pair] >= SURE),
+                },
             )
         )
-    return sorted(made, key=lambda one: (-one.score, one.items, one.labels))
+    order = {"missing": 0, "wrong": 1}
+    return sorted(
+        made, key=lambda one: (not one.sure, order[one.kind], -one.score, one.items, one.labels)
+    )
+
+
+def _spelt_otherwise(tagger: Tagger, rows: Array, columns: Array, truth: Array) -> Array:
+    """Mark labels that have another spelling, and absent ones if the item has that spelling."""
+    number = {label: column for column, label in enumerate(tagger.labels)}
+    near = near_spellings(tagger.labels, tagger.labels)
+    pairs = [(number[one], number[other]) for one, others in near.items() for other in others]
+    marks = np.zeros(rows.size, dtype=bool)
+    if pairs:
+        one, other = np.array(pairs, dtype=np.intp).T
+        shape = (len(tagger.labels), len(tagger.labels))
+        variants = sparse.csr_matrix((np.ones(one.size), (one, other)), shape)
+        marks = truth & (np.diff(variants.indptr) > 0)[columns]
+        has = sparse.csr_matrix(tagger.targets @ variants.T)
+        absent = np.flatnonzero(~truth)
+        marks[absent] = np.asarray(has[rows[absent], columns[absent]]).ravel() > 0
+    return marks
 
 
 def left_out_scores(tagger: Tagger) -> tuple[Array, Array, Array, Array, Array, Array]:
@@ -200,8 +232,9 @@ def left_out_scores(tagger: Tagger) -> tuple[Array, Array, Array, Array, Array, 
     likely : array
         Probability by the text and the other labels of the item.
     scores : array
-        Of a label that an item does not have: ``likely``. Of one that it has: 1 - sqrt(2 r),
-        where r is the ratio of ``likely`` to its mean over the items with the label.
+        Of a label that an item does not have: ``likely``. Of one that it has: 1 - r^(1/4), where
+        r is the ratio of ``likely`` to its mean over the items with the label, times the same
+        ratio of the share of its neighbours that have the label.
     """
     found, labels = tagger.left_out, tagger.targets
     count = labels.shape[1]
@@ -214,22 +247,40 @@ def left_out_scores(tagger: Tagger) -> tuple[Array, Array, Array, Array, Array, 
     truth = np.arange(rows.size) < own.size
     chances = np.concatenate([found.own, found.chances.ravel()[others]]).astype(np.float64)
 
-    def ratio(values: Array) -> Array:
+    counts = np.maximum(1, np.bincount(columns[truth], minlength=count))
+    share = counts / labels.shape[0]
+
+    def ratio(values: Array, least: float = _LEAST_CHANCE) -> Array:
         """Compare with the mean of the items that have the label."""
-        counts = np.maximum(1, np.bincount(columns[truth], minlength=count))
         usual = np.bincount(columns[truth], values[truth], count) / counts
-        found = (values + _LEAST_CHANCE) / (usual[columns] + _LEAST_CHANCE)
+        found = (values + least) / (usual[columns] + least)
         # A label that is predicted badly does not look wrong anywhere.
-        share = counts / labels.shape[0]
         return np.where((usual >= share + _PREDICTED * (1 - share))[columns], found, 1.0)
 
     trusted = np.minimum(1.0, ratio(chances))[truth]
     company = _company(tagger, rows, columns, truth, trusted)
     clipped = np.clip(chances, _LEAST_CHANCE, 1 - _LEAST_CHANCE)
     likely = expit(logit(clipped) + company)
+    odd = ratio(likely)[truth]
+    usual = np.bincount(labels.indices, votes := _votes(tagger), count) / counts
+    odd *= np.where(odd < 1, (votes + _LEAST_VOTE) / (usual[labels.indices] + _LEAST_VOTE), 1.0)
+    scores = likely.copy()
     # The root makes the two kinds comparable.
-    wrong = np.maximum(0.0, 1 - np.sqrt(2 * ratio(likely)))
-    return rows, columns, truth, chances, likely, np.where(truth, wrong, likely)
+    scores[truth] = np.maximum(0.0, 1 - odd**0.25)
+    return rows, columns, truth, chances, likely, scores
+
+
+def _votes(tagger: Tagger) -> Array:
+    """Return the share of an item's neighbours that have a label, for the labels of each item."""
+    size, targets = tagger.targets.shape[0], tagger.targets
+    near, cosines = tagger.voters.nearest(tagger.features, np.arange(size))
+    rows, places = np.nonzero(cosines)
+    ones = np.ones(rows.size, dtype=np.float32)
+    votes = sparse.csr_matrix((ones, (rows, near[rows, places])), (size, size)) @ targets
+    own = np.repeat(np.arange(size), np.diff(targets.indptr))
+    found: Array = np.asarray(sparse.csr_matrix(votes)[own, targets.indices]).ravel()
+    found /= np.maximum(1, np.bincount(rows, minlength=size))[own]
+    return found
 
 
 def _company(tagger: Tagger, rows: Array, columns: Array, truth: Array, trusted: Array) -> Array:
@@ -286,7 +337,7 @@ def _unlabelled(index: SemanticIndex, tagger: Tagger, _: Names) -> Iterator[Find
         yield Finding("unlabelled", score, (ids[rows[row]],), labels, reason, evidence)
 
 
-def _duplicates(_: SemanticIndex, tagger: Tagger, names: Names) -> Iterator[Finding]:
+def _duplicates(index: SemanticIndex, tagger: Tagger, names: Names) -> Iterator[Finding]:
     near, cosines = tagger.voters.nearest(tagger.features, np.arange(len(names)))
     rows, places = np.nonzero(cosines)
     pairs = np.unique(np.sort([rows, near[rows, places]], axis=0), axis=1)
@@ -299,13 +350,25 @@ def _duplicates(_: SemanticIndex, tagger: Tagger, names: Names) -> Iterator[Find
         if a != b:
             found.append((float(cosines[pair]) * len(a ^ b) / len(a | b), row, other, a ^ b))
     for score, row, other, different in sorted(found, key=lambda one: (-one[0], one[1:3])):
+        if index.model.reads_texts and not _same_words(index, names[row], names[other]):
+            continue
         changed = tuple(sorted(tagger.labels[column] for column in different))
         reason = f"Nearly the same text, but only one of the two has {', '.join(changed[:5])}."
         yield Finding("duplicates", min(1.0, score), (names[row], names[other]), changed, reason)
 
 
+def _same_words(index: SemanticIndex, *names: str) -> bool:
+    """Tell whether two texts have most of their words in common, also those of no feature.
+
+    Few words of a language that a minority of the items have are features.
+    """
+    one, other = (set(_WORD.findall(index.item(name).text.casefold())) for name in names)
+    return len(one & other) >= _WORDS_IN_BOTH * max(len(one), len(other))
+
+
 def _merge(_: SemanticIndex, tagger: Tagger, names: Names) -> Iterator[Finding]:
-    yield from _same_names(tagger)
+    same = list(_same_names(tagger))
+    yield from same
     columns, labels, both = _together(tagger, 3)
     counts = np.diag(both).copy()
     same_items = both / np.maximum(counts[:, None] + counts - both, 1)
@@ -314,9 +377,12 @@ def _merge(_: SemanticIndex, tagger: Tagger, names: Names) -> Iterator[Finding]:
         np.where(same_items >= _SAME_ITEMS, same_items, 0),
         np.where(same_words >= _SAME_WORDS, same_words, 0),
     )
+    spelt = {pair for one in same for pair in combinations(sorted(one.labels), 2)}
     a, b = np.nonzero(np.triu(score, 1))
     for pair in np.argsort(-score[a, b], kind="stable"):
         i, j = a[pair], b[pair]
+        if tuple(sorted((tagger.labels[columns[i]], tagger.labels[columns[j]]))) in spelt:
+            continue
         items, words = float(same_items[i, j]), float(same_words[i, j])
         yield Finding(
             "merge",
@@ -330,19 +396,13 @@ def _merge(_: SemanticIndex, tagger: Tagger, names: Names) -> Iterator[Finding]:
 
 
 def _same_names(tagger: Tagger) -> Iterator[Finding]:
-    """Find labels whose names differ only in case, signs or a plural s."""
-    spelled: dict[str, list[int]] = {}
-    for column in np.flatnonzero(tagger.record.support).tolist():
-        plain = unicodedata.normalize("NFKC", tagger.labels[column]).casefold()
-        # c, c++ and c# are different.
-        parts = re.findall(r"(?:[^\W_]|[+#])+", plain)
-        words = [word.removesuffix("s") or word for word in parts]
-        spelled.setdefault("".join(words) or plain, []).append(column)
-    for columns in spelled.values():
-        if len(columns) > 1:
-            listed = " and ".join(f"{tagger.record.support[column]:,}" for column in columns)
-            reason = f"The names differ only in spelling; {listed} items have them."
-            yield Finding("merge", 1.0, (), tuple(tagger.labels[one] for one in columns), reason)
+    """Find labels whose names differ only in case, accents, signs, a plural s or one letter."""
+    support = dict(zip(tagger.labels, tagger.record.support.tolist(), strict=True))
+    for group in spelling_groups([name for name, count in support.items() if count]):
+        names = tuple(sorted(group, key=lambda name: (-support[name], name)))
+        listed = " and ".join(f"{support[name]:,}" for name in names)
+        reason = f"The names differ only in spelling; {listed} items have them."
+        yield Finding("merge", 1.0, (), names, reason)
 
 
 def _agreement(labels: Any, counts: Array, features: Any) -> Array:
@@ -403,15 +463,15 @@ def _junk(_: SemanticIndex, tagger: Tagger, names: Names) -> Iterator[Finding]:
 
 
 _FINDERS: dict[str, Callable[[SemanticIndex, Tagger, Names], Iterator[Finding]]] = {
-    "wrong": partial(_pairs, "wrong"),
     "missing": partial(_pairs, "missing"),
-    "unlabelled": _unlabelled,
-    "duplicates": _duplicates,
     "merge": _merge,
     "implied": _implied,
+    "duplicates": _duplicates,
+    "unlabelled": _unlabelled,
     "broader_missing": partial(_broader, "broader_missing"),
     "broader_too": partial(_broader, "broader_too"),
     "junk": _junk,
+    "wrong": partial(_pairs, "wrong"),
 }
 
 

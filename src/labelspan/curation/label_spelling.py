@@ -6,15 +6,20 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
-__all__ = ["near_spellings", "same_spelling", "similar_words"]
+__all__ = ["near_spellings", "same_spelling", "similar_words", "spelling_groups"]
 
 # Shorter names that differ in one letter are mostly different words: cat and car.
 _SHORTEST = 4
 
 
-@lru_cache(maxsize=100_000)
 def same_spelling(name: str) -> str:
-    """Return what names have in common that differ only in case, accents, signs or a plural s.
+    """Return what names have in common that differ only in case, accents, signs or a plural s."""
+    return "".join(_words(name))
+
+
+@lru_cache(maxsize=100_000)
+def _words(name: str) -> tuple[str, ...]:
+    """Return the words of a name.
 
     c, c++ and c# are different, and so are marks of scripts in which they are letters.
     """
@@ -25,7 +30,7 @@ def same_spelling(name: str) -> str:
             plain.append(letter)
     text = unicodedata.normalize("NFC", "".join(plain))
     kept = (one if one in "+#" or unicodedata.category(one)[0] in "LMN" else " " for one in text)
-    return "".join(word.removesuffix("s") or word for word in "".join(kept).split()) or text
+    return tuple(word.removesuffix("s") or word for word in "".join(kept).split()) or (text,)
 
 
 def near_spellings(names: Iterable[str], known: Iterable[str]) -> dict[str, list[str]]:
@@ -41,8 +46,9 @@ def near_spellings(names: Iterable[str], known: Iterable[str]) -> dict[str, list
     Returns
     -------
     dict
-        For each name that has any: those that are near, in the order of ``known``. Letters
-        differ in names of four or more, and digits never: 2001 and 2002 are different.
+        For each name that has any: those that are near, in the order of ``known``. One letter
+        differs in a word of four or more, and no digit: lang:c and lang:r are different, and so
+        are 2001 and 2002.
     """
     wanted = list(dict.fromkeys(names))
     parts: dict[str, list[str]] = {}
@@ -54,7 +60,7 @@ def near_spellings(names: Iterable[str], known: Iterable[str]) -> dict[str, list
         key = same_spelling(other)
         near = {name: None for part in _parts(key) for name in parts.get(part, ())}
         for name in near:
-            if name != other and _one_letter(same_spelling(name), key):
+            if name != other and (same_spelling(name) == key or _one_letter(name, other)):
                 found[name].append(other)
     return {name: near for name, near in found.items() if near}
 
@@ -75,17 +81,34 @@ def _parts(key: str) -> Iterator[str]:
             yield key[:n] + key[n + 1 :]
 
 
-def _one_letter(a: str, b: str) -> bool:
-    """Tell whether two texts are equal but for a letter, or two that changed places."""
-    if a == b:
-        return True
+def _one_letter(name: str, other: str) -> bool:
+    """Tell whether two names are equal but for a letter of a word, or two that changed places."""
+    different = [(a, b) for a, b in zip(_words(name), _words(other), strict=False) if a != b]
+    if len(_words(name)) != len(_words(other)) or len(different) != 1:
+        return False
+    ((a, b),) = different
     short = min(len(a), len(b))
     if short < _SHORTEST:
         return False
     start = next((n for n in range(short) if a[n] != b[n]), short)
     rest = short - start
     end = next((n for n in range(rest) if a[-1 - n] != b[-1 - n]), rest)
-    one, other = a[start : len(a) - end], b[start : len(b) - end]
-    if any(letter.isdigit() for letter in one + other):
+    one, two = a[start : len(a) - end], b[start : len(b) - end]
+    if any(letter.isdigit() for letter in one + two):
         return False
-    return max(len(one), len(other)) == 1 or (len(one) == 2 and one == other[::-1])
+    return max(len(one), len(two)) == 1 or (len(one) == 2 and one == two[::-1])
+
+
+def spelling_groups(names: Sequence[str]) -> list[list[str]]:
+    """Group names that differ only in their spelling; names without another are left out."""
+    near = near_spellings(names, names)
+    groups: list[list[str]] = []
+    seen: set[str] = set()
+    for name in names:
+        if name in near and name not in seen:
+            group = [name]
+            for one in group:
+                group += [other for other in near[one] if other not in group]
+            seen.update(group)
+            groups.append(group)
+    return groups

@@ -59,7 +59,7 @@ class PlaceData(TypedDict):
 class HomeData(TypedDict):
     """The answer of ``/``."""
 
-    name: Annotated[str, "name of the folder"]
+    name: Annotated[str, "name of the collection"]
     items: Annotated[Count, "number of items"]
     labels: Annotated[Count, "number of labels"]
     dimensions: Annotated[Count, "number of dimensions"]

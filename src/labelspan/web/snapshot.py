@@ -43,8 +43,10 @@ class Snapshot:
         self.index = index
         self.labels = index.labels
         self.tags = index.can_tag
-        self.name = "" if index.path is None else index.path.resolve().name
-        self.name = self.name.removesuffix(".labelspan") or "index"
+        folder = "" if index.path is None else index.path.resolve().name
+        # An index that was not named is called like its corpus.
+        named = "" if folder == "index.labelspan" else folder.removesuffix(".labelspan")
+        self.name = named or str(index.corpus_fields.get("name") or "index")
         self.words = index.store.words
         # Words that say nothing by themselves, such as articles.
         self.common: frozenset[str] = frozenset()
