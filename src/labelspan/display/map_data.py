@@ -8,7 +8,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, replace
 from datetime import date
 from typing import Any
 
@@ -50,46 +50,67 @@ def encode_map(found: CorpusMap) -> bytes:
     ``label_rows`` (the items of each label), and one for each of ``fields``, the metadata:
     numbers, days since 1970, or the number of a value, with NaN or -1 for none.
     """
+    return _MapWithoutLabels(found).bytes(*_members(found.labels), found.groups)
+
+
+class _MapWithoutLabels:
+    """What stays in the bytes of a map when labels change: points, titles, regions and metadata."""
+
+    def __init__(self, found: CorpusMap) -> None:
+        fields: list[dict[str, Any]] = []
+        self._arrays = {"positions": whole_positions(found.points).reshape(-1)}
+        for name in _keys(found.metadata):
+            read = _field([own.get(name) for own in found.metadata])
+            if read is not None and len(fields) < _MOST_FIELDS:
+                about, values = read
+                self._arrays[f"field{len(fields)}"] = values
+                fields.append({"name": name, **about})
+        regions = [
+            asdict(one) | {"x": round(one.x, _DIGITS), "y": round(one.y, _DIGITS)}
+            for one in found.regions
+        ]
+        head = {
+            "ids": list(found.ids),
+            "titles": [_cut(title) for title in found.titles],
+            "groups": list(found.named.labels),
+            "regions": regions,
+            "fields": fields,
+            "palettes": palettes(),
+        }
+        self._head = _as_json(head)
+
+    def bytes(self, names: list[str], ends: Array, rows: Array, groups: Array) -> bytes:
+        """Return the bytes with labels: the rows of each name, and the group of each row."""
+        arrays = self._arrays | {
+            "groups": groups.astype(np.int16),
+            "label_ends": ends.astype(np.uint32),
+            "label_rows": rows.astype(np.uint32),
+        }
+        about = [[name, str(values.dtype), values.size] for name, values in arrays.items()]
+        text = self._head[:-1] + b"," + _as_json({"labels": names, "arrays": about})[1:]
+        text += b" " * (-len(text) % 4)
+        parts = [b"LSM1", np.array(len(text), dtype="<u4").tobytes(), text]
+        for values in arrays.values():
+            data = values.astype(values.dtype.newbyteorder("<")).tobytes()
+            parts.append(data + b"\0" * (-len(data) % 4))
+        return b"".join(parts)
+
+
+def _as_json(content: Any) -> bytes:
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    return text.encode(errors="replace")
+
+
+def _members(lists: Sequence[Sequence[str]]) -> tuple[list[str], Array, Array]:
+    """Return the labels of all items, where the rows of each end, and these rows."""
     members: dict[str, list[int]] = {}
-    for row, labels in enumerate(found.labels):
+    for row, labels in enumerate(lists):
         for label in labels:
             members.setdefault(label, []).append(row)
     names = sorted(members)
     rows = [np.array(members[name], dtype=np.uint32) for name in names]
-    arrays: dict[str, Array] = {
-        "positions": whole_positions(found.points).reshape(-1),
-        "groups": found.groups.astype(np.int16),
-        "label_ends": np.cumsum([0, *map(len, rows)]).astype(np.uint32),
-        "label_rows": np.concatenate([np.zeros(0, dtype=np.uint32), *rows]),
-    }
-    fields: list[dict[str, Any]] = []
-    for name in _keys(found.metadata):
-        read = _field([own.get(name) for own in found.metadata])
-        if read is not None and len(fields) < _MOST_FIELDS:
-            about, values = read
-            arrays[f"field{len(fields)}"] = values
-            fields.append({"name": name, **about})
-    regions = [
-        asdict(one) | {"x": round(one.x, _DIGITS), "y": round(one.y, _DIGITS)}
-        for one in found.regions
-    ]
-    head = {
-        "ids": list(found.ids),
-        "titles": [_cut(title) for title in found.titles],
-        "labels": names,
-        "groups": list(found.named.labels),
-        "regions": regions,
-        "fields": fields,
-        "palettes": palettes(),
-        "arrays": [[name, str(values.dtype), values.size] for name, values in arrays.items()],
-    }
-    text = json.dumps(head, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
-    text += b" " * (-len(text) % 4)
-    parts = [b"LSM1", np.array(len(text), dtype="<u4").tobytes(), text]
-    for values in arrays.values():
-        data = values.astype(values.dtype.newbyteorder("<")).tobytes()
-        parts.append(data + b"\0" * (-len(data) % 4))
-    return b"".join(parts)
+    every = np.concatenate([np.zeros(0, dtype=np.uint32), *rows])
+    return names, np.cumsum([0, *map(len, rows)]), every
 
 
 def _cut(title: str) -> str:
@@ -159,7 +180,8 @@ class MapPoints:
     """A map to be sent: its bytes, plain and packed, their ETag, and main regions.
 
     ``places`` are the points as whole numbers, ``small`` the lines of a small picture of them: a
-    class, and where its points lie.
+    class, and where its points lie. ``rows`` are those of the items in the index, ``groups`` their
+    main labels by number among ``main_labels``, ``names`` all labels that name a region.
     """
 
     points: bytes
@@ -167,7 +189,42 @@ class MapPoints:
     etag: str
     regions: list[Region]
     places: Array
-    small: list[tuple[str, str]] = field(default_factory=list)
+    small: list[tuple[str, str]]
+    rows: Array
+    groups: Array
+    main_labels: list[str]
+    names: frozenset[str]
+    fixed: _MapWithoutLabels
+
+    def relabelled(self, index: SemanticIndex) -> MapPoints | None:
+        """Return the map with the present labels and colours, and the same points and regions.
+
+        None if other items are there, or a label that names a region is gone. An item keeps its
+        main label, or gets the one of the largest region.
+        """
+        table, rows = index.store.labels, np.flatnonzero(index.store.vectors.alive)
+        if not np.array_equal(rows, self.rows) or not self.names <= table.totals.keys():
+            return None
+        names = list(table.totals)
+        matrix = table.matrix(rows)
+        by_label = matrix[:, [table.number[name] for name in names]].tocsc()
+        main = matrix[:, [table.number[name] for name in self.main_labels]].sorted_indices()
+        groups = np.full(len(rows), -1)
+        some = np.flatnonzero(np.diff(main.indptr))
+        groups[some] = main.indices[main.indptr[some]]
+        kept = np.flatnonzero(self.groups >= 0)
+        if len(kept):
+            kept = kept[np.asarray(main[kept, self.groups[kept]]).reshape(-1) > 0]
+            groups[kept] = self.groups[kept]
+        data = self.fixed.bytes(names, by_label.indptr, by_label.indices, groups)
+        return replace(
+            self,
+            points=data,
+            packed=_packed(data, 1),
+            etag=_etag(data),
+            small=_small(self.places, groups),
+            groups=groups,
+        )
 
     def inside(self, corners: Array) -> Array:
         """Return a mask of the points inside a polygon, by the even-odd rule."""
@@ -184,13 +241,32 @@ def draw_points(
     index: SemanticIndex, progress: Callable[[int, int], None] | None = None
 ) -> MapPoints:
     """Lay out all items of an index, or read their places; this takes a while for many."""
+    rows = np.flatnonzero(index.store.vectors.alive)
     found = CorpusMap.from_index(index, progress=progress)
-    data = encode_map(found)
-    regions = [one for one in found.regions if one.level == 0]
-    etag = f'"{hashlib.sha256(data).hexdigest()[:32]}"'
+    fixed = _MapWithoutLabels(found)
+    data = fixed.bytes(*_members(found.labels), found.groups)
     places = whole_positions(found.points)
-    small = _small(places, found.groups)
-    return MapPoints(data, gzip.compress(data, 6, mtime=0), etag, regions, places, small)
+    return MapPoints(
+        points=data,
+        packed=_packed(data, 6),
+        etag=_etag(data),
+        regions=[one for one in found.regions if one.level == 0],
+        places=places,
+        small=_small(places, found.groups),
+        rows=rows,
+        groups=found.groups,
+        main_labels=list(found.named.labels),
+        names=frozenset(one.name for one in found.regions if one.kind == "label"),
+        fixed=fixed,
+    )
+
+
+def _packed(data: bytes, level: int) -> bytes:
+    return gzip.compress(data, level, mtime=0)
+
+
+def _etag(data: bytes) -> str:
+    return f'"{hashlib.sha256(data).hexdigest()[:32]}"'
 
 
 def _small(places: Array, groups: Array) -> list[tuple[str, str]]:

@@ -192,7 +192,10 @@ class Snapshot:
         with self._redrawing:
             if self._map_is_old:
                 self._map_is_old = False
-                self.draw_map()
+                if (drawn := self.map) is not None:
+                    self.map = drawn.relabelled(self.index)
+                if self.map is None:
+                    self.draw_map()
             return self.map
 
     def learn(self) -> None:
