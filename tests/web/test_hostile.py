@@ -263,6 +263,7 @@ def test_the_docs_have_the_limits_that_hold():
         number(requests.LONGEST_ADDRESS),
         number(requests._MOST_FIELDS),
         number(2 * requests.LONGEST_ADDRESS),
+        number(server._SECONDS_FOR_HEADERS),
     ]
     assert limits["body"] == [
         number(requests.LONGEST_BODY),

@@ -3,6 +3,8 @@
 import json
 import random
 import socket
+import time
+from contextlib import ExitStack
 from functools import partial
 
 import pytest
@@ -213,3 +215,62 @@ def test_a_slow_body_is_not_waited_for(folder, monkeypatch):
         assert status == 408
         check_refusal(status, headers, body)
         assert left(connection)
+
+
+# --- slow headers ---------------------------------------------------------------------------
+
+UNFINISHED = [b"", b"G", b"GET / HTTP/1.1\r\n", b"GET / HTTP/1.1\r\nHost: localhost\r\nX: "]
+
+
+def test_headers_that_do_not_end_are_not_waited_for(folder):
+    with listen(folder, header_seconds=1.0) as address:
+        for data in UNFINISHED:
+            with socket.create_connection(address, timeout=120) as connection:
+                connection.sendall(data)
+                assert left(connection), data
+        # Neither is the second request on a connection.
+        with socket.create_connection(address, timeout=120) as connection:
+            connection.sendall(b"GET /index.json HTTP/1.1\r\n" + HOST + b"\r\n")
+            assert connection.recv(100).startswith(b"HTTP/1.1 200")
+            connection.sendall(UNFINISHED[-1])
+            assert left(connection)
+        assert works(address)
+
+
+def test_a_header_a_second_does_not_keep_a_connection(folder):
+    with listen(folder, header_seconds=1.5) as address:
+        with socket.create_connection(address, timeout=120) as connection:
+            connection.sendall(b"GET / HTTP/1.1\r\n")
+            closed = False
+            for number in range(600):
+                try:
+                    connection.sendall(b"X-%d: a\r\n" % number)
+                except OSError:
+                    closed = True
+                    break
+                time.sleep(0.1)
+            assert closed
+        assert works(address)
+
+
+def test_many_slow_connections_do_not_keep_others_out(folder):
+    with listen(folder, header_seconds=300.0) as address, ExitStack() as opened:
+        for number in range(600):
+            connection = opened.enter_context(socket.create_connection(address, timeout=120))
+            connection.sendall(UNFINISHED[number % 4])
+        for _ in range(5):
+            assert works(address)
+
+
+def test_a_request_that_is_answered_is_not_ended_by_others(folder):
+    """The body of a request is waited for, whoever else comes."""
+    body = b"text=chess"
+    head = b"POST /tag.json HTTP/1.1\r\n" + FORM + b"Content-Length: %d\r\n\r\n" % len(body)
+    with listen(folder, header_seconds=300.0) as address, ExitStack() as opened:
+        asking = opened.enter_context(socket.create_connection(address, timeout=120))
+        asking.sendall(head)
+        for _ in range(600):
+            opened.enter_context(socket.create_connection(address, timeout=120))
+        assert works(address)
+        asking.sendall(body)
+        assert asking.recv(100).startswith(b"HTTP/1.1 200")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import json
 import logging
@@ -15,8 +16,10 @@ from os import PathLike
 from threading import Thread
 from typing import Any
 
+import h11
 import uvicorn
 from threadpoolctl import threadpool_limits
+from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.supervisors import Multiprocess
 
 from .._params import Integer, check_params
@@ -33,6 +36,7 @@ __all__ = ["serve"]
 _OPTIONS = "LABELSPAN_SERVE"
 
 _SECONDS_BETWEEN_REQUESTS = 5
+_SECONDS_FOR_HEADERS = 10.0
 _SECONDS_TO_END = 3
 _WAITING = 1024
 # Well below the 1,024 open files that a process may usually have.
@@ -169,13 +173,62 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def configure(app: Guard | str, *, workers: int = 1) -> uvicorn.Config:
+class _Connection(H11Protocol):
+    """A connection that is closed if the headers of a request do not end in time.
+
+    If there are as many connections as may be, a new one takes the place of that which waits
+    longest without a request, so that slow clients do not keep others out.
+    """
+
+    def __init__(self, *args: Any, header_seconds: float, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self._header_seconds = header_seconds
+        self._late: asyncio.TimerHandle | None = None
+        self._begun = 0.0
+
+    @property
+    def _waits(self) -> bool:
+        """Whether there is no request: none was begun, or its headers have not ended."""
+        return self.conn.their_state is h11.IDLE and not self.transport.is_closing()
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        others = [one for one in self.connections if isinstance(one, _Connection) and one._waits]
+        if len(self.connections) >= MOST_CONNECTIONS - 1 and others:
+            min(others, key=lambda one: one._begun).leave()
+        super().connection_made(transport)
+        self._begun = self.loop.time()
+        self._late = self.loop.call_later(self._header_seconds, self.leave)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if not self._waits and self._late is not None:
+            self._late.cancel()
+            self._late = None
+        elif self._waits and self._late is None:
+            self._begun = self.loop.time()
+            self._late = self.loop.call_later(self._header_seconds, self.leave)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._late is not None:
+            self._late.cancel()
+        super().connection_lost(exc)
+
+    def leave(self) -> None:
+        """Close the connection, unless a request is being answered."""
+        if self._waits:
+            self.connections.discard(self)
+            self.transport.close()
+
+
+def configure(
+    app: Guard | str, *, workers: int = 1, header_seconds: float = _SECONDS_FOR_HEADERS
+) -> uvicorn.Config:
     """Return the configuration of uvicorn for an application, or the name of what makes it."""
     return uvicorn.Config(
         app,
         factory=isinstance(app, str),
         workers=workers,
-        http="h11",
+        http=partial(_Connection, header_seconds=header_seconds),  # type: ignore[arg-type]
         ws="none",
         lifespan="on",
         log_config=None,
