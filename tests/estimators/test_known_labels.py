@@ -136,8 +136,7 @@ def wide(kind):
 
 @pytest.mark.parametrize("kind", ["plain", "units", "ill conditioned", "duplicates", "float32"])
 @pytest.mark.parametrize(("share", "intercept"), [(1e-6, True), (1e-2, False), (1.0, True)])
-def test_labels_of_wide_rows_are_filled_to_one_percent(kind, share, intercept, monkeypatch):
-    monkeypatch.setattr("labelspan.solvers.regression.SHORT", 8)
+def test_labels_of_wide_rows_are_filled_to_one_percent(kind, share, intercept):
     rows = wide(kind)
     labels = np.random.default_rng(3).integers(0, 2, (60, 4)) * 1.0
     unknown = np.repeat((np.arange(60) >= 45)[:, None], 4, axis=1)

@@ -98,7 +98,7 @@ def test_an_irrelevant_column_in_a_stream(method, unit):
 
 
 @pytest.mark.parametrize("form", ["dense", "sparse"])
-@pytest.mark.parametrize("method", [OPLS, CCA], ids=lambda method: method.__name__)
+@pytest.mark.parametrize("method", [OPLS, MLSI], ids=lambda method: method.__name__)
 def test_an_irrelevant_column_where_alpha_is_chosen_on_held_out_rows(method, form):
     X, Y = indicators(1300, 1060)
     train = np.arange(1300) < 1100

@@ -63,7 +63,6 @@ def test_products_are_dense_ones_and_threads_change_no_bit(dtype, shape, loops, 
     "model", [MLSI(6, solver="krylov", tol=1e-12), CCA(3, alpha=1.0, solver="krylov", tol=1e-12)]
 )
 def test_the_order_of_the_columns_does_not_change_the_result(model, monkeypatch):
-    monkeypatch.setattr("labelspan.solvers.regression.SHORT", 5)
     X = sparse_data(200, 90, density=0.3)
     Y = (np.random.default_rng(4).random((200, 4)) < 0.3).astype(int)
     plain = model.fit(X, Y).components_

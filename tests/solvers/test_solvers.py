@@ -28,16 +28,19 @@ from labelspan.solvers import (
     SOLVERS,
     Exact,
     Krylov,
+    KrylovOptions,
     LeastSquares,
     Problem,
     choose_solver,
     eigen_residual,
-    regression,
 )
 from labelspan.solvers.exact import decompose
 from labelspan.solvers.least_squares import targets
+from labelspan.solvers.regression import regress
 
 ALPHAS = [0.0, 0.3, 30.0]
+# Regressions are never solved directly.
+ITERATIVE = KrylovOptions(direct=0)
 
 
 def thin_problem(shape, factor, alpha, seed, operator="dense"):
@@ -48,11 +51,10 @@ def thin_problem(shape, factor, alpha, seed, operator="dense"):
 
 
 @pytest.fixture(params=["direct", "iterative"])
-def krylov(request, monkeypatch):
+def krylov(request):
     """The Krylov solver on thin factors, on either side of the limit of dense Gram matrices."""
-    if request.param == "iterative":
-        monkeypatch.setattr(regression, "DIRECT_LIMIT", 0)
-    return Krylov(tol=1e-11, max_iter=4000)
+    options = ITERATIVE if request.param == "iterative" else KrylovOptions()
+    return Krylov(tol=1e-11, max_iter=4000, options=options)
 
 
 def check_certificates(problem, dense, solution, tolerance=1e-8):
@@ -104,10 +106,9 @@ def test_a_wrong_answer_fails_its_certificate():
         check_certificates(problem, dense, solution)
 
 
-def test_krylov_says_when_it_did_not_converge(monkeypatch):
-    monkeypatch.setattr(regression, "DIRECT_LIMIT", 0)
+def test_krylov_says_when_it_did_not_converge():
     problem, _, _ = thin_problem("tall", "opls", 0.0, 0)
-    solution = Krylov(tol=1e-14, max_iter=2).solve(problem)
+    solution = Krylov(tol=1e-14, max_iter=2, options=ITERATIVE).solve(problem)
     assert not solution.converged
     assert solution.n_iter == 2
     assert "raise alpha, max_iter or tol" in solution.status
@@ -212,9 +213,8 @@ def test_more_targets_than_features_give_a_column_each(penalty):
 
 
 @pytest.fixture
-def large(monkeypatch):
-    """Data with a falling spectrum, as if both sides were above the limit of Gram matrices."""
-    monkeypatch.setattr(regression, "DIRECT_LIMIT", 100)
+def large():
+    """Data with a falling spectrum."""
     rng = np.random.default_rng(0)
     X = sparse.random_array((400, 500), density=0.1, rng=rng, data_sampler=rng.standard_normal)
     X = sparse.csr_array(X * (1 / np.sqrt(1 + np.arange(500)))[None, :])
@@ -235,7 +235,7 @@ def large(monkeypatch):
 )
 def test_what_is_missing_is_within_the_promise(large, method, alpha, dtype):
     X, Y = large[0].astype(dtype), large[1]
-    model = method(alpha=alpha, solver="krylov").fit(X, Y)
+    model = method(alpha=alpha, solver=Krylov(options=ITERATIVE)).fit(X, Y)
     exact = method(alpha=alpha, solver="exact").fit(X.astype(np.float64), Y)
     assert "missing eigenvalues are estimated" in model.status_
     missing = 1 - model.eigenvalues_.sum() / exact.eigenvalues_.sum()
@@ -249,13 +249,14 @@ def test_what_is_missing_is_within_the_promise(large, method, alpha, dtype):
     np.testing.assert_allclose(W.T @ (Xc.T @ Xc) @ W + alpha * W.T @ W, np.eye(12), atol=2e-2)
 
 
-def test_directions_lost_to_rounding_are_found_by_the_slower_solver(large, monkeypatch):
-    monkeypatch.setattr(regression, "_TURNED", -1.0)
-    X, Y = large
-    model = OPLS(alpha=0.1, solver="krylov").fit(X, Y)
-    assert "missing eigenvalues" not in model.status_
-    exact = OPLS(alpha=0.1, solver="exact").fit(X, Y)
-    np.testing.assert_allclose(model.eigenvalues_, exact.eigenvalues_, rtol=1e-6)
+def test_directions_lost_to_rounding_are_found_by_full_convergence(large):
+    X, Y = as_operator(large[0]), large[1]
+    assert regress(X, Y, 0.1, share=5e-3, direct=0).to_come is not None
+    fit = regress(X, Y, 0.1, share=5e-3, direct=0, turned=-1.0)
+    assert fit.to_come is None
+    dense = large[0].toarray()
+    exact = np.linalg.solve(dense.T @ dense + 0.1 * np.eye(500), dense.T @ Y)
+    np.testing.assert_allclose(fit.slopes, exact, atol=1e-6)
 
 
 # --- factors that hold the features ---------------------------------------------------
@@ -271,7 +272,7 @@ def test_directions_lost_to_rounding_are_found_by_the_slower_solver(large, monke
         ("scaled", True),
     ],
 )
-def test_labels_as_an_operator_are_the_same_labels(kind, thin, monkeypatch):
+def test_labels_as_an_operator_are_the_same_labels(kind, thin):
     rng = np.random.default_rng(0)
     X, Y = rng.standard_normal((60, 40)), rng.standard_normal((60, 20))
     scale, mixing = rng.random(20), rng.standard_normal((20, 7))
@@ -282,16 +283,43 @@ def test_labels_as_an_operator_are_the_same_labels(kind, thin, monkeypatch):
     share, penalty = (0.0, L2(0.5)) if thin else (0.01, L2())
     exact = Exact().solve(Problem(as_operator(X), Factor(L, share, regressed), 6, penalty))
     problem = Problem(as_operator(X), Factor(given, share, regressed, mixed), 6, penalty)
-    # Also where there are so many that only products of their products enter.
-    for each in (2048, 5):
-        monkeypatch.setattr("labelspan.solvers.krylov._EACH_LABEL", each)
-        found = Krylov(tol=1e-12).solve(problem)
-        np.testing.assert_allclose(found.eigenvalues, exact.eigenvalues, rtol=1e-8)
-        assert angle(X @ found.weights, X @ exact.weights) < 1e-5
+    found = Krylov(tol=1e-12).solve(problem)
+    np.testing.assert_allclose(found.eigenvalues, exact.eigenvalues, rtol=1e-8)
+    assert angle(X @ found.weights, X @ exact.weights) < 1e-5
+    if thin:
         np.testing.assert_allclose(found.images, found.weights.T @ X.T @ L, atol=1e-8)
-        if not thin:
-            signs = np.sign((found.weights * exact.weights).sum(axis=0))
-            np.testing.assert_allclose(found.label_axes * signs, exact.label_axes, atol=1e-5)
+    else:
+        signs = np.sign((found.weights * exact.weights).sum(axis=0))
+        np.testing.assert_allclose(found.label_axes * signs, exact.label_axes, atol=1e-5)
+
+
+@pytest.mark.parametrize("thin", [False, True])
+@pytest.mark.parametrize("kind", ["array", "operator", "scaled"])
+def test_many_labels_are_represented_by_combinations_of_them(kind, thin):
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((300, 120)) * np.arange(1, 121) ** -0.5
+    chance = X[:, :40] @ rng.standard_normal((40, 200)) + 3 * rng.standard_normal((300, 200))
+    Y = (chance > 3.5) - 0.1
+    scale = rng.random(200)
+    L = Y * scale if kind == "scaled" else Y
+    regressed = None if thin else Regression(0.5, norm=0.8)
+    share, penalty = (0.0, L2(0.5)) if thin else (0.4 / np.square(X).sum(), L2())
+    exact = Exact().solve(Problem(as_operator(X), Factor(L, share, regressed), 8, penalty))
+    given = Y if kind == "array" else as_operator(Y)
+    factor = Factor(given, share, regressed, scale if kind == "scaled" else None)
+    found = Krylov(options=KrylovOptions(each_label=20)).solve(
+        Problem(as_operator(X), factor, 8, penalty)
+    )
+    assert found.converged
+    missing = 1 - found.eigenvalues.sum() / exact.eigenvalues.sum()
+    assert abs(missing) < 0.01
+    assert abs(missing) < 2 * found.residual
+    if thin:
+        np.testing.assert_allclose(found.images, found.weights.T @ X.T @ L, atol=1e-8)
+    else:
+        signs = np.sign((found.weights * exact.weights).sum(axis=0))
+        off = np.linalg.norm(found.label_axes * signs - exact.label_axes, axis=0)
+        assert (off[:3] < 0.2 * np.linalg.norm(exact.label_axes[:, :3], axis=0)).all()
 
 
 def big_sparse(seed, decay=0.7, rows=700, columns=900):

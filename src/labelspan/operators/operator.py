@@ -247,6 +247,10 @@ class Operator(ABC):
             squares[part] = np.square(column_norms(values))
         return squares
 
+    def column_counts(self) -> Array:
+        """Return the number of stored entries of each column; that of the rows if all are."""
+        return np.full(self.shape[1], float(self.shape[0]))
+
     def shifted(self, offset: Array) -> Operator:
         """Subtract a row of numbers from every row: the operator ``X - 1 offset'``."""
         return Centered(self, offset)
@@ -422,6 +426,9 @@ class Centered(Composite):
         # The remainder of a constant column is rounding.
         eps = float(np.finfo(np.float64).eps)
         return np.where(left > 8 * eps * squares, left, 0.0)
+
+    def column_counts(self) -> Array:
+        return self.base.column_counts()
 
     def shifted(self, offset: Array) -> Operator:
         return self.base.shifted(self.offset + checked_offset(offset, self.shape[1]))

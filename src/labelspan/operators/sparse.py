@@ -251,6 +251,9 @@ class Sparse(Operator):
         # Without any entry, it counts in whole numbers.
         return np.bincount(self._csr.indices, squares, self.shape[1]).astype(np.float64)
 
+    def column_counts(self) -> Array:
+        return np.bincount(self._csr.indices, minlength=self.shape[1]).astype(np.float64)
+
     def shifted(self, offset: Array) -> Operator:
         """Subtract a row of numbers from every row.
 

@@ -3,7 +3,7 @@
 from .alpha import AlphaCurve
 from .auto import SOLVERS, SolverChoice, choose_solver
 from .exact import Exact
-from .krylov import Krylov
+from .krylov import Krylov, KrylovOptions
 from .least_squares import LeastSquares
 from .problem import L1, L2, Penalty, Problem, Solution, Solver, eigen_residual
 from .sufficient_statistics import Statistics
@@ -15,6 +15,7 @@ __all__ = [
     "AlphaCurve",
     "Exact",
     "Krylov",
+    "KrylovOptions",
     "LeastSquares",
     "Penalty",
     "Problem",

@@ -37,9 +37,9 @@ from ..operators.array_backend import (
     tensor_or_none,
 )
 from ..operators.operator import Composite
+from .block_krylov import KrylovSpace
 from .exact import basis_of_products, left_basis
-from .krylov import KrylovSpace, refuse_apart
-from .problem import decomposes, rounding
+from .problem import decomposes, rounding, squared_units
 from .small_dense import psd_basis, unit_columns
 
 __all__ = [
@@ -75,8 +75,9 @@ _FEW_LABELS, _WIDTH = 16, 8
 _GRAM_LABELS = 128
 # Minimum and maximum number of blocks of the Krylov space.
 _FEWEST_BLOCKS, _MOST_BLOCKS = 3, 12
-# The space is large enough if one more block changes the penalty by less than this.
-_CHANGE = 0.05
+# The space is large enough if one more block changes the penalty by less than this, and leaves this
+# much of the error.
+_CHANGE, _GAIN = 0.05, 0.98
 # Number of power iterations for the leading directions of the labels, which need not be exact.
 _POWERS = 3
 
@@ -216,32 +217,23 @@ def held_out(X: Operator, labels: Any, *, intercept: bool, seed: int = 0) -> Alp
     too small regularises by itself. On collections of texts 4 to 5 blocks were enough. Products
     with the training rows are those with all rows minus those with the held-out ones, so that each
     block costs one product with X and one with its transpose, 8 columns wide, and one pass over
-    rows in files; the held-out rows are in memory. Labels may be in files only if X is.
+    rows in files; the held-out rows are in memory.
     """
     rng = np.random.default_rng(seed)
     rows = X.shape[0]
     count = min(max(int(_PART * rows), 1), _MOST_HELD)
     block = as_operator(labels)
-    refuse_apart(X, block)
     mixing = _combinations(block, rng)
     X = X.arranged()[0]
-    targets: Any = block
-    if block.one_pass:
-        cross = host(X.label_products(mixing, block))
-    else:
-        targets = host(block.matmat(mixing))
-        cross = X.cross(targets)
+    targets = host(block.matmat(mixing))
+    cross = X.cross(targets)
     means = block.column_means() @ mixing if intercept else np.zeros(mixing.shape[1])
     pieces = 1 if count >= _FEW_HELD or 2 * count >= rows else 2
-    if block.one_pass:  # a permutation may not fit into memory
-        held = rng.choice(rows, pieces * count, replace=False)
-    else:
-        held = rng.permutation(rows)[: pieces * count]
+    held = rng.permutation(rows)[: pieces * count]
     splits = []
     for at in range(0, held.size, count):
         index = np.sort(held[at : at + count])
-        truth = targets[index] if isinstance(targets, np.ndarray) else targets.take(index) @ mixing
-        splits.append(_HeldOutRows(X, index, truth, cross, means, intercept))
+        splits.append(_HeldOutRows(X, index, targets[index], cross, means, intercept))
     return _settled(splits)
 
 
@@ -259,19 +251,23 @@ def _settled(splits: Sequence[_HeldOutRows]) -> AlphaCurve:
     def errors(alphas: Array) -> Array:
         return np.asarray(np.mean([split.errors(alphas) for split in splits], axis=0))
 
-    before = np.inf
+    before = error = np.inf
     for blocks in range(1, _MOST_BLOCKS + 1):
         # The shortest directions of the space are not far below the mean of all, so the
         # grid extends as low as for the whole spectrum.
         largest = max(splits, key=lambda split: split.squares.sum())
         curve = _minimise(errors, alpha_grid(largest.squares, largest.energy))
-        settled = blocks >= _FEWEST_BLOCKS and abs(np.log(curve.alpha / before)) < _CHANGE
+        settled = (
+            blocks >= _FEWEST_BLOCKS
+            and abs(np.log(curve.alpha / before)) < _CHANGE
+            and curve.error > _GAIN * error
+        )
         grown = []
         if not settled and blocks < _MOST_BLOCKS:
             grown = [split.grow(curve.alpha) for split in splits]
         if not any(grown):
             break
-        before = curve.alpha
+        before, error = curve.alpha, curve.error
     return curve
 
 
@@ -285,7 +281,7 @@ def _combinations(labels: Operator, rng: np.random.Generator) -> Array:
         return np.eye(k)
     leading = _WIDTH // 2
     axes = rng.standard_normal((k, leading))
-    square = labels.rough_gram() if k <= _GRAM_LABELS and not labels.one_pass else None
+    square = labels.rough_gram() if k <= _GRAM_LABELS else None
     for _ in range(_POWERS):
         product = host(labels.normal(axes)) if square is None else square @ axes
         axes = np.linalg.qr(product)[0]
@@ -314,8 +310,7 @@ class _HeldOutRows:
             means = (rows * means - truth.sum(axis=0)) / left
             cross = cross - left * np.outer(offset, means)
         self._truth = truth - means
-        squares = X.shifted(offset).column_squares()
-        self._squares = np.where(squares > 0, squares, 1.0)
+        self._squares = squared_units(X.shifted(offset))
         units = 1 / np.sqrt(self._squares)
         self._rows = Scaled(held.shifted(offset), columns=units)
         train: Operator = _OtherRows(X, held, offset, units)

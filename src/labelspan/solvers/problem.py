@@ -38,19 +38,17 @@ __all__ = [
     "decomposes",
     "eigen_residual",
     "finest_tolerance",
-    "remaining_blocks",
     "rest_of",
     "rounding",
     "sentence",
     "small_enough",
     "solve_arranged",
+    "squared_units",
     "unsure",
 ]
 
 # The slowest accepted decrease of the gains.
 _SLOWEST = 0.98
-# Two rates of decrease that differ by less than this factor are treated as equal.
-_STEADY = 1.25
 # Rounding error of a sum of eigenvalues, in units of epsilon.
 _ROUNDINGS = 16
 
@@ -66,6 +64,8 @@ _SPARSE = 0.1
 _WIDE_ENTRIES = 1 << 27
 # Number of random combinations of columns that a check multiplies by X.
 _COMBINATIONS = 4
+# Columns whose units differ by less than this factor are not scaled.
+_ALIKE = 100.0
 # Number of random sign vectors from which the lengths of columns are estimated.
 _SIGNS = 16
 _CHECK_SEED = 20_09
@@ -374,6 +374,24 @@ def column_lengths(X: Operator, rng: np.random.Generator | None = None) -> Array
     return np.asarray(np.sqrt(np.square(products).sum(axis=1)))
 
 
+def squared_units(X: Operator) -> Array:
+    """Return the squared lengths of columns that differ only in their units, not in sparsity.
+
+    The mean square of the stored entries of each column, times their mean number; equal for all
+    columns if their units differ by less than a factor of 100. Dense columns have their own
+    lengths. Of texts, frequent words are long because they have many entries, and labels
+    depend on them: dividing by lengths takes several times as many blocks for a choice of alpha.
+    """
+    squares, counts = host(X.column_squares()), np.maximum(host(X.column_counts()), 1.0)
+    found = np.maximum(squares, 0.0) / counts * counts.mean()
+    alive = found[found > 0]
+    if not alive.size:
+        return np.ones(found.size)
+    if alive.max() < _ALIKE**2 * alive.min():
+        return np.full(found.size, squares.mean())
+    return np.asarray(np.where(found > 0, found, alive.min()))
+
+
 @dataclass(frozen=True)
 class Check:
     """A residual computed from the data, and the error that it implies.
@@ -506,30 +524,19 @@ def combinations(columns: int, most: int = _COMBINATIONS) -> Array:
     return chosen
 
 
-def rest_of(gains: Sequence[float], total: float, noise: float, *, wide: bool = False) -> float:
+def rest_of(gains: Sequence[float], total: float, noise: float) -> float:
     """Estimate the missing part of a growing sum, relative to it, from its last gains.
 
     The gains of a Krylov space decrease roughly geometrically, but at a slowing rate:
-    the series continues at half the rate of the last gain, and half as much is added. For ``wide``
-    blocks, if the last two rates are about equal, it continues at seven tenths of that rate.
+    the series continues at half the slower rate of the last two gains, and half as much is added.
     On spectra that are flat, steep or in steps this was 1 to 30 times the missing part. Infinite
     before there are two gains; never below the rounding of the sum.
     """
     if len(gains) < 2:
         return np.inf
-    rate, before = _rate(gains[-2:]), _rate(gains[-3:-1])
-    steady = wide and len(gains) > 2 and before / _STEADY <= rate <= before * _STEADY
-    ratio, more = (rate**0.7, 1.0) if steady else (rate**0.5, 1.5)
-    rest = more * abs(gains[-1]) * ratio / (1 - ratio) / abs(total)
+    ratio = max(_rate(gains[-2:]), _rate(gains[-3:-1]) if len(gains) > 2 else 0.0) ** 0.5
+    rest = 1.5 * abs(gains[-1]) * ratio / (1 - ratio) / abs(total)
     return float(max(rest, _ROUNDINGS * noise))
-
-
-def remaining_blocks(gains: Sequence[float], rest: float, tol: float) -> float:
-    """Estimate how many more blocks are needed to reach ``tol``; 0 if unknown."""
-    if len(gains) < 3 or not np.isfinite(rest):
-        return 0.0
-    rate = max(_rate(gains[-2:]), _rate(gains[-3:-1]))
-    return float(max(0.0, np.log(tol / rest) / np.log(max(rate, 1e-3))))
 
 
 def _rate(gains: Sequence[float]) -> float:

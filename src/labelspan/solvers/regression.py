@@ -31,23 +31,31 @@ from ..operators.array_backend import (
 )
 from ..operators.machine import single_thread
 from .exact import ridge
-from .problem import DIRECT_LIMIT, LazyProduct, accuracy_wanted, column_lengths, rest_of, rounding
+from .problem import (
+    DIRECT_LIMIT,
+    LazyProduct,
+    accuracy_wanted,
+    column_lengths,
+    rest_of,
+    rounding,
+    squared_units,
+)
 from .small_dense import orthonormalize
 
 __all__ = [
     "Regressed",
     "block_cg",
+    "cg_by_column",
     "complete_labels",
-    "fitted_square",
     "regress",
-    "regress_to_share",
 ]
 
 
-# Up to this size the Gram matrix is always faster.
-SHORT = 1024
-# Beyond, as long as a Gram matrix is possible, the iteration gets this number of steps.
-_BUDGET = 100
+# Maximum number of iterations where a direct solution is possible, and the minimum.
+_BUDGET, _LEAST = 200, 15
+# Cost of a multiplication of sparse data, relative to dense data; number of iterations that a
+# regression is expected to take.
+_SPARSE_COST, _USUAL = 10.0, 12
 # Fraction of the iterations, at the end of a run, whose gains estimate the missing part,
 _LATEST = 0.2
 # and the ratio of the missing part to these gains.
@@ -59,19 +67,13 @@ _ROUNDINGS = 256.0
 _CHECKED, _TURNED = 4, 2e-2
 # By how much a second run lowers the residual of the first.
 _REFINED = 1e-2
-# Columns whose lengths differ by less than this factor are not scaled in an iteration.
-_ALIKE = 100.0
-
-
 # Number of random columns that estimate the smallest eigenvalue of A in the Krylov space, and
 # the factor by which the estimate may be too small.
 _PROBES, _SAFE = 4, 2.0
 # The smallest relative residual that is requested beyond the tolerance.
 _ROUNDING = 1e-14
 _BLOCK_CG = "block conjugate gradients"
-# Number of iterations of a regression that starts near its solution, and the error of its energy.
-_MOST_ITERATIONS, _COUNTED = 200, 1e-3
-# The relative residual of fitted values that replace unknown labels.
+# The relative error of fitted values that replace unknown labels.
 _COMPLETED = 1e-2
 
 
@@ -93,6 +95,11 @@ class Regressed:
     converged: bool
     to_come: float | None = None
 
+    @property
+    def missing(self) -> float:
+        """The estimated missing part of the trace, 0 for a regression that was solved."""
+        return 0.0 if self.to_come is None else self.to_come
+
 
 def default_tolerance(dtype: np.dtype[np.floating]) -> float:
     """Return the target for the relative residual; eigenvalues then have more correct digits."""
@@ -105,30 +112,49 @@ def regress(
     alpha: float,
     *,
     tol: float | None = None,
+    share: float | None = None,
     max_iter: int = 1000,
+    direct: int = DIRECT_LIMIT,
+    turned: float = _TURNED,
 ) -> Regressed:
     """Regress every column of ``targets`` on X with a common 2-norm penalty.
 
-    If n or d is small, it is solved directly, from the smaller Gram matrix, or from singular
-    vectors of the data if the Gram matrix is not accurate enough; otherwise by block
-    conjugate gradients, which need memory for a few blocks as wide as the targets. In between, with
-    a penalty, the iteration is tried first, and the Gram matrix only if the penalty is too small
-    for it. For ``alpha`` 0 it is the minimum-norm solution.
+    If n or d is at most ``direct`` and a direct solution costs less, it is solved from the smaller
+    Gram matrix, or from singular vectors of the data if the Gram matrix is not accurate enough;
+    otherwise by block conjugate gradients with columns of unit length, which need memory for a
+    few blocks as wide as the targets. If these do not converge in time, the direct solution
+    follows where it is possible. For ``alpha`` 0 it is the minimum-norm solution.
 
-    Every answer is checked by new products with X: two with 4 columns for a direct
-    solution, two with all columns for an iteration. The error of an iteration is the larger of two
-    estimates: ten times the gain of its last fifth, and the residual divided by the
+    With a ``share``, an iteration with a penalty stops when the missing part of the trace of
+    ``targets'X slopes`` is estimated below this fraction of it; otherwise when the residual is
+    below ``tol``. Every answer is checked by new products with X: two with 4 columns for a direct
+    solution or a share, two with all columns for a residual. The error is then the larger of two
+    estimates: ten times the gain of the last fifth, and the residual divided by the
     shortest direction of X in the Krylov space. If that is too large, it continues, for up to as
-    many steps again. A direction so short that the residual hides it is not detected.
+    many steps again. A direction so short that the residual hides it is not detected. A share is
+    given up, for the residual, where the blocks differ from orthonormal ones by ``turned``.
     """
-    smaller = X.short_side
-    if smaller <= (min(SHORT, DIRECT_LIMIT) if alpha > 0 else DIRECT_LIMIT):
+    smaller, possible = X.short_side, X.short_side <= direct
+    ratio = _cost_of_direct(X, targets.shape[1]) if possible else np.inf
+    if possible and (alpha <= 0 or ratio <= _USUAL):
         return _direct(X, targets, alpha)
-    budget = max_iter if smaller > DIRECT_LIMIT else min(max_iter, _BUDGET)
-    fit = _iterate(X, targets, alpha, default_tolerance(X.dtype) if tol is None else tol, budget)
-    if fit.converged or smaller > DIRECT_LIMIT:
-        return fit
-    return _direct(X, targets, alpha)
+    budget = int(min(max_iter, max(_LEAST, min(2 * ratio, _BUDGET)))) if possible else max_iter
+    fit = None
+    if alpha > 0 and share is not None:
+        fit = _iterate_to_share(X, targets, alpha, share, budget, turned)
+    if fit is None:
+        wanted = default_tolerance(X.dtype) if tol is None else tol
+        fit = _iterate(X, targets, alpha, wanted, budget)
+    return fit if fit.converged or smaller > direct else _direct(X, targets, alpha)
+
+
+def _cost_of_direct(X: Operator, width: int) -> float:
+    """Return the cost of a direct solution relative to one iteration."""
+    rows, columns = X.shape
+    side, entries = X.short_side, rows * columns * max(X.fill, 1e-4)
+    entries *= 1.0 if X.fill > 1 / _SPARSE_COST else _SPARSE_COST
+    direct = entries * side + side**3 / 3 + 2.0 * side**2 * width
+    return float(direct / (4 * entries * width + 6.0 * columns * width**2))
 
 
 def _direct(X: Operator, targets: Array, alpha: float) -> Regressed:
@@ -151,8 +177,8 @@ def _iterate(X: Operator, targets: Array, alpha: float, tol: float, max_iter: in
     return Regressed(slopes, inner(cross, slopes), _BLOCK_CG, n_iter, residual, error, right)
 
 
-def regress_to_share(
-    X: Operator, targets: Array, alpha: float, share: float, max_iter: int
+def _iterate_to_share(  # noqa: PLR0917
+    X: Operator, targets: Array, alpha: float, share: float, max_iter: int, turned: float
 ) -> Regressed | None:
     """Iterate until little is missing; None if the blocks have lost their directions.
 
@@ -160,9 +186,11 @@ def regress_to_share(
     ``G'(X'X + alpha I)G = targets'X G``, which fresh products with 4 columns check: the eigenvalues
     of this matrix are those of the directions found; only directions are missing.
     """
-    cross = X.rmatmat(X.place(targets))
-    run = block_cg(X.normal, cross, alpha, default_tolerance(X.dtype), max_iter, share=share)
-    slopes, agreement = run.solution, inner(cross, run.solution)
+    cross, tol = X.rmatmat(X.place(targets)), default_tolerance(X.dtype)
+    scale, apply = _in_unit_columns(X, cross, alpha)
+    run = block_cg(apply, cross / scale, 0.0, tol, max_iter, share=share)
+    slopes = run.solution / scale
+    agreement = inner(cross, slopes)
     to_come = gains_to_come(run.gains, rounding(X.dtype))
     width = agreement.shape[0]
     mixing = np.random.default_rng(0).standard_normal((width, min(_CHECKED, width)))
@@ -170,24 +198,28 @@ def regress_to_share(
     again = inner(slopes, plus(X.normal(mixed), mixed, alpha))
     expected = agreement @ mixing
     off = float(np.linalg.norm(again - expected) / (np.linalg.norm(expected) or 1.0))
-    if not off <= _TURNED:
+    if not off <= turned:
         return None
-    done = to_come <= share or run.residual <= default_tolerance(X.dtype)
-    return Regressed(slopes, agreement, _BLOCK_CG, run.n_iter, off, None, done, to_come)
+    exact = run.residual <= tol
+    return Regressed(
+        slopes,
+        agreement,
+        _BLOCK_CG,
+        run.n_iter,
+        off,
+        None,
+        to_come <= share or exact,
+        tol if exact and not to_come <= tol else to_come,
+    )
 
 
-def _cg(  # noqa: PLR0917
-    X: Operator, cross: Array, alpha: float, whole: float, tol: float, max_iter: int
-) -> tuple[Array, Array, Array, int, float]:
-    """Return slopes, the residual and the right-hand side, scaled, iterations, and the error.
-
-    The error is the estimated error of the fitted labels relative to ``whole``.
-    """
+def _in_unit_columns(
+    X: Operator, cross: Array, alpha: float
+) -> tuple[Array, Callable[[Array], Array]]:
+    """Return E and the product with ``E^-1 (X'X + alpha I) E^-1``, for columns in equal units."""
     rows, columns = X.shape
-    lengths = np.sqrt(np.square(column_lengths(X)) + alpha)
-    alive = lengths[lengths > 0]
-    lengths[lengths == 0] = 1.0
-    if alive.size == 0 or (rows < columns or alive.max() < _ALIKE * alive.min()):
+    lengths = np.sqrt(squared_units(X) + alpha)
+    if alpha <= 0 and rows < columns:
         # Scaling would change which of several solutions has minimum norm.
         lengths = np.ones(columns)
     scale = like(lengths[:, None], cross)
@@ -197,6 +229,17 @@ def _cg(  # noqa: PLR0917
         image: Array = (X.normal(block) + alpha * block) / scale
         return image
 
+    return scale, apply
+
+
+def _cg(  # noqa: PLR0917
+    X: Operator, cross: Array, alpha: float, whole: float, tol: float, max_iter: int
+) -> tuple[Array, Array, Array, int, float]:
+    """Return slopes, the residual and the right-hand side, scaled, iterations, and the error.
+
+    The error is the estimated error of the fitted labels relative to ``whole``.
+    """
+    scale, apply = _in_unit_columns(X, cross, alpha)
     wanted, most = cross / scale, _largest_error(X, tol)
     run = block_cg(apply, wanted, 0.0, tol, max_iter, error=most * whole)
     scaled, n_iter, spread = run.solution, run.n_iter, run.spread
@@ -233,29 +276,6 @@ def _still_missing(gains: list[float], left: Array, spread: float) -> float:
     return max(gained, spread * float(np.sqrt(sum_of_squares(left))))
 
 
-def fitted_square(
-    X: Operator, cross: Array, start: Array, alpha: float, share: float
-) -> float | None:
-    """Return the squared norm of fitted labels, from ``X'L`` and approximate coefficients.
-
-    Accurate to the fraction ``share``. None if the iteration does not converge, or if new products
-    with X show another energy, ``2 tr B'X'L - tr B'(X'X + alpha I) B``, than the recursion.
-    """
-    left = plus(plus(cross, X.normal(start), -1.0), start, -alpha)
-    before = float(np.trace(inner(start, cross)) + np.trace(inner(start, left)))
-    noise = rounding(X.dtype)
-    run = block_cg(X.normal, left, alpha, noise, _MOST_ITERATIONS, share=share, known=before)
-    slopes = plus(start, run.solution)
-    square = float(np.trace(inner(slopes, X.normal(slopes))))
-    penalty = alpha * float(np.square(column_norms(slopes)).sum())
-    energy = 2 * float(np.trace(inner(slopes, cross))) - square - penalty
-    counted = before + sum(run.gains)
-    done = gains_to_come(run.gains, noise, before) <= share or run.residual <= noise
-    # The error of the energy is the squared error of the coefficients, while that of ``square`` is
-    # not: the residual is not orthogonal to coefficients that did not start from zero.
-    return energy - penalty if done and abs(energy - counted) <= _COUNTED * counted else None
-
-
 # --- block conjugate gradients: the operator is applied to all right-hand sides together ------
 
 
@@ -283,7 +303,6 @@ def block_cg(  # noqa: PLR0917
     max_iter: int,
     error: float = np.inf,
     share: float = 0.0,
-    known: float = 0.0,
 ) -> Run:
     """Block conjugate gradients with an orthonormal residual block (Dubrulle 2001).
 
@@ -291,7 +310,7 @@ def block_cg(  # noqa: PLR0917
     that loses rank only narrows the block, so there is no division by zero. Stops when
     the relative residual of each column is below ``tol`` and implies an error below ``error``,
     see `Run`, or is rounding; or when the missing gains are estimated below the fraction
-    ``share`` of those so far, including those ``known`` before the first iteration.
+    ``share`` of those so far.
     """
     lengths = column_norms(right)
     lengths[lengths == 0] = 1.0
@@ -327,14 +346,14 @@ def block_cg(  # noqa: PLR0917
         # Below rounding, the recursion does not give the residual.
         unsure = worst > _ROUNDING and size * _spread(inverse_trace) > error
         direction = plus(times(direction, factor.T), residual_basis)
-        if share and gains_to_come(gains, rounding(width_of(right)), known) <= share:
+        if share and gains_to_come(gains, rounding(width_of(right))) <= share:
             break
     return Run(solution * scale, n_iter, worst, gains, _spread(inverse_trace))
 
 
-def gains_to_come(gains: list[float], noise: float, known: float = 0.0) -> float:
-    """Estimate the missing gains, relative to those so far and the ``known`` ones."""
-    return rest_of(gains, known + sum(gains) or 1.0, noise, wide=True)
+def gains_to_come(gains: list[float], noise: float) -> float:
+    """Estimate the missing gains, relative to those so far."""
+    return rest_of(gains, sum(gains) or 1.0, noise)
 
 
 def _spread(inverse_trace: float) -> float:
@@ -373,32 +392,12 @@ def _by_rows(
     if intercept:
         X, x_means = X.centered()
         y_means = values.mean(axis=0)
-    targets = values - y_means
-    slopes, converged = None, True
-    if alpha > 0 and SHORT < X.shape[0] < X.shape[1]:
-        slopes = _by_products_of_rows(X, targets, alpha)
-    if slopes is None:
-        fit = regress(X, targets, alpha, tol=_COMPLETED)
-        slopes, converged = host(fit.slopes), fit.converged
-    return slopes, y_means - x_means @ slopes, converged
+    fit = regress(X, values - y_means, alpha, share=_COMPLETED**2, tol=_COMPLETED)
+    slopes = host(fit.slopes)
+    return slopes, y_means - x_means @ slopes, fit.converged
 
 
-def _by_products_of_rows(X: Operator, targets: Array, alpha: float) -> Array | None:
-    """Solve ``(XX' + alpha I) c = t`` for slopes ``X'c``; None if it takes many iterations.
-
-    Rows are fewer than columns of X, and c is shorter than the slopes. The error of the fitted
-    values is at most the residual r: its square is ``|XX'(XX' + alpha I)^-1 r|^2``.
-    """
-
-    def product(block: Array) -> Array:
-        return host(X.matmat(X.rmatmat(X.place(block)))) + alpha * block
-
-    wanted = np.array(targets, dtype=X.dtype)
-    found, converged = _cg_by_column(product, wanted, 1.0, tol=_COMPLETED, max_iter=_BUDGET)
-    return host(X.rmatmat(X.place(found))) if converged else None
-
-
-def _cg_by_column(
+def cg_by_column(
     product: Callable[[Array], Array],
     wanted: Array,
     scale: Array | float,
@@ -454,7 +453,7 @@ def _by_label(
     scale[scale == 0] = 1.0
     wanted = host(X.rmatmat(X.place(select(values))))
     tol = 10 * default_tolerance(X.dtype)
-    slopes, converged = _cg_by_column(product, wanted, scale[:, None], tol=tol, max_iter=500)
+    slopes, converged = cg_by_column(product, wanted, scale[:, None], tol=tol, max_iter=500)
     shift = np.zeros(values.shape[1])
     if intercept:
         image = host(X.matmat(X.place(slopes)))

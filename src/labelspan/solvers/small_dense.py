@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh, lapack
@@ -25,19 +24,18 @@ from ..operators.array_backend import (
     inner_all,
     subtract_products,
     times,
-    torch_module,
 )
 from ..operators.array_backend import inner as inner_product
 from ..operators.machine import single_thread
 
 __all__ = [
-    "Ritz",
     "ScaledCholesky",
     "few_leading",
     "fitted_coordinates",
     "graded_svd",
     "inverse_root",
     "leading",
+    "leading_pairs",
     "leading_values",
     "length",
     "orthonormalize",
@@ -45,10 +43,8 @@ __all__ = [
     "psd_solve",
     "remove",
     "remove_measured",
-    "ritz",
     "scaled_cholesky",
     "spectral",
-    "thin_ritz",
     "thin_spectrum",
     "unit_columns",
     "units_decide",
@@ -311,169 +307,12 @@ def length(block: Array) -> float:
     return largest * float(np.linalg.norm(values / largest)) if largest > 0 else 0.0
 
 
-@dataclass(frozen=True)
-class Ritz:
-    """The leading directions in a space, ``W = P inside``, from its small matrices.
-
-    With features, ``W'X'X W = I``, and ``slopes`` are those of the ridge regression of the labels
-    inside the space, whose images are multiplied by ``level``. Without them,
-    ``W'(X'X + alpha I)W = I``. ``fitted`` is ``tr L'X (X'X + alpha I)^-1 X'L`` in the space;
-    ``cut`` says that directions have lost half of their digits, or were dropped as rounding.
-    """
-
-    values: Array
-    inside: Array
-    fitted: float
-    gram: Array | None
-    slopes: Array
-    share: float = 0.0
-    cut: bool = False
-    level: float = 1.0
-
-    @property
-    def worth(self) -> float:
-        """The objective that the directions reach."""
-        return float(self.values.sum())
-
-    def worth_of(self, inside: Array) -> float:
-        """Return the objective, by this regression, of directions in the space's first blocks."""
-        if self.gram is None:
-            return float(np.square(self.slopes[: inside.shape[0]].T @ inside).sum())
-        image = self.gram[:, : inside.shape[0]] @ inside
-        features, labels = np.square(image).sum(), np.square(self.slopes.T @ image).sum()
-        return float(self.share * features + self.level**2 * labels)
-
-
-def thin_ritz(gram: Array, seen: Array, alpha: float, count: int, tolerance: float) -> Ritz:
-    """Solve for labels only, from ``P'X'X P`` and ``P'X'L``, under ``W'(X'X + alpha I)W = I``."""
-    metric = scaled_cholesky(gram, alpha)
-    if metric is not None:
-        white = metric.whiten(seen)
-    else:
-        squares, axes = psd_basis(gram, tolerance)
-        roots = axes / np.sqrt(squares + alpha)
-        white = roots.T @ seen
-    values, axes = leading(white @ white.T, count)
-    keep = values > tolerance * max(values[0], 0.0)
-    inside = roots @ axes[:, keep] if metric is None else metric.unwhiten(axes[:, keep])
-    return Ritz(values[keep], inside, float(np.square(white).sum()), None, seen)
-
-
-def ritz(  # noqa: PLR0917
-    gram: Array,
-    seen: Array,
-    factor: Factor,
-    count: int,
-    tolerance: float,
-    device: Any = None,
-    outside: float = 0.0,
-    slopes: Array | None = None,
-) -> Ritz:
-    """Solve for features and regressed labels in a space, from ``P'X'X P`` and ``P'X'L``.
-
-    With ``P'X'X P = R'R`` the columns of ``X P R^-1`` are orthonormal; in them the features
-    are R and the regressed labels ``R S``, ``S = (R'R + alpha I)^-1 P'X'L``. If R has no
-    inverse, eigenvalues are used. ``outside`` is the squared norm of the regressed labels outside
-    the space, which matters if they are scaled to a norm; S may be given. On a CUDA
-    ``device``, a few hundred rows take a fifth of the time of one core of the host.
-    """
-    assert factor.regression is not None
-    if device is not None and device.type == "cuda":
-        found = _ritz_on_device(gram, seen, factor, count, tolerance, device, outside)
-        if found is not None:
-            return found
-    with _threads(gram.shape[0]):
-        if slopes is None:
-            slopes = psd_solve(gram, seen, factor.regression.alpha, tolerance)
-        energy = float((seen * slopes).sum())
-        lower, failed = lapack.dpotrf(gram, lower=1, clean=1)
-        # The part of each direction that is independent of the others, whatever its length.
-        own = np.square(np.diag(lower)) / np.maximum(np.diag(gram), np.finfo(float).tiny)
-        if failed or own.min(initial=1.0) <= tolerance:
-            squares, axes = psd_basis(gram, tolerance)
-            coordinates = (axes.T @ seen) / np.sqrt(squares)[:, None]
-            values, inside = spectral(squares, coordinates, factor, 0.0, count, outside)
-            fitted = coordinates * (squares / (squares + factor.regression.alpha))[:, None]
-            level = _level(factor.regression, float(np.square(fitted).sum()) + outside, seen)
-            inside = axes @ inside
-            return Ritz(values, inside, energy, gram, slopes, factor.share, True, level)
-        fitted = lower.T @ slopes
-        level = _level(factor.regression, float(np.square(fitted).sum()) + outside, seen)
-        fitted = level * fitted
-        agreement = factor.share * (lower.T @ lower) + fitted @ fitted.T
-        values, axes = thin_spectrum(agreement, count, checked=True)
-        inside, _ = lapack.dtrtrs(lower, axes, lower=1, trans=1)
-    cut = _lost_digits(gram, float(own.min(initial=1.0)), factor.regression.alpha, tolerance)
-    return Ritz(values, np.asarray(inside), energy, gram, slopes, factor.share, cut, level)
-
-
-def _ritz_on_device(  # noqa: PLR0917
-    gram: Array,
-    seen: Array,
-    factor: Factor,
-    count: int,
-    tolerance: float,
-    device: Any,
-    outside: float = 0.0,
-) -> Ritz | None:
-    """Do the same in torch, in float64; None if the host has to check the condition number."""
-    torch = torch_module()
-    assert factor.regression is not None
-    alpha = factor.regression.alpha
-    diagonal = np.diag(gram)
-    if not diagonal.min(initial=np.inf) + alpha > 0:
-        return None
-    square = torch.as_tensor(gram, device=device)
-    square = (square + square.T) / 2
-    scale = (square.diagonal() + alpha).sqrt()
-    scaled = (square + alpha * torch.eye(*square.shape, device=device)) / scale / scale[:, None]
-    of_penalised, failed = torch.linalg.cholesky_ex(scaled)
-    lower, failed_too = torch.linalg.cholesky_ex(square)
-    lengths = torch.linalg.matrix_norm(
-        torch.stack([scaled, torch.cholesky_inverse(of_penalised)]), 1
-    )
-    right = torch.as_tensor(seen, device=device) / scale[:, None]
-    slopes = torch.cholesky_solve(right, of_penalised) / scale[:, None]
-    fitted = lower.T @ slopes
-    # All values that the host needs in one copy: the device is idle whenever the host waits for it.
-    told = (
-        failed + failed_too,
-        (lower.diagonal().square() / square.diagonal()).min(),
-        lengths.prod(),
-        fitted.square().sum(),
-    )
-    failures, own, condition, norm = host(torch.stack([each.double() for each in told])).tolist()
-    if failures or not 1 / condition > _WELL_CONDITIONED or not own > tolerance:
-        return None
-    slopes = host(slopes)
-    level = _level(factor.regression, norm + outside, seen)
-    agreement = factor.share * (lower.T @ lower) + level**2 * (fitted @ fitted.T)
-    rising, vectors = torch.linalg.eigh(agreement)
-    values = host(rising).copy()[::-1][:count]
-    values = values[values > RANK_TOLERANCE * max(values[0], 0.0)]
-    axes = vectors[:, -values.size :].flip(1)
-    inside = host(torch.linalg.solve_triangular(lower.T, axes, upper=True))
-    cut = _lost_digits(gram, own, alpha, tolerance)
-    energy = float((seen * slopes).sum())
-    return Ritz(values, inside, energy, gram, slopes, factor.share, cut, level)
-
-
-def _level(regression: Regression, square: float, seen: Array) -> float:
-    """Return the scale of fitted labels, from their squared norm."""
-    if regression.norm is not None and not square > _UNDERFLOW and seen.any():
-        raise FloatingPointError("the fitted labels are too small compared with the labels")
-    return regression.rescale(float(np.sqrt(square)))
-
-
-def _lost_digits(gram: Array, own: float, alpha: float, tolerance: float) -> bool:
-    """Return whether directions have lost half of their digits.
-
-    Without a penalty every direction counts, and images shorter than the square root of the
-    rounding have lost them.
-    """
-    squares = np.diag(gram)
-    short = squares.min(initial=1.0) <= tolerance * squares.max(initial=0.0)
-    return own <= _WELL_CONDITIONED or (alpha == 0 and bool(short))
+def leading_pairs(matrix: Array, metric: Array, count: int) -> tuple[Array, Array]:
+    """Return the largest eigenvalues of ``matrix v = value metric v`` and ``v'metric v = 1``."""
+    squares, axes = psd_basis(metric, RANK_TOLERANCE)
+    roots = axes / np.sqrt(squares)
+    values, vectors = leading(roots.T @ matrix @ roots, count)
+    return values, roots @ vectors
 
 
 # --- thin blocks: orthonormal columns from Gram matrices, which cost one pass of BLAS 3 --------

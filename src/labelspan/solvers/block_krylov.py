@@ -1,0 +1,278 @@
+"""The leading singular directions of a matrix in a block Krylov space, with thick restarts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from .._typing import Array
+from ..operators import Operator
+from ..operators.array_backend import combine, inner, inner_all, times, width_of
+from .inspection import RANDOM_DIRECTIONS, Inspection, inspect
+from .problem import finest_tolerance, rest_of, rounding
+from .small_dense import leading, leading_values, orthonormalize, remove, remove_measured
+
+__all__ = ["BLOCK_WIDTH", "KrylovSpace", "TruncatedSVD", "truncated_svd"]
+
+# Products process blocks of a multiple of four columns fastest; a block of BLOCK_WIDTH has all
+# copies of an eigenvalue.
+_SMOOTH_WIDTH, BLOCK_WIDTH = 4, 32
+# Above this condition number of a block its errors along the basis were scaled up.
+_ILL_CONDITIONED = 1e3
+# Number of random directions by which a space is tested before it is accepted, and the bound on
+# the gain of further ones relative to theirs.
+_PROBES, _SAFETY = 4, 16.0
+# The largest tolerance; above it, powers of a narrow block may stop inside a step of the spectrum.
+_COARSE = 2e-2
+# An image below this multiple of the rounding of the longest image is zero.
+_NULL = 64.0
+# Loss of orthogonality of blocks, in units of rounding, above which it is corrected.
+_DRIFT = 500.0
+
+
+class KrylovSpace:
+    """An orthonormal basis P of ``span{W, X'X W, (X'X)^2 W, ...}``, block by block.
+
+    It also stores the image ``X P`` and the small matrix ``P'X'X P``, which a Rayleigh-Ritz step
+    needs. Each :meth:`expand` costs one product with X' and one with X, for the width of the
+    latest block.
+
+    If rows are read in ``passes``, because they are in files or on other machines, ``X'X P``
+    is stored instead of ``X P``: no array has n rows, and each block costs one pass. Squares
+    of short directions then have only half of the digits.
+    """
+
+    def __init__(self, X: Operator, start: Array, *, passes: bool = False) -> None:
+        self.X, self.passes = X, passes
+        self.basis: list[Array] = []
+        self.image: list[Array] = []
+        self.gram = np.zeros((0, 0))
+        self._drifts = False
+        self.exhausted = not self._append(start)
+
+    @property
+    def size(self) -> int:
+        return self.gram.shape[0]
+
+    def expand(self) -> bool:
+        """Add a block; return False if the space is invariant."""
+        if not self.exhausted:
+            newest = self.image[-1]
+            block = 1 * newest if self.passes else self.X.rmatmat(newest)
+            # The latest columns of the small matrix are the projection onto the basis, as long as
+            # that is orthonormal: each block amplifies the errors of those before it.
+            along = None if self._drifts else self.gram[:, -newest.shape[1] :]
+            self.exhausted = not self._append(block, along)
+        return not self.exhausted
+
+    def add(self, block: Array) -> bool:
+        """Add directions that the powers may never reach; return False if none is new.
+
+        Copies of an eigenvalue beyond the width of the first block are such directions.
+        """
+        added = self._append(block)
+        self.exhausted = self.exhausted and not added
+        return added
+
+    def combine(self, coefficients: Array) -> Array:
+        """``P @ coefficients``."""
+        return combine(self.basis, coefficients)
+
+    def combine_image(self, coefficients: Array) -> Array:
+        """``X @ P @ coefficients``, or ``X'X P @ coefficients`` in passes."""
+        return combine(self.image, coefficients)
+
+    def compress(self, count: int) -> None:
+        """Keep the leading directions of all blocks but the latest: a thick restart."""
+        old = self.size - self.basis[-1].shape[1]
+        values, vectors = leading(self.gram[:old, :old], count)
+        newest, newest_image = self.basis.pop(), self.image.pop()
+        self.basis = [combine(self.basis, vectors), newest]
+        self.image = [combine(self.image, vectors), newest_image]
+        side = vectors.T @ self.gram[:old, old:]
+        corner = self.gram[old:, old:]
+        self.gram = np.block([[np.diag(values), side], [side.T, corner]])
+
+    def _append(self, block: Array, along: Array | None = None) -> bool:
+        before, after = remove_measured(block, self.basis, along)
+        if self._drifts:
+            _, after = remove_measured(block, self.basis)
+        # The remainder of a block inside the space is rounding, not a direction.
+        if not np.linalg.norm(after) > 100 * rounding(width_of(block)) * np.linalg.norm(before):
+            return False
+        block, factor = orthonormalize(block)
+        room = self.X.shape[1] - self.size
+        if room <= 0:
+            return False
+        block = block[:, -room:]
+        if self.basis and np.linalg.cond(factor) > _ILL_CONDITIONED:
+            # Short directions were scaled up, and with them their errors along the basis.
+            block, _ = orthonormalize(remove(block, self.basis))
+        if along is not None and not self._drifts:
+            drift = float(np.abs(inner(self.basis[0][:, :_SMOOTH_WIDTH], block)).max(initial=0.0))
+            self._drifts = drift > _DRIFT * rounding(width_of(block))
+            if self._drifts:
+                block, _ = orthonormalize(remove(block, self.basis))
+        image, side, corner = self._mapped(block)
+        if side:
+            # A direction that X maps to rounding is not a direction of its rows.
+            nothing = _NULL * rounding(width_of(block))
+            floor = (nothing if self.passes else nothing**2) * np.diag(self.gram).max()
+            alive = np.flatnonzero(np.diag(corner) > floor)
+            if not alive.size:
+                return False
+            if alive.size < corner.shape[0]:
+                block, image = block[:, alive], image[:, alive]
+                corner, side = corner[np.ix_(alive, alive)], [part[:, alive] for part in side]
+        if side:
+            wide = np.concatenate(side)
+            self.gram = np.block([[self.gram, wide], [wide.T, corner]])
+        else:
+            self.gram = corner
+        self.basis.append(block)
+        self.image.append(image)
+        return True
+
+    def _mapped(self, block: Array) -> tuple[Array, list[Array], Array]:
+        """Return the image of a block, and its products with earlier images and itself."""
+        if self.passes:
+            image = self.X.normal(block)
+            *side, corner = inner_all([*self.basis, block], image)
+        else:
+            image = self.X.matmat(block)
+            *side, corner = inner_all([*self.image, image], image)
+        return image, side, (corner + corner.T) / 2
+
+
+@dataclass(frozen=True)
+class TruncatedSVD:
+    """Squared leading singular values, right singular vectors, and the estimated missing part.
+
+    ``shown`` holds their errors by new products, and is part of ``rest``. ``left`` returns the left
+    singular vectors from stored products; None if nothing with n rows is stored.
+    """
+
+    values: Array
+    right: Array
+    n_iter: int
+    rest: float
+    converged: bool
+    shown: Inspection
+    left: Callable[[], Array] | None = None
+
+
+def truncated_svd(
+    X: Operator, count: int, *, tol: float, max_iter: int, rng: np.random.Generator
+) -> TruncatedSVD:
+    """Find the ``count`` leading singular directions by block Krylov with thick restarts.
+
+    Works on the shorter side of X. Stops when the missing energy is estimated below ``tol``
+    of the energy found, and, if powers of the block add nothing, a few random directions
+    outside the space add no more than that. Blocks are about a third of ``count``
+    wide, which finds more energy per product than one wide block with few powers. The answer is
+    then inspected by new products; if these find more than ``tol`` outside it, the space
+    gets another random block and grows further. Rows in files or on other machines are read once
+    for each block of ``count`` columns, and no array with n rows is stored.
+    """
+    rows, columns = X.shape
+    flipped = rows < columns
+    side = X.T if flipped else X
+    lean = X.one_pass and not flipped
+    # A pass over rows in files costs more than additional columns.
+    width = max(BLOCK_WIDTH, count) if lean else max(8, -(-count // 3))
+    width = min(-(-width // _SMOOTH_WIDTH) * _SMOOTH_WIDTH, side.shape[1])
+
+    def random_rows() -> Array:
+        if lean:
+            return X.normal(X.random_block(columns, width, rng))
+        return side.rmatmat(side.random_block(side.shape[0], width, rng))
+
+    space = KrylovSpace(side, random_rows(), passes=lean)
+    tol = max(min(tol, _COARSE), finest_tolerance(X.dtype))
+    n_iter = 1
+    while True:
+        rest, n_iter = _grow(space, count, width, n_iter, tol=tol, max_iter=max_iter, rng=rng)
+        values, vectors = leading(space.gram, count)
+        keep = values > 64 * rounding(X.dtype) * max(values[0], 0.0)
+        # Directions dropped as rounding are missing too.
+        rest = max(rest, finest_tolerance(X.dtype) / 2)
+        if keep.any():
+            rest += float(np.maximum(values[~keep], 0.0).sum() / values[keep].sum())
+        values, vectors = values[keep], vectors[:, keep]
+        inside = vectors / np.sqrt(values) if flipped else vectors
+        right = space.combine_image(inside) if flipped else space.combine(inside)
+        shown = _inspected(X, values, right, rng)
+        if shown.missing <= tol or shown.off > tol or n_iter >= max_iter:
+            break
+        if not space.add(random_rows()):
+            break
+    rest = float(max(rest, shown.missing))
+    left = None
+    if flipped:
+        left = partial(space.combine, vectors)
+    elif not lean:
+        left = partial(space.combine_image, vectors / np.sqrt(values))
+    return TruncatedSVD(values, right, n_iter, rest, bool(rest <= tol), shown, left)
+
+
+def _inspected(X: Operator, values: Array, right: Array, rng: np.random.Generator) -> Inspection:
+    if not values.size:
+        return Inspection(0.0, 0.0, 0.0)
+    return inspect(
+        X.normal,
+        lambda coefficients: times(right, coefficients),
+        lambda block: remove(block, [right]),
+        values,
+        X.random_block(X.shape[1], RANDOM_DIRECTIONS, rng),
+    )
+
+
+def _grow(
+    space: KrylovSpace,
+    count: int,
+    width: int,
+    n_iter: int,
+    *,
+    tol: float,
+    max_iter: int,
+    rng: np.random.Generator,
+) -> tuple[float, int]:
+    """Expand a space until the estimated missing part is below ``tol``; return both."""
+    side = space.X
+    most = max(4 * count, count + 4 * width)
+    noise = rounding(side.dtype)
+    gains: list[float] = []
+    energy, rest = np.nan, np.inf
+    while n_iter < max_iter or space.size < count:
+        done = rest <= tol or space.exhausted
+        if done and np.isfinite(rest) and not space.exhausted:
+            # The inspection tests random directions, which is enough if powers of the block
+            # still add some.
+            break
+        if done:
+            if np.isnan(energy):
+                energy = float(leading_values(space.gram, count).sum())
+            if not space.add(side.random_block(side.shape[1], _PROBES, rng)):
+                # The space is complete.
+                return 0.0, n_iter
+        space.expand()
+        n_iter += 1
+        if space.size >= min(2 * count, side.shape[1]):
+            before, energy = energy, float(leading_values(space.gram, count).sum())
+            unseen = _SAFETY * (energy - before) / energy
+            if done and unseen <= tol:
+                rest = max(rest if np.isfinite(rest) else 0.0, unseen)
+                break
+            if done:
+                gains, rest = [], np.inf
+            elif not np.isnan(before):
+                gains.append(energy - before)
+                rest = rest_of(gains, energy, noise)
+        if space.size > most:
+            space.compress(count + width)
+            # Gains across a restart do not decrease like those inside a cycle.
+            gains, energy = [], np.nan
+    return rest, n_iter

@@ -1,0 +1,98 @@
+"""What the Krylov solver says is missing, against eigenvalues computed without the package."""
+
+import re
+
+import numpy as np
+import pytest
+from _support.units import KINDS, Reference, labelled
+from scipy import sparse
+
+from labelspan import CCA, HSL, LDA, LSI, MLSI, OPLS
+from labelspan.labels.factor import equalizing_weights
+from labelspan.operators import as_operator
+from labelspan.solvers import Krylov, KrylovOptions
+from labelspan.solvers.problem import squared_units
+
+ROWS, COLUMNS, COUNT = 1060, 1090, 12
+# Regressions are never solved directly, and float32 stays float32.
+ITERATIVE = Krylov(options=KrylovOptions(direct=0, in_float64=0))
+
+
+def said(model):
+    """Return what the status says is missing."""
+    found = re.search(r"estimated at (\S+) of", model.status_)
+    if found is None:
+        assert "Solved" in model.status_ or "relative residual" in model.status_
+        return 1e-6
+    return float(found.group(1))
+
+
+def check(model, expected, most):
+    assert np.isfinite(said(model))
+    missing = 1 - model.eigenvalues_.sum() / expected.sum()
+    assert abs(missing) <= 2 * said(model) + 1e-5, (missing, model.status_)
+    assert abs(missing) <= most, (missing, model.status_)
+
+
+def factor(model, Y):
+    """Return the labels of a method as it weighs them."""
+    T = Y - Y.mean(axis=0)
+    if isinstance(model, CCA):
+        return np.linalg.qr(T)[0]
+    if isinstance(model, LDA):
+        return (Y / np.sqrt(Y.sum(axis=0))) - (Y / np.sqrt(Y.sum(axis=0))).mean(axis=0)
+    if isinstance(model, HSL):
+        rows = 1 / np.sqrt(np.maximum(Y @ Y.sum(axis=0), 1))
+        H = Y * rows[:, None]
+        return H - H.mean(axis=0)
+    return T
+
+
+@pytest.mark.filterwarnings("ignore::labelspan.errors.UncertainPenalty")
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_missing_is_what_the_status_says(kind):
+    number = KINDS.index(kind)
+    X, Y = labelled(ROWS, COLUMNS, kind, noise=0.3, seed=number)
+    reference = Reference(X)
+    dtype = [np.float64, np.float32][number % 2]
+    given = X.astype(dtype)
+    check(LSI(COUNT, center=True).fit(given), reference.features(COUNT), 5e-3)
+    T = Y - Y.mean(axis=0)
+    T = T * equalizing_weights(np.square(T).mean(axis=0))
+    for alpha in (1.0, "auto"):
+        for solver in ("krylov", ITERATIVE):
+            if solver is ITERATIVE and dtype is np.float32 and kind == "unix times":
+                continue  # float32 does not have the digits of the times
+            model = MLSI(COUNT, alpha=alpha, solver=solver).fit(given, Y)
+            expected = reference.both(T, model.alpha_, model.beta_, COUNT)
+            check(model, expected, 1e-2)
+    classes = Y[:, 0] + 2 * Y[:, 1]
+    for position, method in enumerate((OPLS, CCA, LDA, HSL)):
+        alpha = [1.0, 1e3, "auto"][(position + number) % 3]
+        model = method(alpha=alpha, solver=[ITERATIVE, "krylov"][(position + number) % 2])
+        labels = np.eye(4)[classes] if method is LDA else Y
+        model.fit(given, classes if method is LDA else Y)
+        H = factor(model, labels)
+        check(model, reference.thin(H, model.alpha_, model.eigenvalues_.size), 5e-3)
+
+
+@pytest.mark.parametrize("method", [LDA, CCA, MLSI], ids=lambda method: method.__name__)
+def test_krylov_by_name_on_small_data(method):
+    X, Y = labelled(80, 301, "unix times", seed=2)
+    y = Y[:, 0] + 2 * Y[:, 1] if method is LDA else Y
+    exact = method(alpha=1.0, solver="exact").fit(X, y)
+    found = method(alpha=1.0, solver="krylov").fit(X, y)
+    missing = 1 - found.eigenvalues_.sum() / exact.eigenvalues_.sum()
+    assert abs(missing) <= 2 * said(found) + 1e-8
+    assert abs(missing) < 1e-2
+
+
+def test_frequent_words_are_not_a_unit():
+    rng = np.random.default_rng(0)
+    X = (rng.random((200, 30)) < np.geomspace(0.9, 0.02, 30)) * rng.uniform(0.5, 1.5, (200, 30))
+    texts = sparse.csr_array(X)
+    assert np.ptp(squared_units(as_operator(texts))) == 0
+    X[:, 3] *= 1e9
+    units = squared_units(as_operator(sparse.csr_array(X)).centered()[0])
+    assert units[3] > 1e15 * np.median(units)
+    np.testing.assert_allclose(squared_units(as_operator(X)), np.square(X).sum(axis=0))
