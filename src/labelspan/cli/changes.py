@@ -17,6 +17,7 @@ from .shared import (
     check_corpus,
     check_index,
     counted,
+    echo,
     open_corpus,
     open_index,
     plain_errors,
@@ -187,7 +188,7 @@ def relabel(  # noqa: PLR0917 - typer reads options from parameters
     else:
         assert item is not None
         own = after[item]
-        typer.echo(f"Labels of {item}: {'unknown' if own is None else ', '.join(own) or 'none'}.")
+        echo(f"Labels of {item}: {'unknown' if own is None else ', '.join(own) or 'none'}.")
 
 
 def _read_changes(source: str) -> dict[str, list[str] | None]:

@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from .._install import install_command
 from .search import hit_table
-from .shared import Force, plain_errors, progress_bar
+from .shared import Force, PlainConsole, plain_errors, progress_bar
 
 if TYPE_CHECKING:
     from ..evaluation.demo_corpus import Demo
@@ -52,7 +51,7 @@ def demo(
         there = (out / "manifest.json").is_file() and not force
         if not there:
             found.index.save(out)
-    console = Console()
+    console = PlainConsole()
     console.print(
         f"Trained on {found.train:,} Debian programs with {found.labels} tags, evaluated on "
         f"{found.test:,} others.\n",

@@ -9,7 +9,6 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -17,6 +16,8 @@ from .shared import (
     DEFAULT,
     AsJson,
     IndexArgument,
+    PlainConsole,
+    echo,
     open_index,
     plain_errors,
     plain_table,
@@ -97,7 +98,7 @@ def print_facts(found: Mapping[str, Any]) -> None:
     for key, value in found.items():
         shown = ", ".join(value) if isinstance(value, list | tuple) else value
         table.add_row(key, Text(f"{shown:,}" if isinstance(shown, int) else str(shown or "-")))
-    Console().print(table)
+    PlainConsole().print(table)
 
 
 @takes_index
@@ -131,7 +132,7 @@ def labels(
                 return
             for depth, one in nodes:
                 own = "" if one.count == one.total else f" ({one.count:,} by itself)"
-                typer.echo(f"{'  ' * depth}{one.label}  {one.total:,}{own}")
+                echo(f"{'  ' * depth}{one.label}  {one.total:,}{own}")
             return
         found = sorted(opened.label_report(), key=lambda row: (-row.support, row.label))[:number]
     if as_json:
@@ -150,7 +151,7 @@ def labels(
             f"{row.recall:.2f}",
             "never" if row.never else f"{row.threshold:.2f}",
         )
-    Console().print(table)
+    PlainConsole().print(table)
 
 
 _COLUMNS = ("kind", "score", "items", "titles", "labels", "reason")
@@ -199,8 +200,8 @@ def audit(
                         Text(", ".join(one.labels)),
                         Text(one.reason if one.sure else f"Unsure. {one.reason}"),
                     )
-                Console().print(Text(name, style="bold"))
-                Console().print(table)
+                PlainConsole().print(Text(name, style="bold"))
+                PlainConsole().print(table)
 
 
 def _cells(one: Finding) -> tuple[str, ...]:

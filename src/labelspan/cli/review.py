@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from .shared import (
     DEFAULT,
     IndexArgument,
+    PlainConsole,
     check_index,
+    echo,
     open_index,
     plain_errors,
     pressed_keys,
@@ -176,17 +177,17 @@ def _ask(index: Path, label: str, kind: str, *, skipped: bool) -> None:
                 elif made is not None:
                     queue = _queue(review, label, kind, skipped=skipped)
                 said = "There is nothing to undo." if finding is None else "The last answer."
-                typer.echo(f"Undone: {made.said}" if made is not None else said)
+                echo(f"Undone: {made.said}" if made is not None else said)
             elif key == "r" and queue:
                 made = _rename(review, queue[0], next(keys, ""))
                 if made is not None:
                     done.append((queue.pop(0), made))
-                    typer.echo(f"Done: {made.said}")
+                    echo(f"Done: {made.said}")
             elif key in _KEYS and queue:
                 finding = queue.pop(0)
                 made = _decide(review, finding, _KEYS[key])
                 done.append((finding, made))
-                typer.echo(f"Done: {made.said}" if made is not None else "Left as it is.")
+                echo(f"Done: {made.said}" if made is not None else "Left as it is.")
             else:
                 typer.echo("Keys: y yes, n no, s skip, r another name, u undo, q quit.")
         asked: Any = kind if kind != "merge" else ""
@@ -244,7 +245,7 @@ def _by_count(review: Review, finding: Finding) -> list[str]:
 
 def _show(review: Review, finding: Finding, done: int, total: int) -> None:
     accept, reject, verb = _PROPOSALS[finding.kind]
-    console = Console(highlight=False)
+    console = PlainConsole(highlight=False)
     console.print()
     title = Text(f"{done + 1}/{total}  ", style="dim")
     if finding.kind == "merge":

@@ -9,7 +9,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console, Group
+from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
@@ -17,6 +17,7 @@ from .shared import (
     DEFAULT,
     AsJson,
     IndexOption,
+    PlainConsole,
     open_index,
     plain_errors,
     plain_table,
@@ -192,7 +193,7 @@ def _print(
     reasons: Sequence[Explanation | None],
     note: str,
 ) -> None:
-    console = Console()
+    console = PlainConsole()
     if text is not None:
         console.print(Text(text, style="bold"))
     if note:

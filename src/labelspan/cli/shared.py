@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Protocol
 
 import typer
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.segment import Segment
 from rich.table import Table
 from typer.core import TyperGroup
 
@@ -35,10 +36,12 @@ __all__ = [
     "Force",
     "IndexArgument",
     "IndexOption",
+    "PlainConsole",
     "check_corpus",
     "check_index",
     "continued",
     "counted",
+    "echo",
     "label_language",
     "main_options",
     "note",
@@ -48,6 +51,7 @@ __all__ = [
     "plain_table",
     "pressed_keys",
     "print_json",
+    "printable",
     "progress_bar",
     "reads_corpus",
     "reason_lines",
@@ -104,6 +108,40 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
+# --- text from elsewhere --------------------------------------------------------------------
+
+# Characters by which a terminal is controlled: all but the tab and the line feed.
+_CONTROL = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)], "\ufffd")
+
+
+def printable(text: str) -> str:
+    r"""Return a text without characters that control a terminal.
+
+    Examples
+    --------
+    >>> from labelspan.cli.shared import printable
+    >>> printable("a\x1b[31mred") == "a\ufffd[31mred"
+    True
+    """
+    return text.translate(_CONTROL)
+
+
+def echo(text: str, *, err: bool = False) -> None:
+    """Print a line for people, in which text of items or of files may be."""
+    typer.echo(printable(text), err=err)
+
+
+class PlainConsole(Console):
+    """Console that prints no control characters but its own."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterator[Segment]:
+        """Yield what is printed."""
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text if control else printable(text), style, control)
+
+
 # --- failures -------------------------------------------------------------------------------
 
 # What a shell gives for a command that Ctrl-C ended.
@@ -118,7 +156,7 @@ def plain_errors() -> Iterator[None]:
 
     def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
         if issubclass(category, LabelspanWarning):
-            typer.echo(f"Note: {message}", err=True)
+            echo(f"Note: {message}", err=True)
         else:
             usual(message, category, *where)
 
@@ -128,7 +166,7 @@ def plain_errors() -> Iterator[None]:
         try:
             yield
         except LabelspanError as error:
-            typer.echo(str(error), err=True)
+            echo(str(error), err=True)
             raise typer.Exit(1) from error
 
 

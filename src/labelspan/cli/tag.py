@@ -8,13 +8,13 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from .shared import (
     DEFAULT,
     AsJson,
     IndexOption,
+    PlainConsole,
     open_corpus,
     open_index,
     plain_errors,
@@ -101,8 +101,8 @@ def tag(  # noqa: PLR0917 - typer reads options from parameters
         for reason in own:
             if reason is not None:
                 about = f"{name} {reason.label}" if len(names) > 1 else reason.label
-                Console().print(Text(about), style="bold")
-                Console().print(Text("\n".join(reason_lines(reason))))
+                PlainConsole().print(Text(about), style="bold")
+                PlainConsole().print(Text("\n".join(reason_lines(reason))))
 
 
 def _lines(words: list[str] | None) -> tuple[list[str], list[str]]:
@@ -139,4 +139,4 @@ def _print(names: Sequence[str], found: Sequence[Sequence[Tag]]) -> None:
         for one in found[0]:
             style = "" if one.chosen else "dim"
             table.add_row(f"{one.probability:.0%}", Text(one.label), style=style)
-    Console().print(table)
+    PlainConsole().print(table)

@@ -7,10 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
-from .shared import DEFAULT, IndexOption, check_index, open_index, plain_errors, pressed_keys
+from .shared import (
+    DEFAULT,
+    IndexOption,
+    PlainConsole,
+    check_index,
+    open_index,
+    plain_errors,
+    pressed_keys,
+)
 
 if TYPE_CHECKING:
     from ..curation import Teacher
@@ -140,7 +147,7 @@ def _apply(teacher: Teacher, form: Form, rest: str, at_least: float | None) -> N
 
 def _ask(teacher: Teacher) -> None:
     """Ask about one item after the other, until all have an answer or the keys end."""
-    console = Console(highlight=False)
+    console = PlainConsole(highlight=False)
     keys = pressed_keys()
     known = 0
     while True:
@@ -173,13 +180,12 @@ def _ask(teacher: Teacher) -> None:
         typer.echo(f"Apply the answers: labelspan teach {teacher.label!r} --apply add", err=True)
 
 
-def _show(console: Console, teacher: Teacher, question: Question) -> None:
+def _show(console: PlainConsole, teacher: Teacher, question: Question) -> None:
     item = teacher.index.item(question.item)
     words, labels = teacher.explain(item.id)
 
     def line(text: str, style: str = "") -> None:
-        # A text may hold codes by which a terminal is controlled.
-        console.print(Text("".join(c if c.isprintable() else " " for c in text), style=style))
+        console.print(Text(text, style=style))
 
     console.print()
     title = Text(f"{teacher.label}? ", style="bold")
@@ -187,7 +193,7 @@ def _show(console: Console, teacher: Teacher, question: Question) -> None:
     title.append(f"{question.probability:.0%}", style="dim")
     console.print(title)
     line(f"{item.id}: {item.title}", "bold")
-    shown = Text("".join(c if c.isprintable() else " " for c in item.text[:_LONGEST_TEXT]))
+    shown = Text(item.text[:_LONGEST_TEXT])
     for one in words:
         style = "green" if one.share > 0 else "red"
         shown.highlight_words([one.word], style, case_sensitive=False)

@@ -1,0 +1,82 @@
+"""Text of items does not control the terminal that it is printed to."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from _support.commands import run
+
+from labelspan import MLSI, SemanticIndex
+from labelspan.cli.shared import PlainConsole, printable
+
+RED, TITLE, NEW = "\x1b[31m", "\x1b]0;owned\x07", "\x9b2J"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    texts = [f"chess {RED}game {TITLE}{n} {NEW}\nmore" for n in range(6)]
+    texts += [f"edit {TITLE}photo {n}" for n in range(6)]
+    labels = [[f"game{RED}"]] * 6 + [[f"image{NEW}"]] * 5 + [[f"game{RED}"]]
+    ids = [f"id{n}{RED}" for n in range(12)]
+    path = tmp_path_factory.mktemp("terminal") / "index"
+    SemanticIndex(estimator=MLSI(2)).fit(texts, labels, ids).save(path)
+    return path
+
+
+COMMANDS = [
+    ("search", "-i", None, "chess"),
+    ("search", "-i", None, "chess", "--explain"),
+    ("search", "-i", None, "--like", "no such item\x1b[31m"),
+    ("tag", "-i", None, "chess game", "--all"),
+    ("labels", None),
+    ("labels", None, "--tree"),
+    ("audit", None),
+    ("info", None),
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(map(str, command)))
+def test_commands_print_no_control_characters(command, folder):
+    done = run(*(folder if part is None else part for part in command))
+    said = done.stdout + done.stderr
+    assert said.strip()
+    assert said == printable(said)
+
+
+def test_a_review_prints_no_control_characters(folder):
+    done = run("review", "-i", folder, input="ynuq")
+    assert done.exit_code == 0, done.output
+    assert done.output == printable(done.output)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a terminal of Unix")
+def test_a_terminal_gets_only_the_codes_of_styles(folder):
+    import pty
+
+    ours, theirs = pty.openpty()
+    arguments = [sys.executable, "-m", "labelspan", "search", "-i", str(folder), "chess"]
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
+    process = subprocess.Popen(arguments, stdout=theirs, stderr=theirs, env=environment)
+    os.close(theirs)
+    said = b""
+    try:
+        while part := os.read(ours, 1 << 16):
+            said += part
+    except OSError:
+        # Linux ends what a closed terminal gives with an error.
+        pass
+    os.close(ours)
+    assert process.wait() == 0
+    text = said.decode()
+    assert "chess" in text
+    assert "\x1b[" in text, "it is styled"
+    assert TITLE not in text
+    assert NEW not in text
+    assert "\ufffd[31mgame" in text
+
+
+def test_styles_are_kept(capsys):
+    console = PlainConsole(force_terminal=True, color_system="standard", highlight=False)
+    console.print(f"[bold]a{RED}b[/bold]")
+    assert capsys.readouterr().out == "\x1b[1ma\ufffd[31mb\x1b[0m\n"
