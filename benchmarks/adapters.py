@@ -284,9 +284,7 @@ def lines(task: Task, size: int, labelled: Array, slow: bool) -> Iterator[Row]:
     notes = judge(task, places, items)
     yield Row("Adapter, items by labels", (seconds,), notes=notes, group=str(size))
     if slow:
-        (places, _), seconds = timed(
-            lambda: adapted(task, size, labelled, compare=False, balance=0.3)
-        )
+        (places, _), seconds = timed(lambda: adapted(task, size, labelled, compare=False, beta=0.3))
         notes = judge(task, places)
         yield Row("Adapter, compare=False", (seconds,), notes=notes, group=str(size))
 

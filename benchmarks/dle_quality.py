@@ -45,7 +45,7 @@ SEVERAL = ("emotions", "cacm")
 _DRAWS, _SPLITS, _ROWS = 10, 3, 800
 # Parameters of DLE by name.
 VARIANTS: dict[str, dict[str, Any]] = {
-    "paper": {"alpha": 0.0, "label_weight": "auto"},
+    "paper": {"alpha": 0.0, "label_graph_weight": "auto"},
     "no penalty": {"alpha": 0.0},
     "default": {},
 }
@@ -147,13 +147,13 @@ def tables(record: Values) -> dict[str, str]:
     pairs = {
         "`alpha=0`, all rows": "DLE, no penalty",
         "`alpha=0`, labelled only": "DLE, no penalty, labelled",
-        '`alpha="auto"`, all rows': "DLE, default",
-        '`alpha="auto"`, labelled only': "DLE, default, labelled",
+        '`alpha="mean"`, all rows': "DLE, default",
+        '`alpha="mean"`, labelled only': "DLE, default, labelled",
     }
     variants = {
-        'the paper: `alpha=0, label_weight="auto"`': "paper",
+        'the paper: `alpha=0, label_graph_weight="auto"`': "paper",
         "without the similarity of labels: `alpha=0`": "no penalty",
-        'the default: `alpha="auto"`': "default",
+        'the default: `alpha="mean"`': "default",
     }
     columns = [(name, ending) for name in SEVERAL for ending in ("", ", labelled")]
     head = [f"{name}, {'labelled only' if ending else 'all rows'}" for name, ending in columns]

@@ -48,6 +48,21 @@ def test_importing_the_package_imports_nothing_else():
     assert {name for name in own if name.startswith("labelspan.")} == set()
 
 
+def test_the_packages_of_the_documentation_are_attributes():
+    pages = [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]
+    named = {
+        name
+        for page in pages
+        for name in re.findall(r"\blabelspan\.([a-z_]+)", page.read_text(encoding="utf-8"))
+        if (ROOT / "src" / "labelspan" / name).is_dir()
+        or (ROOT / "src" / "labelspan" / f"{name}.py").is_file()
+    } - {"cli"}  # the command, which needs typer
+    assert len(named) > 10
+    checked = f"import labelspan; [getattr(labelspan, name) for name in {sorted(named)}]"
+    assert {f"labelspan.{name}" for name in named} <= imported(checked)
+    assert not imported("import labelspan; dir(labelspan)") & {f"labelspan.{n}" for n in named}
+
+
 @pytest.mark.parametrize("name", ["MLSI", "SemanticIndex", "choose_solver", "as_operator"])
 def test_a_name_brings_no_extra(name, scikit_learn):
     brought = imported(f"from labelspan import {name}") - scikit_learn

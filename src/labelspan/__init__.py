@@ -49,17 +49,28 @@ _ELSEWHERE = {
     "as_operator": "operators",
 }
 
+# Subpackages, imported when they are first used.
 _PACKAGES = (
     "adapt",
+    "checks",
     "corpus",
     "curation",
     "datasets",
     "display",
     "errors",
     "estimators",
+    "evaluation",
+    "export",
     "graph",
     "index",
+    "labels",
     "metrics",
+    "operators",
+    "papers",
+    "solvers",
+    "tagger",
+    "text",
+    "web",
 )
 
 
@@ -75,4 +86,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_PACKAGES})

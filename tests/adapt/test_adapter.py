@@ -13,7 +13,7 @@ from sklearn.linear_model import Ridge
 from sklearn.preprocessing import normalize
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from labelspan import Adapter, as_operator
+from labelspan import MLSI, Adapter, as_operator
 from labelspan.datasets import load_debtags, make_tagged_vectors
 from labelspan.errors import (
     InvalidInput,
@@ -22,7 +22,6 @@ from labelspan.errors import (
     LabelspanWarning,
 )
 from labelspan.metrics import principal_angles, retrieval_at_k
-from labelspan.papers.yu2005 import PaperMLSI
 from labelspan.solvers import Statistics, sufficient_statistics
 
 EMBEDDINGS = Path(__file__).parents[2] / "examples" / "data" / "debtags_minilm.npz"
@@ -46,15 +45,15 @@ def regression(X, Y, alpha):
 # --- certificates and identities --------------------------------------------------------
 
 
-@pytest.mark.parametrize(("seed", "balance"), enumerate([0.1, 0.5, 1.0]))
-def test_places_are_eigenvectors_of_the_mixed_kernel(balance, seed):
+@pytest.mark.parametrize(("seed", "beta"), enumerate([0.1, 0.5, 1.0]))
+def test_places_are_eigenvectors_of_the_mixed_kernel(beta, seed):
     X, Y = tagged(seed=seed)
-    size = 4 if balance == 1 else 9
-    model = Adapter(size, balance=balance, alpha=2.0, compare=False).fit(X, Y)
+    size = 4 if beta == 1 else 9
+    model = Adapter(size, beta=beta, alpha=2.0, compare=False).fit(X, Y)
     Xc, Yc = X - X.mean(axis=0), Y - Y.mean(axis=0)
     fitted = Xc @ regression(Xc, Yc, 2.0)
     ratio = np.square(Xc).sum() / np.square(fitted).sum()
-    kernel = (1 - balance) * Xc @ Xc.T + balance * ratio * fitted @ fitted.T
+    kernel = (1 - beta) * Xc @ Xc.T + beta * ratio * fitted @ fitted.T
     Z = model.transform(X)
     np.testing.assert_allclose(kernel @ Z, Z * model.eigenvalues_, atol=1e-8 * kernel.max())
     scale = model.eigenvalues_[0]
@@ -65,21 +64,17 @@ def test_places_are_eigenvectors_of_the_mixed_kernel(balance, seed):
 
 def test_without_labels_it_is_pca():
     X, Y = tagged()
-    model = Adapter(7, balance=0.0).fit(X, Y)
+    model = Adapter(7, beta=0.0).fit(X, Y)
     expected = PCA(7, svd_solver="full").fit_transform(X)
     np.testing.assert_allclose(np.abs(model.transform(X)), np.abs(expected), atol=1e-9)
     assert not model.adapted_
 
 
-@pytest.mark.parametrize("balance", [0.05, 0.4, 0.9])
-def test_between_the_ends_it_is_mlsi(balance):
+@pytest.mark.parametrize("beta", [0.05, 0.4, 0.9])
+def test_between_the_ends_it_is_mlsi(beta):
     X, Y = tagged()
-    model = Adapter(8, balance=balance, alpha=3.0, compare=False).fit(X, Y)
-    Xc, Yc = X - X.mean(axis=0), Y - Y.mean(axis=0)
-    odds = np.square(Xc).sum() / np.square(Xc @ regression(Xc, Yc, 3.0)).sum()
-    odds *= balance / (1 - balance)
-    beta = odds / (1 + odds)
-    other = PaperMLSI(8, beta=beta, alpha=3.0, form="ridge", balance=False, center=True).fit(X, Y)
+    model = Adapter(8, beta=beta, alpha=3.0, compare=False).fit(X, Y)
+    other = MLSI(8, beta=beta, alpha=3.0, label_weight=None).fit(X, Y)
     ours, theirs = model.transform(X), other.transform(X)
     factor = np.linalg.norm(ours[:, 0]) / np.linalg.norm(theirs[:, 0])
     np.testing.assert_allclose(np.abs(ours), factor * np.abs(theirs), atol=1e-7)
@@ -87,14 +82,14 @@ def test_between_the_ends_it_is_mlsi(balance):
 
 def test_known_labels_are_added_to_fitted_ones():
     X, Y = tagged()
-    balance, alpha = 0.4, 2.0
-    model = Adapter(6, balance=balance, alpha=alpha, compare=False).fit(X, Y)
+    beta, alpha = 0.4, 2.0
+    model = Adapter(6, beta=beta, alpha=alpha, compare=False).fit(X, Y)
     Xc, Yc = X - X.mean(axis=0), Y - Y.mean(axis=0)
     B = regression(Xc, Yc, alpha)
-    weight = np.sqrt(balance * np.square(Xc).sum() / np.square(Xc @ B).sum())
-    stack = np.hstack([np.sqrt(1 - balance) * Xc, weight * Xc @ B])
+    weight = np.sqrt(beta * np.square(Xc).sum() / np.square(Xc @ B).sum())
+    stack = np.hstack([np.sqrt(1 - beta) * Xc, weight * Xc @ B])
     R = np.linalg.svd(stack, full_matrices=False)[2][:6].T
-    expected = np.hstack([np.sqrt(1 - balance) * Xc, weight * (Xc @ B + Yc)]) @ R
+    expected = np.hstack([np.sqrt(1 - beta) * Xc, weight * (Xc @ B + Yc)]) @ R
     signs = np.sign((stack @ R * model.transform(X)).sum(axis=0))
     np.testing.assert_allclose(model.transform(X, labels=Y), expected * signs, atol=1e-8)
     np.testing.assert_allclose(model.transform(X, labels=sparse.csr_array(Y)), expected * signs)
@@ -105,7 +100,7 @@ def test_known_labels_are_added_to_fitted_ones():
 def test_rows_without_labels_count_by_their_vectors_only():
     X, Y = tagged()
     Y[100:] = -1
-    model = Adapter(6, balance=0.4, alpha=2.0, compare=False).fit(X, Y)
+    model = Adapter(6, beta=0.4, alpha=2.0, compare=False).fit(X, Y)
     mean = X.mean(axis=0)
     known = X[:100] - X[:100].mean(axis=0)
     B = regression(known, Y[:100] - Y[:100].mean(axis=0), 2.0)
@@ -147,7 +142,7 @@ def test_a_stream_is_the_fit_of_all_rows(cut, form):
     stream.solve()
     np.testing.assert_allclose(stream.components_, whole.components_, atol=1e-8)
     np.testing.assert_allclose(stream.label_directions_, whole.label_directions_, atol=1e-8)
-    assert stream.balance_ == whole.balance_
+    assert stream.beta_ == whole.beta_
     for ours, theirs in zip(stream.report_.comparisons, whole.report_.comparisons, strict=True):
         assert ours.size == theirs.size
         np.testing.assert_allclose(ours.adapted, theirs.adapted, atol=2e-3)
@@ -158,8 +153,8 @@ def test_a_stream_is_the_fit_of_all_rows(cut, form):
 def test_minus_one_and_one_are_classes(stream):
     X, Y = tagged()
     y = Y[:, 0]
-    plain = Adapter(3, balance=0.4, compare=False).fit(X, y)
-    signed = Adapter(3, balance=0.4, compare=False)
+    plain = Adapter(3, beta=0.4, compare=False).fit(X, y)
+    signed = Adapter(3, beta=0.4, compare=False)
     if stream:
         for part in (slice(0, 100), slice(100, None)):
             signed.partial_fit(X[part], 2 * y[part] - 1, classes=[-1, 1])
@@ -228,9 +223,9 @@ def test_few_rows_give_pca(rows):
     assert f"{rows} labelled rows are too few" in model.report_.reason
     assert model.report_.used == "pca"
     assert angle(model.transform(X), PCA(4, svd_solver="full").fit_transform(X)) < 1e-7
-    # What was asked for is used: a balance, or no comparison.
-    assert Adapter(4, balance=0.3).fit(X, Y).balance_ == 0.3
-    assert Adapter(4, compare=False).fit(X, Y).balance_ == 0.2
+    # What was asked for is used: a beta, or no comparison.
+    assert Adapter(4, beta=0.3).fit(X, Y).beta_ == 0.3
+    assert Adapter(4, compare=False).fit(X, Y).beta_ == 0.2
     assert Adapter(4).fit(*tagged(rows=20)).report_.comparisons != ()
 
 
@@ -274,7 +269,7 @@ def with_holes(Y, share=0.3, seed=0):
 def test_unknown_entries_do_not_change_the_regression_of_their_label():
     X, Y = tagged()
     holes = with_holes(Y)
-    model = Adapter(Y.shape[1], alpha=3.0, balance=1.0, compare=False).fit(X, holes)
+    model = Adapter(Y.shape[1], alpha=3.0, beta=1.0, compare=False).fit(X, holes)
     slopes = []
     for column in range(Y.shape[1]):
         known = ~np.isnan(holes[:, column])
@@ -282,7 +277,7 @@ def test_unknown_entries_do_not_change_the_regression_of_their_label():
     angles = principal_angles(model.components_.T, np.array(slopes).T)
     assert angles.max() < 1e-4
     # As zeros they do.
-    zeros = Adapter(Y.shape[1], alpha=3.0, balance=1.0, compare=False)
+    zeros = Adapter(Y.shape[1], alpha=3.0, beta=1.0, compare=False)
     angles = principal_angles(zeros.fit(X, np.nan_to_num(holes)).components_.T, np.array(slopes).T)
     assert angles.max() > 1e-2
 
@@ -308,7 +303,7 @@ def test_what_is_refused():
         Adapter().fit(np.ones((50, 4)), Y[:50])
     with pytest.raises(InvalidInput, match="limit of 4096"):
         Adapter().fit(np.ones((3, 4097)), [0, 1, 0])
-    for params in ({"balance": 2}, {"n_components": 0}, {"alpha": -1.0}, {"compare": 1}):
+    for params in ({"beta": 2}, {"n_components": 0}, {"alpha": -1.0}, {"compare": 1}):
         with pytest.raises(InvalidParameter, match=next(iter(params))):
             Adapter(**params).fit(X, Y)
     model = Adapter(3, compare=False).partial_fit(X, Y.argmax(axis=1), classes=np.arange(6))

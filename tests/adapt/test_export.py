@@ -18,7 +18,7 @@ X = (DIGITS / 16).astype(np.float32)
 
 @pytest.fixture(scope="module")
 def adapter():
-    return Adapter(16, balance=0.3, compare=False).fit(X, CLASSES)
+    return Adapter(16, beta=0.3, compare=False).fit(X, CLASSES)
 
 
 def test_numpy(adapter, tmp_path):
@@ -105,13 +105,13 @@ def test_the_reducer_of_bertopic():
     X = static_vectors(texts)
     classes = labels.argmax(axis=1)
     model = bertopic.BERTopic(
-        umap_model=Adapter(5, balance=0.5),
+        umap_model=Adapter(5, beta=0.5),
         hdbscan_model=KMeans(3, n_init=3, random_state=0),
         calculate_probabilities=False,
     )
     topics, _ = model.fit_transform(texts, X, y=classes)
     assert len(set(topics)) == 3
-    expected = Adapter(5, balance=0.5).fit(X, classes)
+    expected = Adapter(5, beta=0.5).fit(X, classes)
     np.testing.assert_allclose(model.umap_model.transform(X), expected.transform(X), atol=1e-5)
 
 
@@ -130,7 +130,7 @@ def test_a_dense_module_at_the_end_of_a_sentence_transformer(tmp_path):
     table = np.random.default_rng(0).standard_normal((len(names), 24)).astype(np.float32)
     first = StaticEmbedding(tokenizer, embedding_weights=table)
     X = package.SentenceTransformer(modules=[first], device="cpu").encode(texts)
-    adapter = Adapter(4, balance=0.3).fit(X, labels)
+    adapter = Adapter(4, beta=0.3).fit(X, labels)
     last = Dense.load(str(export_map(adapter, tmp_path / "dense")))
     whole = package.SentenceTransformer(modules=[first, last], device="cpu")
     np.testing.assert_allclose(whole.encode(texts), adapter.transform(X), atol=1e-5)

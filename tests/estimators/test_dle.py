@@ -99,7 +99,7 @@ def test_single_label_is_the_paper(shape, seed, kind, projection):
     model = DLE(alpha=0, affinity="rbf", gamma=0.01, projection=projection)
     model.fit(kind(X), np.where(labelled, y, -1))
     assert model.n_components_ == 3
-    assert model.label_weight_ == 0
+    assert model.label_graph_weight_ == 0
     np.testing.assert_allclose(model.eigenvalues_, values, rtol=1e-8)
     expected = {"printed": U, "whitened": whitened, "smooth": smooth}[projection]
     assert angle(model.components_.T, expected) < 1e-8
@@ -110,10 +110,10 @@ def test_single_label_is_the_paper(shape, seed, kind, projection):
 
 
 @pytest.mark.parametrize(
-    ("shape", "seed", "label_weight"),
+    ("shape", "seed", "label_graph_weight"),
     [("d < n", 0, "auto"), ("d > n", 1, "auto"), ("d > n", 0, 0.7)],
 )
-def test_multi_label_is_the_paper(shape, seed, label_weight):
+def test_multi_label_is_the_paper(shape, seed, label_graph_weight):
     n, d = SHAPES[shape]
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d))
@@ -125,14 +125,16 @@ def test_multi_label_is_the_paper(shape, seed, label_weight):
     filled = np.where(labelled[:, None], Y, nearest.predict(X))
     W_X, W_L = gaussian(X, 0.02), label_similarity(filled)
     beta = off_diagonal_sum(W_X) / off_diagonal_sum(W_L)
-    W = W_X + (beta if label_weight == "auto" else 0.7) * W_L
+    W = W_X + (beta if label_graph_weight == "auto" else 0.7) * W_L
     values, U, *_ = transcribed(X, Y, labelled, W, 3)
     hidden = np.where(labelled[:, None], Y, -1)
-    model = DLE(alpha=0, affinity="rbf", gamma=0.02, label_weight=label_weight).fit(X, hidden)
+    model = DLE(alpha=0, affinity="rbf", gamma=0.02, label_graph_weight=label_graph_weight).fit(
+        X, hidden
+    )
     np.testing.assert_allclose(model.eigenvalues_, values, rtol=1e-8)
     assert angle(model.components_.T, U) < 1e-8
-    if label_weight == "auto":
-        assert model.label_weight_ == pytest.approx(beta)
+    if label_graph_weight == "auto":
+        assert model.label_graph_weight_ == pytest.approx(beta)
 
 
 # --- limits ---------------------------------------------------------------------------
@@ -185,7 +187,7 @@ def test_refusals(monkeypatch):
     X, y = np.random.default_rng(0).standard_normal((20, 3)), classes(20, 0)
     with pytest.raises(InvalidInput, match="DLE: affinity='precomputed' needs a graph"):
         DLE(affinity="precomputed").fit(X, y)
-    for params in ({"projection": "u"}, {"label_weight": -1}):
+    for params in ({"projection": "u"}, {"label_graph_weight": -1}):
         with pytest.raises(InvalidParameter, match=f"{next(iter(params))} must be"):
             DLE(**params).fit(X, y)
     with pytest.warns(LabelspanWarning, match="n_components=4 exceeds the 3"):

@@ -25,7 +25,7 @@ FAMILY = [MLSI(), CCA(), OPLS(), LDA(), HSL()]
 
 
 @pytest.mark.filterwarnings("ignore::labelspan.errors.UncertainPenalty")
-@parametrize_with_checks([LSI(), *FAMILY, KernelFeatures()])
+@parametrize_with_checks([LSI(), *FAMILY, DLE(), KernelFeatures()])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

@@ -4,28 +4,32 @@ import numpy as np
 import pytest
 from _support.support import classes, features, indicator
 from scipy import sparse
-from sklearn.base import clone
-from sklearn.datasets import load_iris, load_wine
+from sklearn.base import clone, is_classifier
+from sklearn.datasets import load_iris, load_wine, make_multilabel_classification
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import lars_path
-from sklearn.metrics import r2_score
-from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.metrics import accuracy_score, f1_score, r2_score
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from labelspan import CCA, HSL, LDA, LSI, MLSI, OPLS, choose_solver
+from labelspan import CCA, DLE, HSL, LDA, LSI, MLSI, OPLS, choose_solver
+from labelspan.datasets import load_debtags
+from labelspan.errors import Mismatch
+from labelspan.estimators.thresholds import _best_cut, best_thresholds
 from labelspan.labels import lda_factor, read_labels
 from labelspan.solvers.least_squares import targets
 
 FAMILY = [MLSI(3), OPLS(), CCA(), LDA(), HSL()]
 
 
-@pytest.mark.parametrize("model", FAMILY, ids=str)
+@pytest.mark.parametrize("model", [MLSI(3), OPLS(), CCA(), HSL()], ids=str)
 def test_the_score_is_that_of_the_label_scores(model):
-    X = features("tall", 0)
-    y = classes(60, 0) if isinstance(model, LDA) else indicator(60, 0)
+    X, y = features("tall", 0), indicator(60, 0)
+    Y = y
     model.fit(X, y)
-    Y = np.eye(4)[y] if y.ndim == 1 else y
     expected = r2_score(Y, model.label_scores(X), multioutput="variance_weighted")
     assert model.score(X, y) == pytest.approx(expected)
     # Rows with unknown labels are not counted.
@@ -120,3 +124,130 @@ def test_the_solver_that_is_named_is_what_a_fit_takes(model, shape):
     assert not hasattr(model, "components_")
     assert found.solver == model.fit(X, Y).solver_
     assert found.reason
+
+
+# --- classifiers --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("load", [load_iris, load_wine])
+def test_the_posterior_of_lda_is_that_of_scikit_learn(load):
+    X, y = load(return_X_y=True)
+    expected = LinearDiscriminantAnalysis().fit(X, y)
+    for options in ({}, {"scale": "eigenvalue"}, {"center": False}):
+        model = LDA(alpha=0.0, **options).fit(X, y)
+        np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), atol=1e-8)
+        assert model.score(X, y) == expected.score(X, y)
+    streamed = LDA(alpha=0.0).partial_fit(X[::2], y[::2]).partial_fit(X[1::2], y[1::2])
+    np.testing.assert_allclose(streamed.predict_proba(X), expected.predict_proba(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("model", [LDA(), DLE()], ids=str)
+def test_classifiers_score_by_accuracy(model):
+    X, y = load_iris(return_X_y=True)
+    model = clone(model)
+    assert is_classifier(model)
+    model.fit(X, y)
+    found = model.predict(X)
+    assert model.score(X, y) == (found == y).mean() > 0.9
+    np.testing.assert_array_equal(model.predict_proba(X).argmax(axis=1), found)
+    hidden = np.where(np.arange(150) % 3 == 0, -1, y)
+    assert model.score(X, hidden) == (found == y)[np.arange(150) % 3 > 0].mean()
+    weights = np.where(found == y, 1.0, 3.0)
+    assert model.score(X, y, weights) == accuracy_score(y, found, sample_weight=weights)
+    # A class that was not seen counts as an error.
+    assert model.score(X, np.full(150, 7)) == 0
+    Y = np.eye(3, dtype=int)[y]
+    model.fit(X, Y)
+    assert model.predict(X).shape == (150, 3)
+    assert model.score(X, Y) == (model.predict(X) == Y).all(axis=1).mean() > 0.6
+
+
+# --- several labels -----------------------------------------------------------------------
+
+MULTILABEL = [MLSI(10), OPLS(), CCA(), HSL(), DLE(), OPLS(alpha=0.1, solver="least-squares")]
+
+
+@pytest.mark.parametrize("model", MULTILABEL, ids=str)
+def test_labels_above_their_thresholds_are_predicted(model):
+    X, Y = make_multilabel_classification(300, n_features=40, random_state=0)
+    model = clone(model).fit(X[:200], Y[:200])
+    found = model.predict(X[200:])
+    assert f1_score(Y[200:], found, average="micro") > 0.6
+    np.testing.assert_array_equal(found, model.decision_function(X[200:]) > 0)
+    expected = model.label_scores(X[200:]) - model.label_thresholds_
+    np.testing.assert_allclose(model.decision_function(X[200:]), expected)
+
+
+@pytest.mark.parametrize(
+    "model", [OPLS(alpha=40.0), MLSI(5, alpha=40.0), CCA(2, alpha=40.0)], ids=str
+)
+def test_thresholds_are_those_of_rows_left_out(model):
+    """More features than rows: the scores of training rows are nearly their labels."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 100))
+    Y = (X[:, :4] + 0.5 * rng.standard_normal((80, 4)) > 0.8).astype(int)
+    scores = np.empty(Y.shape)
+    for row in range(80):
+        others = np.arange(80) != row
+        scores[row] = clone(model).fit(X[others], Y[others]).label_scores(X[row : row + 1])[0]
+    fitted = clone(model).fit(X, Y)
+    expected = best_thresholds(scores, Y.astype(float))
+    far = np.abs(best_thresholds(fitted.label_scores(X), Y.astype(float)) - expected).mean()
+    assert np.abs(fitted.label_thresholds_ - expected).mean() < 0.5 * far
+
+
+def test_the_best_cut_is_that_of_all_cuts():
+    rng = np.random.default_rng(1)
+    scores = rng.integers(0, 8, (200, 3)) / 8.0  # with ties
+    truth = (scores + 0.5 * rng.standard_normal((200, 3)) > 0.7).astype(float)
+    found = _best_cut(scores, truth)
+    for column in range(3):
+        cuts = np.arange(-1, 17) / 16.0
+        best = max(f1_score(truth[:, column], scores[:, column] > cut) for cut in cuts)
+        predicted = scores[:, column] > found[column]
+        assert f1_score(truth[:, column], predicted) == pytest.approx(best)
+    # A label without rows gets the common threshold; unknown entries count for nothing.
+    truth[:, 2], hidden = 0.0, scores.copy()
+    assert best_thresholds(scores, truth)[2] == pytest.approx(
+        _best_cut(scores.reshape(-1, 1), truth.reshape(-1, 1))[0]
+    )
+    hidden[::2] = -np.inf
+    np.testing.assert_allclose(
+        best_thresholds(hidden, np.where(np.isfinite(hidden), truth, 0.0)),
+        best_thresholds(scores[1::2], truth[1::2]),
+    )
+
+
+@pytest.mark.parametrize("model", [MLSI(), OPLS(), CCA(), HSL()], ids=str)
+def test_a_grid_search_by_f1(model):
+    X, Y = make_multilabel_classification(200, n_features=40, random_state=0)
+    for labels in (Y, sparse.csr_array(Y)):
+        search = GridSearchCV(clone(model), {"alpha": [10.0, 1e6]}, scoring="f1_micro", cv=3)
+        search.fit(sparse.csr_array(X), labels)
+        assert search.best_params_ == {"alpha": 10.0}
+        assert search.best_score_ > 0.6
+
+
+def test_a_grid_search_by_f1_on_real_data():
+    corpus = load_debtags()
+    chosen = np.flatnonzero(corpus.train)[:600]
+    Y = corpus.Y[chosen].toarray()
+    Y = Y[:, Y.sum(axis=0) >= 20]
+    X = TfidfVectorizer(min_df=2).fit_transform([corpus.texts[row] for row in chosen])
+    grid = {"n_components": [5, 60], "beta": [0.1, 0.65]}
+    search = GridSearchCV(MLSI(), grid, scoring="f1_micro", cv=KFold(3)).fit(X, Y)
+    assert search.best_params_ == {"n_components": 60, "beta": 0.65}
+    half = cross_val_predict(search.best_estimator_, X, Y, cv=KFold(3), method="decision_function")
+    half = half + search.best_estimator_.label_thresholds_ > 0.5
+    assert search.best_score_ > f1_score(Y, half, average="micro") + 0.05
+
+
+def test_targets_are_predicted_and_streams_have_no_thresholds():
+    X, Y = features("tall", 0), indicator(60, 0)
+    model = OPLS().fit(X, X[:, :3] @ np.ones((3, 2)))
+    np.testing.assert_array_equal(model.predict(X), model.label_scores(X))
+    assert not hasattr(model, "decision_function")
+    model = OPLS(alpha=1.0).partial_fit(X, Y)
+    with pytest.raises(Mismatch, match="predict needs thresholds"):
+        model.predict(X)
+    assert model.label_scores(X).shape == (60, 4)

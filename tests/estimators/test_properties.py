@@ -138,7 +138,7 @@ def test_narrow_features_and_targets_out_of_range(name):
 @given(cases(kinds=("classes", "names", "indicator"), least=2), st.sampled_from(["auto", 1.0]))
 def test_the_classifier_gives_classes_or_refuses(case, weight):
     X, y = case.given, case.y
-    model = DLEClassifier(n_neighbors=3, alpha=0.5, label_weight=weight)
+    model = DLEClassifier(n_neighbors=3, alpha=0.5, label_graph_weight=weight)
     if fit(model, X, y) is None:
         return
     try:

@@ -99,7 +99,7 @@ def test_more_like_this_goes_by_labels_and_vectors(tmp_path):
     Y = rng.random((200, 4)) < 0.3
     X = Y @ rng.standard_normal((4, 30)) + 2 * rng.standard_normal((200, 30))
     lists = [[f"l{j}" for j in np.flatnonzero(row)] for row in Y]
-    index = SemanticIndex(estimator=Adapter(10, balance=0.5, compare=False))
+    index = SemanticIndex(estimator=Adapter(10, beta=0.5, compare=False))
     index.fit([""] * 200, lists, vectors=X)
     assert index.model.space.directions is not None
 

@@ -103,15 +103,15 @@ def problem(model, X, y):
     labels = read_labels(y, X.shape[0], "test")
     Xc = X - X.mean(axis=0) * model.center
     Y = block(labels.values, labels.unknown, model.center)
-    x, y_ = (np.linalg.norm(Xc), np.linalg.norm(Y)) if model.balance else (1.0, 1.0)
+    x, y_ = (np.linalg.norm(Xc), np.linalg.norm(Y)) if model.scaling else (1.0, 1.0)
     a, b = 1 - model.beta, model.beta
     if model.form == "ridge":
         gram = Xc.T @ Xc + model.alpha * np.eye(X.shape[1])
         B = np.linalg.pinv(gram, rcond=1e-11, hermitian=True) @ Xc.T @ Y
         fitted = Xc @ (B * roots_of_deviations(labels, model))
-        size = y_ if model.balance in {"labels", True, False} else np.linalg.norm(fitted)
+        size = y_ if model.scaling in {"labels", True, False} else np.linalg.norm(fitted)
         Z = np.hstack([np.sqrt(a) / x * Xc, np.sqrt(b) / size * fitted])
-        return Xc, Z, Xc @ B if model.balance == "equalized" and b > 0 else Y
+        return Xc, Z, Xc @ B if model.scaling == "equalized" and b > 0 else Y
     t = 1 / a + model.alpha
     B = np.linalg.pinv(Xc / x) @ (Y / y_)
     square = B.T @ B
@@ -131,19 +131,19 @@ def problem(model, X, y):
     ],
 )
 def test_every_form_solves_its_equations(case, shape, scale, center, units):
-    form, balance, beta, alpha = case
+    form, scaling, beta, alpha = case
     X = features(shape, 3)
     if units == "bad":
         X = X * np.logspace(-3, 3, X.shape[1])
     y = indicator(X.shape[0], 3)
     model = PaperMLSI(
-        4, form=form, balance=balance, beta=beta, alpha=alpha, scale=scale, center=center
+        4, form=form, scaling=scaling, beta=beta, alpha=alpha, scale=scale, center=center
     ).fit(X, y)
     lengths = np.sqrt(model.eigenvalues_) if scale else np.ones(model.n_components_)
     if form == "direct":
         Xc = X - X.mean(axis=0) * center
         Y = block(y, None, center)
-        x, y_ = (np.linalg.norm(Xc), np.linalg.norm(Y)) if balance else (1.0, 1.0)
+        x, y_ = (np.linalg.norm(Xc), np.linalg.norm(Y)) if scaling else (1.0, 1.0)
         S = (1 - beta) / x**2 * Xc @ Xc.T + beta / y_**2 * Y @ Y.T
         left, metric = Xc.T @ S @ Xc, Xc.T @ Xc + alpha * np.eye(X.shape[1])
         values, axes = np.linalg.eigh(metric)
@@ -173,7 +173,7 @@ def test_inverse_form_with_large_means():
 def test_ridge_form_is_mlsi():
     X, Y = features("tall", 5), indicator(60, 5)
     ours = MLSI(4, beta=0.5, alpha=2.0).fit(X, Y)
-    paper = PaperMLSI(4, form="ridge", alpha=2.0, balance="equalized", center=True).fit(X, Y)
+    paper = PaperMLSI(4, form="ridge", alpha=2.0, scaling="equalized", center=True).fit(X, Y)
     np.testing.assert_allclose(paper.eigenvalues_, ours.eigenvalues_, rtol=1e-8)
     np.testing.assert_allclose(paper.transform(X), ours.transform(X), atol=1e-8)
     np.testing.assert_allclose(paper.label_scores(X), ours.label_scores(X), atol=1e-8)

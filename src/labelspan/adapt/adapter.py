@@ -12,8 +12,7 @@ from .._params import Boolean, Constraint, Either, Integer, OneOf, Real
 from .._typing import Array
 from ..errors import InvalidInput, InvalidLabels
 from ..estimators._streams import labels_as_fitted, one_at_a_time
-from ..estimators.base import Embedding
-from ..estimators.label_placement import inverse_transform, transform_with_labels
+from ..estimators.base import Embedding, inverse_transform, transform_with_labels
 from ..estimators.training import TrainingRows, all_or_nothing, refuse_overflow
 from ..labels import Labels, read_labels
 from ..operators import Operator, as_operator
@@ -41,7 +40,7 @@ class Adapter(Embedding):
     fewer than 20 rows have labels, the fit returns PCA, and ``report_`` says so. If the original
     vectors are better than the map, ``report_`` and ``status_`` say so.
 
-    Special cases: ``balance=0`` is PCA; ``balance=1`` is :class:`OPLS` with
+    Special cases: ``beta=0`` is PCA; ``beta=1`` is :class:`OPLS` with
     ``scale="eigenvalue"``; in between it is :class:`MLSI`, centred.
 
     Parameters
@@ -52,15 +51,15 @@ class Adapter(Embedding):
     alpha : float or "auto", default="auto"
         Regularization strength of the regression of labels on vectors; "auto" chooses it by
         cross-validation in closed form.
-    balance : float or "auto", default="auto"
+    beta : float or "auto", default="auto"
         Weight of the labels relative to the variance of the vectors, from 0 to 1. "auto" chooses it
         on held-out rows and, with ``new_labels=True``, on held-out labels.
     new_labels : bool, default=True
-        Whether future labels, which are not in ``y`` yet, matter. The balance is then chosen so
+        Whether future labels, which are not in ``y`` yet, matter. The beta is then chosen so
         that held-out labels are not worse than with PCA, within a standard error. With False only
         the labels of ``y`` count.
     compare : bool, default=True
-        Whether to compare on held-out rows. False takes a fifth of the time, ``balance="auto"``
+        Whether to compare on held-out rows. False takes a fifth of the time, ``beta="auto"``
         is then 0.2, and ``n_components="auto"`` is 64 or less.
     random_state : int, default=0
         Seed of the choice of held-out rows and labels.
@@ -77,7 +76,7 @@ class Adapter(Embedding):
         "exact", and whether the original vectors were better on held-out rows.
     adapted_ : bool
         Whether labels shaped the map; False if it is PCA.
-    alpha_, balance_ : float
+    alpha_, beta_ : float
         The values used.
     classes_ : array of shape (k,)
         Names of the labels.
@@ -125,7 +124,7 @@ class Adapter(Embedding):
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         "n_components": Either((Integer(1), OneOf(("auto",)))),
         "alpha": Either((Real(0.0), OneOf(("auto",)))),
-        "balance": Either((Real(0.0, 1.0), OneOf(("auto",)))),
+        "beta": Either((Real(0.0, 1.0), OneOf(("auto",)))),
         "new_labels": Boolean(),
         "compare": Boolean(),
         "random_state": Integer(0),
@@ -134,7 +133,7 @@ class Adapter(Embedding):
     report_: AdapterReport
     adapted_: bool
     alpha_: float
-    balance_: float
+    beta_: float
     classes_: Array
     label_directions_: Array
     label_means_: Array
@@ -144,14 +143,14 @@ class Adapter(Embedding):
         n_components: int | str = "auto",
         *,
         alpha: float | str = "auto",
-        balance: float | str = "auto",
+        beta: float | str = "auto",
         new_labels: bool = True,
         compare: bool = True,
         random_state: int = 0,
     ) -> None:
         self.n_components = n_components
         self.alpha = alpha
-        self.balance = balance
+        self.beta = beta
         self.new_labels = new_labels
         self.compare = compare
         self.random_state = random_state
@@ -286,8 +285,8 @@ class Adapter(Embedding):
             wanted=None if auto else self._count(rank, f"the rows differ in {rank} directions", 0),
             informative=spectrum.informative,
         )
-        balance = choice.balance
-        axes = spectrum.solve(balance, count=choice.size)
+        beta = choice.beta
+        axes = spectrum.solve(beta, count=choice.size)
         size = min(choice.size, axes.values.size)
         weights = spectrum.axes @ axes.weights[:, :size]
         placed = as_operator(stream.rows) if raw is None else raw
@@ -299,14 +298,14 @@ class Adapter(Embedding):
         self.classes_ = stream.names
         self.label_directions_ = rows.place(axes.directions[:, :size] * signs)
         self.label_means_ = rows.place(spectrum.label_mean)
-        self.alpha_, self.balance_ = spectrum.alpha, balance
-        self.adapted_ = balance > 0
+        self.alpha_, self.beta_ = spectrum.alpha, beta
+        self.adapted_ = beta > 0
         self.report_ = AdapterReport(
-            used="adapted" if balance > 0 else "pca",
+            used="adapted" if beta > 0 else "pca",
             reason=choice.reason,
             n_components=size,
             alpha=spectrum.alpha,
-            balance=balance,
+            beta=beta,
             n_rows=stream.n_rows,
             n_labelled=stream.n_labelled,
             n_labels=stream.names.size,
@@ -326,7 +325,7 @@ class Adapter(Embedding):
         return Adapter(
             fitted.n_components_,
             alpha=fitted.alpha_,
-            balance=fitted.balance_,
+            beta=fitted.beta_,
             compare=False,
             random_state=self._seed,
         )

@@ -52,7 +52,7 @@ class AdapterReport:
         Number of dimensions.
     alpha : float
         Regularization strength.
-    balance : float
+    beta : float
         Weight of the labels; 0 for PCA.
     n_rows, n_labelled, n_labels : int
         Sizes of the data.
@@ -83,7 +83,7 @@ class AdapterReport:
     reason: str
     n_components: int
     alpha: float
-    balance: float
+    beta: float
     n_rows: int
     n_labelled: int
     n_labels: int
@@ -117,7 +117,7 @@ class AdapterReport:
         lines = [
             f"{self.n_rows:,} rows, {self.n_labelled:,} of them with labels; "
             f"{self.n_labels:,} labels; {self.n_components} dimensions; "
-            f"alpha {self.alpha:.3g}; balance {self.balance:g}",
+            f"alpha {self.alpha:.3g}; beta {self.beta:g}",
             self.reason,
         ]
         if self.comparisons:

@@ -1,4 +1,4 @@
-"""The choice of balance and size of an adapter, by comparison on held-out rows and labels.
+"""The choice of beta and size of an adapter, by comparison on held-out rows and labels.
 
 Rows are split into training rows and queries. Each query finds its nearest rows (by cosine) in
 a sample of the training rows, and nDCG at 10 measures whether they share its labels. For *new*
@@ -22,7 +22,7 @@ from .nested_map import AxisMap, LabelSpectrum
 __all__ = ["MapChoice"]
 
 # Candidate weights of the labels.
-_BALANCES = (0.05, 0.1, 0.2, 0.3, 0.5, 0.8)
+_BETAS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.8)
 # Weight of a gain on new labels relative to one on seen labels. On six random choices of hidden
 # tags of sentence embeddings, in 16, 64 and 256 dimensions, hidden tags gained .007, .011 and .010
 # over PCA with 1, and .009, .011 and .012 with 2.
@@ -30,12 +30,12 @@ _NEW = 2.0
 # Used if nothing is compared.
 _BALANCE, _SIZE = 0.2, 64
 # Number of standard errors that a gain must exceed. Two would be exceeded too often by chance,
-# because it is the gain of the best of several balances: three are exceeded for one in a hundred
+# because it is the gain of the best of several betas: three are exceeded for one in a hundred
 # sets of random labels.
 _ERRORS = 3.0
 # Number of neighbours to evaluate.
 _DEPTH = 10
-# Number of principal axes for the comparison, and for the choice of a balance; the final map uses
+# Number of principal axes for the comparison, and for the choice of a beta; the final map uses
 # all.
 _AXES, _NARROW = 512, 160
 _GROUPS = 3
@@ -45,7 +45,7 @@ Scores = dict[int, Array]
 
 
 class MapChoice:
-    """A balance, a number of dimensions and the reason, with all comparisons.
+    """A beta, a number of dimensions and the reason, with all comparisons.
 
     ``rank`` is the number of directions in which rows differ, ``wanted`` the requested
     number of dimensions, or None.
@@ -74,11 +74,11 @@ class MapChoice:
                 for part in stream.splits()
                 if stream.n_labelled - part.size >= 2
             ]
-        self.balance, self.size, self.reason = self._chosen(informative)
+        self.beta, self.size, self.reason = self._chosen(informative)
 
     def _chosen(self, informative: bool) -> tuple[float, int, str]:
-        """Return the balance, the number of dimensions, and why."""
-        given = self._model.balance
+        """Return the beta, the number of dimensions, and why."""
+        given = self._model.beta
         fallback = self._wanted or min(_SIZE, self._rank)
         rank = min((split.rank for split in self._splits), default=0)
         if not informative:
@@ -91,10 +91,10 @@ class MapChoice:
         original = _joined_scores([split.untouched() for split in self._splits])
         pca = _joined_sizes([split.pca(sizes) for split in self._splits])
         if given == "auto":
-            balance, bold = self._balance(reference, pca)
-            shown = balance or bold or _BALANCES[0]
+            beta, bold = self._best_beta(reference, pca)
+            shown = beta or bold or _BETAS[0]
         else:
-            balance = shown = float(given)
+            beta = shown = float(given)
         adapted, by_labels = (
             _joined_sizes([split.adapted(shown, sizes, known=known) for split in self._splits])
             for known in (False, True)
@@ -114,24 +114,24 @@ class MapChoice:
         self.comparisons = tuple(one for one in made if one is not None)
         if not self.comparisons:
             return 0.0, fallback, "No two rows share a label; this is PCA."
-        size = self._wanted or _smallest_as_good(sizes, *(adapted if balance else pca))
-        balance, size, reason = self._verdict(balance, size, explicit=given != "auto")
+        size = self._wanted or _smallest_as_good(sizes, *(adapted if beta else pca))
+        beta, size, reason = self._verdict(beta, size, explicit=given != "auto")
         # Without the held-out rows there may be fewer directions.
         last = max(one for one in sizes if one <= size)
-        behind, error = _paired_gain(original[0], (adapted if balance else pca)[0][last])
+        behind, error = _paired_gain(original[0], (adapted if beta else pca)[0][last])
         self.original_better = behind > QUANTILE * error
         if self.original_better:
             reason += (
                 f" The original vectors are better: their nDCG@10 is higher by {behind:.3f}; "
                 "use more dimensions, or do without the adapter."
             )
-        return balance, size, reason
+        return beta, size, reason
 
     def _untested(self, size: int) -> tuple[float, int, str]:
-        """Return the choice without a comparison: PCA, unless a balance was given."""
-        given = self._model.balance
+        """Return the choice without a comparison: PCA, unless a beta was given."""
+        given = self._model.beta
         if given != "auto":
-            why = "the balance was given" if self._model.compare else "it was switched off"
+            why = "the beta was given" if self._model.compare else "it was switched off"
             return float(given), size, f"Nothing was compared on held-out rows: {why}."
         if not self._model.compare:
             return _BALANCE, size, "Nothing was compared on held-out rows: it was switched off."
@@ -142,23 +142,23 @@ class MapChoice:
             f"which needs {FEWEST}; this is PCA.",
         )
 
-    def _balance(self, size: int, pca: tuple[Scores, Scores]) -> tuple[float, float]:
-        """Return the best balance for one size, 0 if it is PCA, and the best for seen labels."""
+    def _best_beta(self, size: int, pca: tuple[Scores, Scores]) -> tuple[float, float]:
+        """Return the best beta for one size, 0 if it is PCA, and the best for seen labels."""
         best, bold = (0.0, 0.0), (0.0, 0.0)
-        for balance in _BALANCES:
+        for beta in _BETAS:
             seen, new = _joined_sizes(
-                [split.adapted(balance, [size], narrow=True) for split in self._splits]
+                [split.adapted(beta, [size], narrow=True) for split in self._splits]
             )
             gain, _ = _paired_gain(seen[size], pca[0][size])
             new_gain, new_error = _paired_gain(new[size], pca[1][size])
-            bold = max(bold, (gain, balance))
+            bold = max(bold, (gain, beta))
             if not self._model.new_labels:
                 best = bold
             elif new_gain >= -new_error:
-                best = max(best, (gain + _NEW * new_gain, balance))
+                best = max(best, (gain + _NEW * new_gain, beta))
         return best[1], bold[1]
 
-    def _verdict(self, balance: float, size: int, *, explicit: bool) -> tuple[float, int, str]:
+    def _verdict(self, beta: float, size: int, *, explicit: bool) -> tuple[float, int, str]:
         # Without the held-out rows there may be fewer directions.
         found = [one for one in self.comparisons if one.size <= size and one.labels == "seen"][-1]
         gained = (
@@ -166,9 +166,9 @@ class MapChoice:
             f"PCA and {found.original:.3f} for all {self._splits[0].width}"
         )
         if explicit:
-            return balance, size, f"The balance was given: {gained}."
+            return beta, size, f"The beta was given: {gained}."
         gains = found.gain > _ERRORS * found.error
-        if balance == 0 and gains:
+        if beta == 0 and gains:
             new = [one for one in self.comparisons if one.size <= size and one.labels == "new"][-1]
             return (
                 0.0,
@@ -177,9 +177,9 @@ class MapChoice:
                 f"lose ({new.adapted:.3f} against {new.pca:.3f}); this is PCA, and "
                 "new_labels=False would adapt.",
             )
-        if balance == 0 or not gains:
+        if beta == 0 or not gains:
             return 0.0, size, f"Nothing is gained on held-out rows ({gained}); this is PCA."
-        return balance, size, f"Adapted: {gained}."
+        return beta, size, f"Adapted: {gained}."
 
 
 class _HeldOut:
@@ -229,7 +229,7 @@ class _HeldOut:
         return seen, new
 
     def adapted(
-        self, balance: float, sizes: Sequence[int], *, known: bool = False, narrow: bool = False
+        self, beta: float, sizes: Sequence[int], *, known: bool = False, narrow: bool = False
     ) -> tuple[Scores, Scores]:
         """Return scores of a map, for training labels and for held-out ones.
 
@@ -239,18 +239,18 @@ class _HeldOut:
         axes = self.rank if not narrow else min(self.rank, max(_NARROW, 2 * sizes[-1]))
         seen = {
             size: self._gains.ndcg(found)
-            for size, found in self._found(balance, -1, sizes, axes, known=known)
+            for size, found in self._found(beta, -1, sizes, axes, known=known)
         }
         parts: dict[int, list[Array]] = {size: [] for size in sizes}
         for number, gains in enumerate(self._group_gains):
-            for size, found in self._found(balance, number, sizes, axes, known=known):
+            for size, found in self._found(beta, number, sizes, axes, known=known):
                 parts[size].append(gains.ndcg(found))
         return seen, {size: self._mean(part) for size, part in parts.items()}
 
     def _found(
-        self, balance: float, group: int, sizes: Sequence[int], axes: int, *, known: bool
+        self, beta: float, group: int, sizes: Sequence[int], axes: int, *, known: bool
     ) -> Iterator[tuple[int, Array]]:
-        found = self._map(balance, group, axes)
+        found = self._map(beta, group, axes)
         widest = sizes[-1]
         weights = found.weights[:, :widest]
         queries, items = (side[:, :axes] @ weights for side in (self._queries, self._items))
@@ -258,13 +258,13 @@ class _HeldOut:
             items += self._centred @ found.directions[:, :widest]
         return _nearest(queries, items, sizes)
 
-    def _map(self, balance: float, group: int, axes: int) -> AxisMap:
+    def _map(self, beta: float, group: int, axes: int) -> AxisMap:
         """Return the map without a group of labels (-1: with all of them); cached."""
-        key = balance, group, axes
+        key = beta, group, axes
         if key not in self._maps:
             columns = None if group < 0 else ~self._groups[group]
             self._maps[key] = self._spectrum.leading(axes).solve(
-                balance, columns=columns, dtype=np.float32
+                beta, columns=columns, dtype=np.float32
             )
         return self._maps[key]
 

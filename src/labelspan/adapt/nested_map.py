@@ -1,6 +1,6 @@
 """The family of maps between PCA and label directions, from moments only.
 
-With ``B`` the ridge regression of labels on vectors, the map of a given balance b has as its axes
+With ``B`` the ridge regression of labels on vectors, the map of a given beta b has as its axes
 the leading directions of
 
     (1 - b) X X' + b (|X|^2 / |X B|^2) X B B'X'
@@ -96,33 +96,33 @@ class LabelSpectrum:
 
     def solve(
         self,
-        balance: float,
+        beta: float,
         *,
         count: int | None = None,
         columns: Array | None = None,
         dtype: type = np.float64,
     ) -> AxisMap:
-        """Return the axes for a balance: at most ``count``, of some columns of labels."""
+        """Return the axes for a beta: at most ``count``, of some columns of labels."""
         n_labels = self.weights.shape[1]
         weights = self.weights if columns is None else self.weights[:, columns]
         roots = np.sqrt(self.squares)
         images = roots[:, None] * weights  # Q'X B
         square = float(np.square(images).sum())
-        share = balance * float(self.squares.sum()) / square if square > 0 else 0.0
+        share = beta * float(self.squares.sum()) / square if square > 0 else 0.0
         if share == 0.0:  # PCA: the axes are the coordinates
             size = roots.size if count is None else min(count, roots.size)
             none: Array = np.zeros((n_labels, size), dtype)
             return AxisMap(np.eye(roots.size, size, dtype=dtype), self.squares[:size], none)
         small: Array = images.astype(dtype)
         matrix = dtype(share) * (small @ small.T)
-        matrix.flat[:: roots.size + 1] += ((1 - balance) * self.squares).astype(dtype)
+        matrix.flat[:: roots.size + 1] += ((1 - beta) * self.squares).astype(dtype)
         values, vectors = _leading(matrix, roots.size if count is None else count)
         kept = values > max(_FAINT, 10 * float(np.finfo(dtype).eps)) * values[0]
         values, vectors = values[kept], vectors[:, kept]
         projected = small.T @ vectors  # labels x axes
         lengths = np.sqrt(values)
         # s^-1/2 v lambda^1/2 without the division by s, which may be rounding.
-        found: Array = ((1 - balance) * roots).astype(dtype)[:, None] * vectors
+        found: Array = ((1 - beta) * roots).astype(dtype)[:, None] * vectors
         found += dtype(share) * (weights.astype(dtype) @ projected)
         found /= lengths
         directions = np.zeros((n_labels, values.size), dtype)

@@ -17,6 +17,7 @@ from ..errors import (
     InvalidInput,
     InvalidLabels,
     LabelspanWarning,
+    Mismatch,
     warn_caller,
 )
 from ..labels import Labels, read_labels
@@ -49,7 +50,13 @@ from .training import (
     warn_of_large_means,
 )
 
-__all__ = ["Embedding", "LabelledEmbedding"]
+__all__ = [
+    "Embedding",
+    "LabelledEmbedding",
+    "inverse_transform",
+    "placed_by_labels",
+    "transform_with_labels",
+]
 
 
 class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -334,9 +341,9 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return tags
 
 
-def _has_classes(model: Any) -> bool:
+def _has_no_targets(model: Any) -> bool:
     # scikit-learn's tools ask before the fit, when it is not known whether there are any.
-    return bool(vars(model).get("label_kind_", "classes") == "classes")
+    return bool(vars(model).get("label_kind_", "classes") != "targets")
 
 
 @described
@@ -399,6 +406,7 @@ class LabelledEmbedding(Embedding):
     label_kind_: Kind
     label_loadings_: Array
     label_means_: Array
+    label_thresholds_: Array
 
     def __init__(
         self,
@@ -441,8 +449,15 @@ class LabelledEmbedding(Embedding):
         self.label_loadings_ = rows.place(loadings)
         self.label_means_ = rows.place(rows.label_means)
 
-    def _publish_pairs(self, rows: TrainingRows, H: Any, images: Array) -> None:
-        """Set additional attributes of a method, from Y and its regression on the directions."""
+    def _publish_pairs(self, rows: TrainingRows, H: Any, images: Array, scatter: Array) -> None:
+        """Set additional attributes of a method, from Y and its regression on the directions.
+
+        ``scatter`` is that of the embedded rows.
+        """
+
+    def _has_thresholds(self, rows: TrainingRows) -> bool:
+        """Return whether :meth:`predict` needs thresholds, and the rows to choose them are here."""
+        return self.label_kind_ == "indicator" and rows.raw is not None and not rows.X.one_pass
 
     def _stream_block(self, labels: Labels) -> Array:
         """Return the rows whose products a stream sums; the last columns are the labels."""
@@ -501,9 +516,13 @@ class LabelledEmbedding(Embedding):
             scores, values = scores[known], values[known]
         return float(r2_score(values, scores, multioutput="variance_weighted"))
 
-    @available_if(_has_classes)  # type: ignore[untyped-decorator]
+    def _class_scores(self, X: Any) -> Array:
+        """Return the scores by which classes are compared."""
+        return host(self.label_scores(X))
+
+    @available_if(_has_no_targets)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Array:
-        """Return the scores of the classes; available if ``y`` of ``fit`` was a class vector.
+        """Return the scores of the labels; not available for continuous targets.
 
         Parameters
         ----------
@@ -513,15 +532,17 @@ class LabelledEmbedding(Embedding):
         Returns
         -------
         scores : array of shape (n, k), or (n,) for two classes
-            The label scores; for two classes, that of the second minus that of the first.
+            For two classes, the score of the second minus that of the first; for an indicator, the
+            scores minus ``label_thresholds_``: :meth:`predict` gives the labels above zero.
         """
-        scores = host(self._fitted().label_scores(X))
+        fitted = self._fitted()
+        scores = fitted._class_scores(X)
+        if fitted.label_kind_ == "indicator":
+            return np.asarray(scores - fitted._thresholds())
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
-    @available_if(_has_classes)  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> Array:
-        """Return the class with the largest score; available if ``y`` of ``fit`` was a class
-        vector.
+        """Predict the labels, in the form in which they were given to ``fit``.
 
         Parameters
         ----------
@@ -530,11 +551,26 @@ class LabelledEmbedding(Embedding):
 
         Returns
         -------
-        y : array of shape (n,)
-            Entries of ``classes_``.
+        y : array of shape (n,) or (n, k)
+            For a class vector, the class with the largest score; for an indicator, 1 where a score
+            exceeds ``label_thresholds_``; for continuous targets, the scores themselves.
         """
         fitted = self._fitted()
-        return np.asarray(fitted.classes_[host(fitted.label_scores(X)).argmax(axis=1)])
+        scores = fitted._class_scores(X)
+        if fitted.label_kind_ == "classes":
+            return np.asarray(fitted.classes_[scores.argmax(axis=1)])
+        if fitted.label_kind_ == "targets":
+            return scores
+        return np.asarray(scores > fitted._thresholds(), dtype=np.int64)
+
+    def _thresholds(self) -> Array:
+        if "label_thresholds_" not in vars(self):
+            raise Mismatch(
+                f"{type(self).__name__}: predict needs thresholds, which fit chooses on rows in "
+                "memory; after partial_fit, and for rows in files or on a cluster, compare "
+                "label_scores with thresholds of your own."
+            )
+        return self.label_thresholds_
 
     def top_labels(self, component: int, n: int = 10) -> Ends:
         """Return the labels at both ends of an axis.
@@ -560,3 +596,81 @@ class LabelledEmbedding(Embedding):
         tags.target_tags.required = True
         tags.target_tags.multi_output = True
         return tags
+
+
+# --- methods of some estimators ----------------------------------------------------------
+
+
+@refuse_overflow
+def inverse_transform(self: Embedding, Z: Any) -> Array:
+    """Map embedded points back to features.
+
+    Of all features that :meth:`transform` maps to Z, these are the ones closest to the mean.
+
+    Parameters
+    ----------
+    Z : array of shape (n, m)
+        Embedded rows.
+
+    Returns
+    -------
+    X : array of shape (n, d)
+        The features.
+    """
+    fitted = self._fitted()
+    components = on_host(fitted.components_)
+    latent = as_block(Z)
+    m = components.shape[0]
+    if latent.ndim != 2 or latent.shape[1] != m:
+        raise InvalidInput(
+            f"{type(self).__name__}: inverse_transform takes embedded rows "
+            f"with {m} columns, but an array of shape {tuple(latent.shape)} was given."
+        )
+    wide = components.astype(np.float64)
+    back = np.linalg.solve(wide @ wide.T, wide).astype(components.dtype)
+    found: Array = latent @ like(back, latent) + like(on_host(fitted.mean_), latent)
+    return found
+
+
+@refuse_overflow
+def transform_with_labels(self: Any, X: Any, labels: Any = None) -> Array:
+    """Map rows to the embedding.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+        The features.
+    labels : labels of the form that was given to ``fit``, or None, default=None
+        Known labels of the rows, for the items of a collection; -1 or NaN marks unknown
+        entries, which add nothing. Rows that are embedded with their labels are closer to the
+        queries that should find them, which are embedded from features only. Not available for
+        ``penalty="l1"`` and ``solver="least-squares"``.
+
+    Returns
+    -------
+    Z : array of shape (n, m)
+        ``(X - mean_) @ components_.T``. With labels, ``+ (Y - label_means_) @ D``: the fitted
+        labels and the known ones together. D has a direction for each label, for OPLS
+        ``label_loadings_.T`` with ``scale="eigenvalue"``, for others ``label_directions_``.
+    """
+    fitted = self._fitted()
+    rows = Embedding.transform(fitted, X)
+    if labels is None:
+        return rows
+    return placed_by_labels(fitted, rows, labels, fitted._label_moves())
+
+
+def placed_by_labels(model: Any, places: Any, y: Any, directions: Array) -> Array:
+    """Add the contribution of known labels to embedded rows, by one direction per label."""
+    block = as_block(places)
+    labels = labels_as_fitted(y, block.shape[0], model.classes_, type(model).__name__)
+    ways, means = host(directions), host(model.label_means_)
+    if labels.many:
+        added = labels.values @ ways - means @ ways
+    else:
+        values = labels.values - means
+        if labels.unknown is not None:
+            values = np.where(labels.unknown, 0.0, values)
+        added = values @ ways
+    moved: Array = block + like(added, block)
+    return moved

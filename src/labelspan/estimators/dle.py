@@ -29,7 +29,9 @@ from ._graph_methods import (
     warn_unclear,
 )
 from .base import LabelledEmbedding
-from .options import ALPHA, described
+from .class_posterior import accuracy, class_scores, discriminants, predict_proba
+from .options import described
+from .thresholds import label_thresholds
 from .training import (
     TrainingRows,
     all_or_nothing,
@@ -50,7 +52,7 @@ _NEGLIGIBLE = 1e-8
 
 
 @described
-class DLE(LabelledEmbedding):
+class DLE(ClassifierMixin, LabelledEmbedding):
     r"""Discriminant Laplacian embedding: features, a graph over the rows, and labels (wang2010).
 
     Solves ``A^-1/2 S_w^-1/2 S_b S_w^-1/2 A^-1/2 u = lambda u`` with pseudo-inverse roots.
@@ -72,8 +74,8 @@ class DLE(LabelledEmbedding):
     ----------
     n_components : int or None, default=None
         None keeps every direction: at most the number of labels minus one.
-    alpha : float or "auto", default="auto"
-        Regularization strength, added to the diagonal of S_w. "auto" adds to the diagonals of S_w
+    alpha : float or "mean", default="mean"
+        Regularization strength, added to the diagonal of S_w. "mean" adds to the diagonals of S_w
         and of A the mean of their eigenvalues over the directions of X: with few labelled rows
         the estimate of S_w is poor, and with many features that of A. 0 as in the paper.
     affinity : {"nearest_neighbors", "rbf", "precomputed"}, default="nearest_neighbors"
@@ -84,7 +86,7 @@ class DLE(LabelledEmbedding):
     gamma : float or None, default=None
         The width of the Gaussian, ``exp(-gamma |x_i - x_j|^2)``; None takes half the inverse
         of the median squared distance.
-    label_weight : "auto" or float, default=0.0
+    label_graph_weight : "auto" or float, default=0.0
         The beta of Eq. 16: weight of the similarity of labels, relative to the graph. "auto" is
         the paper's choice for an indicator, both sums of weights equal, and 0 for classes. Rows
         without labels use those of the nearest labelled row, which may be wrong.
@@ -102,13 +104,15 @@ class DLE(LabelledEmbedding):
     alpha_ : float
         Number added to the diagonal of S_w.
     graph_alpha_ : float
-        Number added to the diagonal of A: 0 unless ``alpha="auto"``.
+        Number added to the diagonal of A: 0 unless ``alpha="mean"``.
     gamma_ : float or None
         The width of the Gaussian that was used; None if a graph was passed to ``fit``.
-    label_weight_ : float
+    label_graph_weight_ : float
         The beta that was used.
     graph_ : operator of shape (n, n)
         The whole graph, including the similarity of labels.
+    discriminants_, discriminant_offsets_ : arrays of shape (m, k) and (k,)
+        For classes, the map from the embedding to their log posteriors, up to a constant.
     n_components_ : int
         Number of components.
     {features}
@@ -126,7 +130,8 @@ class DLE(LabelledEmbedding):
 
     .. math:: A^{-1/2} S_w^{-1/2} S_b S_w^{-1/2} A^{-1/2} u = \lambda u .
 
-    The paper itself is ``DLE(alpha=0, affinity="rbf", label_weight="auto")``, for up to 5,000 rows.
+    The paper itself is ``DLE(alpha=0, affinity="rbf", label_graph_weight="auto")``, for up to
+    5,000 rows.
 
     References
     ----------
@@ -146,25 +151,27 @@ class DLE(LabelledEmbedding):
     _takes: ClassVar[tuple[Kind, ...]] = ("classes", "indicator")
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **GRAPH_OPTIONS,
-        "alpha": ALPHA,
-        "label_weight": Either((OneOf(("auto",)), Real(0.0))),
+        "alpha": Either((Real(0.0), OneOf(("mean",)))),
+        "label_graph_weight": Either((OneOf(("auto",)), Real(0.0))),
         "projection": OneOf(("printed", "whitened", "smooth")),
     }
     alpha_: float
     graph_alpha_: float
     gamma_: float | None
-    label_weight_: float
+    label_graph_weight_: float
     graph_: Operator
+    discriminants_: Array
+    discriminant_offsets_: Array
 
     def __init__(
         self,
         n_components: int | None = None,
         *,
-        alpha: float | str = "auto",
+        alpha: float | str = "mean",
         affinity: str = "nearest_neighbors",
         n_neighbors: int = 10,
         gamma: float | None = None,
-        label_weight: Literal["auto"] | float = 0.0,
+        label_graph_weight: Literal["auto"] | float = 0.0,
         projection: Literal["printed", "whitened", "smooth"] = "printed",
     ) -> None:
         self.n_components = n_components
@@ -172,7 +179,7 @@ class DLE(LabelledEmbedding):
         self.affinity = affinity
         self.n_neighbors = n_neighbors
         self.gamma = gamma
-        self.label_weight = label_weight
+        self.label_graph_weight = label_graph_weight
         self.projection = projection
 
     @all_or_nothing
@@ -209,7 +216,7 @@ class DLE(LabelledEmbedding):
         _refuse_few(owner, labels)
         place, means = coordinates(owner, data)
         graph, gamma = graph_over_rows(self, data, graph)  # W_X
-        graph, beta = _with_labels(graph, self.label_weight, data, labels)  # W_X + beta W_L
+        graph, beta = _with_labels(graph, self.label_graph_weight, data, labels)  # W_X + beta W_L
         parts = _parts(owner, place, labels, graph, self.alpha)
         # S_b = B B' is thin: the eigenvectors U are the left singular vectors of A^-1/2 S_w^-1/2 B.
         left, lengths, _ = np.linalg.svd(
@@ -224,12 +231,26 @@ class DLE(LabelledEmbedding):
             directions = parts.tight @ directions  # S_w^-1/2 A^-1/2 U
         rows = TrainingRows(None, data.dtype, data.shape[0], place.rows, means, labels)
         signs = self._publish(rows, place.to_features(directions), lengths[:count] ** 2)
-        self.graph_, self.gamma_, self.label_weight_ = graph, gamma, beta
+        self.graph_, self.gamma_, self.label_graph_weight_ = graph, gamma, beta
         self.alpha_, self.graph_alpha_ = parts.alpha, parts.graph_alpha
         latent = place.rows.matmat(directions) * signs
         loadings, label_means = _regress_labels(self, latent, labels)
         self._publish_labels(replace(rows, label_means=label_means), loadings)
+        if self.label_kind_ == "classes":
+            known = latent[labels.labelled].astype(np.float64)
+            counts = labels.values.sum(axis=0)
+            self.discriminants_, self.discriminant_offsets_ = discriminants(
+                known.T @ known, known.T @ labels.values[labels.labelled], counts, known.shape[0]
+            )
+        else:
+            self.label_thresholds_ = label_thresholds(
+                self, as_operator(data).shifted(means), labels, None
+            )
         return labels, latent
+
+    score = accuracy
+    _class_scores = class_scores
+    predict_proba = predict_proba
 
 
 @described
@@ -245,7 +266,7 @@ class DLEClassifier(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_components, alpha, affinity, n_neighbors, gamma, label_weight, projection : parameters
+    n_components, alpha, affinity, n_neighbors, gamma, label_graph_weight, projection : parameters
         As in :class:`DLE`.
 
     Attributes
@@ -285,11 +306,11 @@ class DLEClassifier(ClassifierMixin, BaseEstimator):
         self,
         n_components: int | None = None,
         *,
-        alpha: float | str = "auto",
+        alpha: float | str = "mean",
         affinity: str = "nearest_neighbors",
         n_neighbors: int = 10,
         gamma: float | None = None,
-        label_weight: Literal["auto"] | float = 0.0,
+        label_graph_weight: Literal["auto"] | float = 0.0,
         projection: Literal["printed", "whitened", "smooth"] = "printed",
     ) -> None:
         self.n_components = n_components
@@ -297,7 +318,7 @@ class DLEClassifier(ClassifierMixin, BaseEstimator):
         self.affinity = affinity
         self.n_neighbors = n_neighbors
         self.gamma = gamma
-        self.label_weight = label_weight
+        self.label_graph_weight = label_graph_weight
         self.projection = projection
 
     @all_or_nothing
@@ -423,13 +444,13 @@ def _parts(owner: str, place: Coordinates, labels: Labels, graph: Operator, alph
         warn_unclear(owner)
     summed = float(values.sum(axis=1).max()) * known.sum_of_squares()
     apart = np.square(scatter.between).sum(axis=0) > rounding**2 * summed
-    auto = alpha == "auto"
+    mean = alpha == "mean"
     # Means over the directions of X: neither a constant or repeated column nor the digits that a
     # kernel matrix has lost change them.
     squares = np.linalg.eigvalsh(rows.gram())
     size = max(1, int((squares > _NEGLIGIBLE * squares[-1]).sum()))
-    graph_alpha = float(np.trace(smoothness)) / size if auto else 0.0
-    alpha = float(np.trace(scatter.within)) / size if auto else float(alpha)
+    graph_alpha = float(np.trace(smoothness)) / size if mean else 0.0
+    alpha = float(np.trace(scatter.within)) / size if mean else float(alpha)
     return _Parts(
         scatter.between * apart,
         inverse_root(scatter.within, alpha, rounding * summed),
@@ -440,11 +461,11 @@ def _parts(owner: str, place: Coordinates, labels: Labels, graph: Operator, alph
 
 
 def _with_labels(
-    graph: Operator, label_weight: Any, data: Any, labels: Labels
+    graph: Operator, label_graph_weight: Any, data: Any, labels: Labels
 ) -> tuple[Operator, float]:
     """Return ``W_X + beta W_L``, and beta."""
-    auto = label_weight == "auto"
-    if label_weight == 0 or (auto and labels.kind == "classes"):
+    auto = label_graph_weight == "auto"
+    if label_graph_weight == 0 or (auto and labels.kind == "classes"):
         return graph, 0.0
     values = labels.values
     labelled = labels.labelled
@@ -454,7 +475,7 @@ def _with_labels(
         nearest, _ = nearest_neighbors(data[known], 1, data[~labelled], search="auto")
         values[~labelled] = values[known[nearest[:, 0]]]
     both = [graph, label_graph(values)]
-    joined = combine(both) if auto else combine(both, [1.0, float(label_weight)])
+    joined = combine(both) if auto else combine(both, [1.0, float(label_graph_weight)])
     return joined, joined.weights[1]
 
 

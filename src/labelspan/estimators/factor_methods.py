@@ -5,16 +5,17 @@ They solve ``X'HH'X w = lambda (X'X + alpha I) w``, with H made of the labels, b
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import ClassifierMixin, clone
+from sklearn.exceptions import DataConversionWarning
 
 from .._params import Constraint, OneOf
 from .._typing import Array
-from ..errors import InvalidInput, InvalidParameter, Mismatch
+from ..errors import InvalidInput, InvalidParameter, Mismatch, warn_caller
 from ..labels import Factor, Labels, cca_factor, hsl_factor, lda_factor, opls_factor
 from ..labels.factor import (
     HypergraphLaplacian,
@@ -25,16 +26,24 @@ from ..labels.factor import (
 )
 from ..labels.reading import Kind
 from ..operators import Operator, Product
-from ..operators.array_backend import inner, like, on_host, sum_of_squares
+from ..operators.array_backend import (
+    column_norms,
+    host,
+    inner,
+    like,
+    on_host,
+    sum_of_squares,
+)
 from ..operators.machine import refuse_too_large
 from ..operators.operator import seen_by
 from ..solvers import L1, L2, AlphaCurve, LeastSquares, Problem, Solution, Solver, SolverChoice
 from ..solvers import choose_solver as choose_for_problem
 from ._streams import Stream, why_no_stream
-from .base import LabelledEmbedding
-from .label_placement import placed_by_labels, transform_with_labels
+from .base import LabelledEmbedding, placed_by_labels, transform_with_labels
+from .class_posterior import accuracy, class_scores, discriminants, predict_proba
 from .options import METHOD_OPTIONS, described
 from .solving import choose_penalty, dimensions_for, solve, stream_penalty
+from .thresholds import label_thresholds
 from .training import TrainingRows, all_or_nothing, refuse_overflow, stream_rows, training_rows
 
 __all__ = ["CCA", "HSL", "LDA", "OPLS", "choose_solver", "fit_by_factor"]
@@ -136,7 +145,31 @@ def publish_factor_fit(model: Any, stated: FactorFit) -> None:
     model.alpha_, model.alpha_curve_ = stated.alpha, stated.curve
     images = _images(model, solution, stated)
     model._publish_labels(rows, np.asarray((signs / lengths)[:, None] * images))
-    model._publish_pairs(rows, H, signs[:, None] * images)
+    scatter = np.eye(signs.size) if solution.metric is None else solution.metric
+    model._publish_pairs(rows, H, signs[:, None] * images, signs[:, None] * scatter * signs)
+    if model._has_thresholds(rows):
+        own = None
+        if solution.metric is None:
+            own = _label_coordinates(solution, rows.X, H, lengths * signs)
+        model.label_thresholds_ = label_thresholds(model, rows.X, rows.labels, own, stated.alpha)
+
+
+def _label_coordinates(
+    solution: Solution, X: Operator, H: Any, lengths: Array
+) -> Callable[[Array, Array], Array]:
+    """Return a function that gives the coordinates of rows' labels, from H and ``W'X'H``."""
+    seen = solution.images
+    if seen is None:
+        seen = seen_by(X.matmat(X.place(solution.weights)), H)
+    values = np.where(solution.eigenvalues > 0, solution.eigenvalues, np.inf)
+    directions = host(seen).T * (lengths / values)
+
+    def coordinates(rows: Array, _: Array) -> Array:
+        if isinstance(H, Operator):
+            return host(H.rows(rows).matmat(H.place(directions)))
+        return np.asarray(host(H[rows]) @ directions)
+
+    return coordinates
 
 
 def _rank(model: Any, H: Array) -> int:
@@ -436,7 +469,7 @@ class CCA(LabelledEmbedding):
         basis = orthonormal_columns(block)
         return basis if basis.shape[1] else np.zeros((block.shape[0], 1))
 
-    def _publish_pairs(self, rows: TrainingRows, H: Any, images: Array) -> None:
+    def _publish_pairs(self, rows: TrainingRows, H: Any, images: Array, scatter: Array) -> None:
         # One number per component, as in scikit-learn's CCA.
         self.n_iter_ = np.full(self.n_components_, self.n_iter_)
         self.correlations_ = np.sqrt(np.clip(self.eigenvalues_, 0.0, None))
@@ -497,7 +530,7 @@ class CCA(LabelledEmbedding):
 
 
 @described
-class LDA(LabelledEmbedding):
+class LDA(ClassifierMixin, LabelledEmbedding):
     r"""Linear discriminant analysis for dense and sparse data (sun2009, section 2.2).
 
     Solves ``S_b w = lambda (S_t + alpha I) w`` with the scatter between classes and the
@@ -508,7 +541,8 @@ class LDA(LabelledEmbedding):
     scikit-learn's ``LinearDiscriminantAnalysis``, which does not support sparse data.
 
     A row has one label or none. For multi-label data use :class:`CCA`, :class:`OPLS` or
-    :class:`HSL`.
+    :class:`HSL`. It is a classifier: :meth:`predict` chooses the class with the largest posterior
+    probability, for normal distributions with a common covariance in the embedding.
 
     Parameters
     ----------
@@ -523,12 +557,14 @@ class LDA(LabelledEmbedding):
     Attributes
     ----------
     {space, labels, alpha_, counts, features, solver_}
+    discriminants_, discriminant_offsets_ : arrays of shape (m, k) and (k,)
+        Map from the embedding to the log posteriors of the classes, up to a constant.
 
     See Also
     --------
     CCA : The same for multi-label data.
     DLE : With a graph over the rows.
-    sklearn.discriminant_analysis.LinearDiscriminantAnalysis : A classifier, for dense data.
+    sklearn.discriminant_analysis.LinearDiscriminantAnalysis : The same for dense data.
 
     Notes
     -----
@@ -541,15 +577,67 @@ class LDA(LabelledEmbedding):
     >>> from sklearn.datasets import load_iris
     >>> from labelspan import LDA
     >>> X, y = load_iris(return_X_y=True)
-    >>> LDA().fit_transform(X, y).shape
-    (150, 2)
+    >>> model = LDA().fit(X, y)
+    >>> model.score(X, y), model.predict_proba(X[70:71]).round(2).tolist()
+    (0.98, [[0.0, 0.3, 0.7]])
     """
+
+    discriminants_: Array
+    discriminant_offsets_: Array
 
     _takes: ClassVar[tuple[Kind, ...]] = ("classes", "indicator")
 
     fit = fit_by_factor
     _fit_stream = _fit_stream
     _why_no_stream = why_no_stream
+    score = accuracy
+
+    def _has_thresholds(self, rows: TrainingRows) -> bool:
+        return False
+
+    def _thresholds(self) -> Array:
+        return np.zeros(self.classes_.size)
+
+    def _read_labels(self, y: Any, n_rows: int, **options: Any) -> Labels:
+        if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
+            warn_caller(
+                "A column-vector y was passed when a 1d array was expected; pass y.ravel().",
+                DataConversionWarning,
+            )
+        return super()._read_labels(y, n_rows, **options)
+
+    def _publish_pairs(self, rows: TrainingRows, H: Any, images: Array, scatter: Array) -> None:
+        counts = rows.n * rows.label_means
+        if not self.center:  # the sums of one-hot columns are their squared lengths
+            Y = rows.Y
+            many = isinstance(Y, Operator)
+            counts = Y.column_squares() if many else np.square(column_norms(Y))
+        slopes, offsets = discriminants(scatter, scatter @ images, counts, rows.n)
+        lengths = np.sqrt(self.eigenvalues_) if self.scale else np.ones(self.n_components_)
+        self.discriminants_ = slopes / lengths[:, None]
+        self.discriminant_offsets_ = offsets
+
+    _class_scores = class_scores
+    predict_proba = predict_proba
+
+    def predict(self, X: Any) -> Array:
+        """Return the class with the largest posterior probability.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            The features.
+
+        Returns
+        -------
+        y : array of shape (n,) or (n, k)
+            Entries of ``classes_``; if ``y`` of ``fit`` was an indicator, a row of it.
+        """
+        fitted = self._fitted()
+        best = fitted._class_scores(X).argmax(axis=1)
+        if fitted.label_kind_ == "classes":
+            return np.asarray(fitted.classes_[best])
+        return np.asarray(np.eye(fitted.classes_.size, dtype=np.int64)[best])
 
     def label_factor(self, labels: Labels) -> Any:
         """Return H, the labels of labelled rows divided by the square roots of their sizes."""

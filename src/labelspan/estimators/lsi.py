@@ -12,8 +12,7 @@ from ..labels import Factor
 from ..operators.array_backend import scale_columns
 from ..solvers import Problem, Solver
 from ._streams import Stream, why_no_stream
-from .base import Embedding
-from .label_placement import inverse_transform
+from .base import Embedding, inverse_transform
 from .options import SHARED, described
 from .solving import solve
 from .training import (

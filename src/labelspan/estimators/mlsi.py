@@ -20,10 +20,10 @@ from ..solvers import AlphaCurve, Problem, Solution, Solver
 from ..solvers.alpha import choose_alpha
 from ..solvers.regression import complete_labels
 from ._streams import Stream, why_no_stream
-from .base import LabelledEmbedding
-from .label_placement import inverse_transform, transform_with_labels
+from .base import LabelledEmbedding, inverse_transform, transform_with_labels
 from .options import ALPHA, RANK, SHARED, described
 from .solving import choose_penalty, dimensions_for, solve, stream_penalty
+from .thresholds import label_thresholds
 from .training import (
     TrainingRows,
     all_or_nothing,
@@ -104,6 +104,9 @@ class MLSI(LabelledEmbedding):
         Linear map from the embedding to the labels.
     label_means_ : array of shape (k,)
         Offset of the label scores.
+    label_thresholds_ : array of shape (k,)
+        For an indicator, the score above which :meth:`predict` gives a label: with the largest F1
+        on the scores of training rows without their own labels.
     label_directions_ : array of shape (k, m) or None
         Contribution of known labels to the embedding of a row in ``transform(X, labels=Y)``; None
         if the solver does not provide it.
@@ -336,6 +339,12 @@ class MLSI(LabelledEmbedding):
             images = along * axes.T / (solution.level**2 * scale)
         self._publish_labels(rows, (signs / lengths)[:, None] * images)
         self.alpha_, self.alpha_curve_, self.beta_ = stated.alpha, stated.curve, stated.beta
+        if self._has_thresholds(rows):
+            directions = None if stated.beta == 0 else self.label_directions_
+            own = None
+            if directions is not None:
+                own = lambda _, labels: labels @ on_host(directions)  # noqa: E731
+            self.label_thresholds_ = label_thresholds(self, rows.X, rows.labels, own, stated.alpha)
         return signs
 
     # --- maps -------------------------------------------------------------------------

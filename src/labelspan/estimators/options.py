@@ -112,7 +112,10 @@ classes_ : array of shape (k,)
 label_loadings_ : array of shape (m, k)
     Linear map from the embedding to the labels.
 label_means_ : array of shape (k,)
-    Offset of the label scores.""",
+    Offset of the label scores.
+label_thresholds_ : array of shape (k,)
+    For an indicator, the score above which :meth:`predict` gives a label: with the largest F1 on
+    the scores of training rows without their own labels.""",
     "alpha_": """\
 alpha_, alpha_curve_ : float, AlphaCurve or None
     Regularization strength, and the prediction error for each one tried if it was "auto".""",

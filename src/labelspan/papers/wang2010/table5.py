@@ -87,7 +87,7 @@ def _run(key: Key, data_home: Path | None) -> Iterable[Record]:
     projections: tuple[Literal["printed", "whitened"], ...] = ("printed", "whitened")
     for projection in projections:
         for alpha in (0.0, penalty(X[known])):
-            dle = DLEClassifier(projection=projection, alpha=alpha, label_weight="auto")
+            dle = DLEClassifier(projection=projection, alpha=alpha, label_graph_weight="auto")
             given = dle.fit_predict(X, hidden, graph)[test]
             name = f"DLE {projection}" + (", penalty" if alpha else "")
             yield {

@@ -47,7 +47,7 @@ class PaperMLSI(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         - "direct": Eq. 4 with a ridge, ``X'C X w = lambda (X'X + alpha I) w``.
         - "ridge": the leading directions of C with Y replaced by its ridge regression on
           X. With ``alpha=0`` it is the form "inverse" with ``alpha=0``.
-    balance : {"labels", "fitted", "equalized"} or bool, default="labels"
+    scaling : {"labels", "fitted", "equalized"} or bool, default="labels"
         How the two sides are scaled: X and Y are divided by their norms ("labels", as in the paper,
         and True); the labels by the norm of the fitted labels ("fitted"); the same, after each
         label is divided by the root of its standard deviation ("equalized"); no scaling (False).
@@ -117,7 +117,7 @@ class PaperMLSI(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         "beta": Real(0.0, 1.0),
         "alpha": Real(0.0),
         "form": OneOf(("inverse", "direct", "ridge")),
-        "balance": Either((OneOf(("labels", "fitted", "equalized")), Boolean())),
+        "scaling": Either((OneOf(("labels", "fitted", "equalized")), Boolean())),
         "scale": Either((OneOf(("eigenvalue",)), Null())),
         "center": Boolean(),
         "label_kernel": Either((OneOf(LABEL_KERNELS), FUNCTION)),
@@ -131,7 +131,7 @@ class PaperMLSI(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         beta: float = 0.5,
         alpha: float = 0.0,
         form: str = "inverse",
-        balance: str | bool = "labels",
+        scaling: str | bool = "labels",
         scale: str | None = "eigenvalue",
         center: bool = False,
         label_kernel: str | Callable[..., float] = "linear",
@@ -141,7 +141,7 @@ class PaperMLSI(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.beta = beta
         self.alpha = alpha
         self.form = form
-        self.balance = balance
+        self.scaling = scaling
         self.scale = scale
         self.center = center
         self.label_kernel = label_kernel
@@ -170,7 +170,7 @@ class PaperMLSI(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         weights = np.ones(Y.shape[1])
         if labels.unknown is not None:
             Y = np.where(labels.unknown, 0.0, Y)
-        if self._regresses and self.balance == "equalized":
+        if self._regresses and self.scaling == "equalized":
             known = (~labels.unknown).sum(axis=0) if labels.unknown is not None else len(Y)
             weights = equalizing_weights(np.square(Y).sum(axis=0) / np.maximum(known, 1))
         mean = X.mean(axis=0) * self.center
@@ -185,7 +185,7 @@ class PaperMLSI(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         A, values = A[:, :count], np.square(singular[:count])  # lambda
         W = axes.T @ (A / ridge[:, None])
         images = (A * (s / ridge)[:, None]).T @ (U.T @ Y)  # W'X'Y
-        if self._regresses and self.balance == "equalized" and self.beta > 0:
+        if self._regresses and self.scaling == "equalized" and self.beta > 0:
             # With all components, label scores are the prediction of ridge regression.
             images = A.T @ ((s**2 / (s**2 + self.alpha))[:, None] * (U.T @ Y))
         lengths = np.sqrt(values) if self.scale else np.ones(count)
@@ -282,8 +282,8 @@ class PaperMLSI(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _stack(self, s: Array, cross: Array, y_square: float) -> tuple[float, Array]:
         """Return the weight of ``X X'``, and the labels in the basis of X."""
         a, b, alpha = 1.0 - self.beta, self.beta, self.alpha
-        x_square = float(np.square(s).sum()) if self.balance else 1.0
-        L = cross / np.sqrt(y_square) if self.balance and y_square > 0 else cross  # U'Y
+        x_square = float(np.square(s).sum()) if self.scaling else 1.0
+        L = cross / np.sqrt(y_square) if self.scaling and y_square > 0 else cross  # U'Y
         if self.form == "inverse":
             # X'C^-1 X + alpha I = t I - ..., by Woodbury: with B the minimum-norm regression,
             # Q = c^-2 (I / b + (alpha / c) B'B)^-1 and c = 1 + a alpha.
@@ -295,7 +295,7 @@ class PaperMLSI(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         if self.form == "ridge":
             L = L * (s**2 / (s**2 + alpha))[:, None]
             length = np.linalg.norm(L)
-            if self.balance in ("fitted", "equalized") and self._regresses and length > 0:
+            if self.scaling in ("fitted", "equalized") and self._regresses and length > 0:
                 L = L / length
         return a / x_square, np.sqrt(b) * L
 

@@ -51,7 +51,7 @@ def supervised_lsi(
     n_components: int,
     *,
     beta: float = 0.5,
-    balance: bool = True,
+    scaling: bool = True,
 ) -> SupervisedLSI:
     """Minimise ``(1 - beta) |X - V A|^2 + beta |Y - V B|^2`` over orthonormal V.
 
@@ -70,7 +70,7 @@ def supervised_lsi(
         Number of dimensions.
     beta : float, default=0.5
         Weight of the labels, from 0 to 1.
-    balance : bool, default=True
+    scaling : bool, default=True
         Whether X and Y are divided by their Frobenius norms; A and B then refer to the
         scaled matrices.
 
@@ -111,7 +111,7 @@ def supervised_lsi(
             f"supervised_lsi: n_components must be from 1 to {most}, "
             f"but {n_components!r} was given."
         )
-    if balance:
+    if scaling:
         features = features / (np.linalg.norm(features) or 1.0)
         labels = labels / (np.linalg.norm(labels) or 1.0)
     both = np.c_[np.sqrt(1 - beta) * features, np.sqrt(beta) * labels]  # C = both both'
