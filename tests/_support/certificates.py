@@ -160,7 +160,7 @@ def mlsi(model, X, y, tolerance=1e-6):
 def roots_of_deviations(labels, model):
     """Return what each label is multiplied by, from the entries that are known."""
     Y = labels.values
-    if getattr(model, "balance", "equalized") != "equalized" or not getattr(
+    if getattr(model, "scaling", "equalized") != "equalized" or not getattr(
         model, "label_weight", "balanced"
     ):
         return np.ones(Y.shape[1])

