@@ -1,8 +1,9 @@
 """Matrices defined by their products with thin blocks: dense, sparse, or composed of others."""
 
+from .compositions import Product, Scaled, Sum, VStack
 from .convert import as_operator
 from .dense import Dense
-from .operator import Centered, Operator, Product, Scaled, Sum, VStack, dottest
+from .operator import Centered, Operator, dottest
 from .row_blocks import MemoryBlocks, RowBlocks
 from .row_files import RowFiles, RowWriter
 from .sparse import Sparse

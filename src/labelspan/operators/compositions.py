@@ -1,0 +1,195 @@
+"""Operators made of others: scaled, stacked, multiplied, added."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from .._typing import Array
+from ..errors import InvalidInput
+from .array_backend import scaled
+from .operator import Composite, Operator
+
+__all__ = ["Product", "Scaled", "Sum", "VStack"]
+
+
+class Scaled(Composite):
+    """The scaled operator ``diag(rows) X diag(columns)``; either side may be omitted.
+
+    Parameters
+    ----------
+    base : Operator
+        X.
+    rows : array of shape (n,) or None, default=None
+        One factor per row.
+    columns : array of shape (d,) or None, default=None
+        One factor per column.
+
+    See Also
+    --------
+    Product : Product of operators.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.operators import Scaled, as_operator
+    >>> Scaled(as_operator(np.ones((2, 2))), rows=np.array([1.0, 2.0])).toarray()
+    array([[1., 1.],
+           [2., 2.]])
+    """
+
+    def __init__(
+        self, base: Operator, rows: Array | None = None, columns: Array | None = None
+    ) -> None:
+        super().__init__(base.shape, [base])
+        self.base = base
+        self._rows = self._side(rows, base.shape[0], "rows")
+        self._columns = self._side(columns, base.shape[1], "columns")
+
+    def _side(self, scale: Array | None, length: int, name: str) -> Array | None:
+        if scale is None:
+            return None
+        scale = np.asarray(scale, dtype=self.dtype)
+        if scale.shape != (length,):
+            raise InvalidInput(
+                f"Scaled: {name} must hold {length} numbers, but has shape {scale.shape}."
+            )
+        return self.place(scale[:, None])
+
+    def _matmat(self, block: Array) -> Array:
+        out = self.base.matmat(block if self._columns is None else self._columns * block)
+        return out if self._rows is None else scaled(out, self._rows)
+
+    def _rmatmat(self, block: Array) -> Array:
+        out = self.base.rmatmat(block if self._rows is None else scaled(block, self._rows))
+        return out if self._columns is None else self._columns * out
+
+
+class VStack(Composite):
+    """Operators over the same columns on top of each other: ``[X_1; X_2; ...]``.
+
+    Parameters
+    ----------
+    parts : sequence of Operator
+        At least one; all with the same number of columns.
+
+    See Also
+    --------
+    Sum : Sum of operators.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.operators import VStack, as_operator
+    >>> VStack([as_operator(np.ones((2, 3))), as_operator(np.ones((1, 3)))]).shape
+    (3, 3)
+    """
+
+    def __init__(self, parts: Sequence[Operator]) -> None:
+        if not parts or len({part.shape[1] for part in parts}) != 1:
+            shapes = [part.shape for part in parts]
+            raise InvalidInput(f"VStack: parts must have the same number of columns, got {shapes}.")
+        height = sum(part.shape[0] for part in parts)
+        super().__init__((height, parts[0].shape[1]), parts)
+        self.parts = tuple(parts)
+        ends = np.cumsum([0, *(part.shape[0] for part in parts)]).tolist()
+        self._slices = [slice(start, stop) for start, stop in pairwise(ends)]
+
+    def _matmat(self, block: Array) -> Array:
+        return self._joined([part.matmat(block) for part in self.parts])
+
+    def _rmatmat(self, block: Array) -> Array:
+        pieces = zip(self.parts, self._slices, strict=True)
+        return self._added([part.rmatmat(block[rows]) for part, rows in pieces])
+
+    def shifted(self, offset: Array) -> Operator:
+        return VStack([part.shifted(offset) for part in self.parts])
+
+    def gram(self) -> Array:
+        return sum((part.gram() for part in self.parts[1:]), self.parts[0].gram())
+
+    def sum_of_squares(self) -> float:
+        return sum(part.sum_of_squares() for part in self.parts)
+
+
+class Product(Composite):
+    """The product ``A X`` of two operators, applied one after the other and never formed.
+
+    Parameters
+    ----------
+    left : Operator
+        A, of shape (p, n).
+    right : Operator
+        X, of shape (n, d).
+
+    See Also
+    --------
+    Sum : Sum of operators.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.operators import Product, as_operator
+    >>> Product(as_operator(np.ones((1, 3))), as_operator(np.ones((3, 2)))).toarray()
+    array([[3., 3.]])
+    """
+
+    def __init__(self, left: Operator, right: Operator) -> None:
+        if left.shape[1] != right.shape[0]:
+            raise InvalidInput(
+                f"Product: shapes {left.shape} and {right.shape} cannot be multiplied."
+            )
+        super().__init__((left.shape[0], right.shape[1]), [left, right])
+        self.left, self.right = left, right
+
+    def _matmat(self, block: Array) -> Array:
+        return self.place(self.left.matmat(self.right.matmat(block)))
+
+    def _rmatmat(self, block: Array) -> Array:
+        return self.place(self.right.rmatmat(self.left.rmatmat(block)))
+
+
+class Sum(Composite):
+    """The weighted sum ``a_1 X_1 + a_2 X_2 + ...`` of operators of one shape.
+
+    Parameters
+    ----------
+    parts : sequence of Operator
+        All of the same shape.
+    weights : sequence of float
+        One number per part.
+
+    See Also
+    --------
+    Product : Product of operators.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.operators import Sum, as_operator
+    >>> one = as_operator(np.ones((1, 2)))
+    >>> Sum([one, one], [2.0, -0.5]).toarray()
+    array([[1.5, 1.5]])
+    """
+
+    def __init__(self, parts: Sequence[Operator], weights: Sequence[float]) -> None:
+        if len({part.shape for part in parts}) != 1 or len(weights) != len(parts):
+            shapes = [part.shape for part in parts]
+            raise InvalidInput(
+                f"Sum: parts must have one shape and a weight each, "
+                f"but have {shapes} and {len(weights)} weight(s)."
+            )
+        super().__init__(parts[0].shape, parts)
+        self.parts, self.weights = tuple(parts), tuple(float(weight) for weight in weights)
+
+    def _matmat(self, block: Array) -> Array:
+        return self._weighted([part.matmat(block) for part in self.parts])
+
+    def _rmatmat(self, block: Array) -> Array:
+        return self._weighted([part.rmatmat(block) for part in self.parts])
+
+    def _weighted(self, products: list[Array]) -> Array:
+        pairs = zip(self.weights, products, strict=True)
+        return self._added([weight * product for weight, product in pairs])
