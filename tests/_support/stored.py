@@ -10,7 +10,8 @@ from pathlib import Path
 from _support.topics import corpus
 
 from labelspan import MLSI, SemanticIndex
-from labelspan.index.folder import ArrayFile, read_manifest, write_arrays, write_manifest
+from labelspan._arrays import ArrayFile, write_arrays
+from labelspan.index.folder import read_manifest, write_manifest
 
 
 def made(count=24, **params):

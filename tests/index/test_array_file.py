@@ -8,8 +8,9 @@ import pytest
 from _support.hostile import Payload, works
 from _support.stored import crafted
 
+from labelspan._arrays import ArrayFile, Rows, write_arrays
 from labelspan.errors import InvalidFile
-from labelspan.index.folder import ArrayBlocks, ArrayFile, Rows, write_arrays
+from labelspan.index.folder import ArrayBlocks
 
 ARRAYS = {
     "floats": np.linspace(0, 1, 12, dtype="f4").reshape(4, 3),

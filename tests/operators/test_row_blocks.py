@@ -54,10 +54,8 @@ def test_an_interrupted_writer_continues_where_it_stopped(tmp_path):
     writer.append(ROWS[50:80])
     with pytest.raises(MissingData, match="contains no complete rows"):
         RowFiles(folder)
-    # Killed while the third block was written: its file is there, its line is cut off.
-    (folder / "block-000002.rows.npy").write_bytes(b"half")
-    with (folder / "blocks.jsonl").open("a") as file:
-        file.write('{"rows": 50, "sha')
+    # Killed while the third block was written, under another name.
+    (folder / ".block-000002.arrays.0a1b2c3d").write_bytes(b"half")
     again = RowWriter(folder)
     assert again.n_rows == 80
     with again:
@@ -78,12 +76,9 @@ def test_an_interrupted_writer_continues_where_it_stopped(tmp_path):
 @pytest.mark.parametrize(
     ("kind", "name"),
     [
-        ("sparse", "block-000001.data.npy"),
-        ("sparse", "block-000001.indices.npy"),
-        ("dense", "block-000000.rows.npy"),
-        ("dense", "rows.json"),
-        ("dense", "blocks.jsonl"),
-        ("dense", "sums.npy"),
+        ("sparse", "block-000001.arrays"),
+        ("dense", "block-000000.arrays"),
+        ("dense", "rows.arrays"),
     ],
 )
 def test_files_that_are_changed_cut_or_missing_are_named(tmp_path, kind, name):
@@ -92,7 +87,7 @@ def test_files_that_are_changed_cut_or_missing_are_named(tmp_path, kind, name):
     whole = path.read_bytes()
     if name.startswith("block-"):
         path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
-        with pytest.raises(InvalidFile, match="is damaged; write the rows again"):
+        with pytest.raises(InvalidFile, match="is damaged: its content is not what was written"):
             operator.matmat(np.ones((12, 1)))
     path.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(InvalidFile, match=name.split(".", maxsplit=1)[0]):

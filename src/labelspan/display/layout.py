@@ -14,11 +14,12 @@ from scipy.spatial import cKDTree
 from sklearn.utils import check_array, check_random_state
 from threadpoolctl import threadpool_limits
 
+from .._arrays import ArrayFile, write_arrays
 from .._typing import Array
 from ..errors import InvalidFile, InvalidInput, LabelspanError
 from ..graph.neighbors import Progress, nearest_neighbors
 from ..index import SemanticIndex
-from ..index.folder import MAP_FILE, ArrayFile, write_arrays
+from ..index.folder import MAP_FILE
 from .mesh_tsne import ROUNDS, descend
 
 __all__ = ["layout", "place", "stored_layout"]

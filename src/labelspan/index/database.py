@@ -29,11 +29,12 @@ from typing import Any, Self
 
 import numpy as np
 
+from .._arrays import parse_json
 from .._files import check_descriptors, file_size, write_whole
 from .._typing import Array
 from ..corpus import LabelVocabulary
 from ..errors import InvalidFile, LabelspanError
-from .folder import ITEMS, field, generation_folder, parse_json, read_manifest
+from .folder import ITEMS, field, generation_folder, read_manifest
 from .label_table import LabelTable
 from .results import Item
 

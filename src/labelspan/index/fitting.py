@@ -34,6 +34,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
+from .._arrays import Rows
 from .._files import write_whole
 from .._typing import Array
 from ..adapt import Adapter
@@ -61,7 +62,7 @@ from ..text import (
 from ..text.static_vectors import PooledVectors, check_static
 from ..text.vocabulary import pack_strings
 from .database import VOCABULARY, ItemDatabase, read_decisions, read_lessons
-from .folder import ITEMS, UNFINISHED, ArrayBlocks, Files, IndexFolder, Rows
+from .folder import ITEMS, UNFINISHED, ArrayBlocks, Files, IndexFolder
 from .inputs import LabelLists, read_ids, read_label_lists, read_metadata
 from .label_table import LabelTable
 from .model import IndexModel, ModelEncoder, Space, read_vectors, write_model
@@ -411,7 +412,7 @@ class _Fit:
             parts = [chosen.transform(block) for block in self._blocks()]
             return chosen, parts[0] if len(parts) == 1 else sparse.csr_matrix(sparse.vstack(parts))
         folder = self._folder / "rows"
-        (folder / "rows.json").unlink(missing_ok=True)
+        (folder / "rows.arrays").unlink(missing_ok=True)
         writer, first = RowWriter(folder), 0
         for block in self._blocks():
             self._report(2, _STEPS, f"features of {first:,} items")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from .._arrays import ArrayFile, parse_json
 from .._typing import Array
 from ..errors import InvalidFile, InvalidInput, InvalidParameter, LabelspanError, Mismatch
 from ..text import (
@@ -27,7 +28,7 @@ from ..text import (
     check_language,
 )
 from ..text.static_vectors import PooledVectors
-from .folder import ArrayFile, Files, field, parse_json
+from .folder import Files, field
 from .vectors import LabelDirections, unit_rows
 
 if TYPE_CHECKING:

@@ -17,13 +17,14 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
+from .._arrays import ArrayFile, Rows, parse_json, write_arrays
 from .._files import file_size
 from .._typing import Array
 from ..corpus import LabelVocabulary
 from ..errors import InvalidFile, InvalidInput, Mismatch
 from ..text import WordSearch, WordSegment
 from .database import REVISION, VOCABULARY, ItemDatabase
-from .folder import ITEMS, ArrayFile, Files, Rows, field, parse_json, write_arrays
+from .folder import ITEMS, Files, field
 from .inputs import did_you_mean
 from .label_table import Labels, LabelTable
 from .metadata_fields import MetadataField, read_fields
