@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn.base import clone, is_classifier
 from sklearn.datasets import load_iris, load_wine, make_multilabel_classification
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import lars_path
 from sklearn.metrics import accuracy_score, f1_score, r2_score
@@ -130,15 +130,21 @@ def test_the_solver_that_is_named_is_what_a_fit_takes(model, shape):
 
 
 @pytest.mark.parametrize("load", [load_iris, load_wine])
-def test_the_posterior_of_lda_is_that_of_scikit_learn(load):
+def test_the_posterior_of_lda_is_that_of_normal_distributions(load):
+    """Those of scikit-learn, whose covariance is divided by n or by n - k, as its version does."""
     X, y = load(return_X_y=True)
-    expected = LinearDiscriminantAnalysis().fit(X, y)
+    means = np.stack([X[y == one].mean(axis=0) for one in range(3)])
+    covariance = (X - means[y]).T @ (X - means[y]) / (y.size - 3)
+    gaps = X[:, None] - means
+    distances = np.einsum("ncd,de,nce->nc", gaps, np.linalg.inv(covariance), gaps)
+    expected = np.bincount(y) * np.exp(-distances / 2)
+    expected /= expected.sum(axis=1, keepdims=True)
     for options in ({}, {"scale": "eigenvalue"}, {"center": False}):
         model = LDA(alpha=0.0, **options).fit(X, y)
-        np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), atol=1e-8)
-        assert model.score(X, y) == expected.score(X, y)
+        np.testing.assert_allclose(model.predict_proba(X), expected, atol=1e-8)
+        assert model.score(X, y) == LinearDiscriminantAnalysis().fit(X, y).score(X, y)
     streamed = LDA(alpha=0.0).partial_fit(X[::2], y[::2]).partial_fit(X[1::2], y[1::2])
-    np.testing.assert_allclose(streamed.predict_proba(X), expected.predict_proba(X), atol=1e-6)
+    np.testing.assert_allclose(streamed.predict_proba(X), expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("model", [LDA(), DLE()], ids=str)
@@ -251,3 +257,10 @@ def test_targets_are_predicted_and_streams_have_no_thresholds():
     with pytest.raises(Mismatch, match="predict needs thresholds"):
         model.predict(X)
     assert model.label_scores(X).shape == (60, 4)
+
+
+def test_lda_warns_of_a_column_of_classes():
+    X, y = load_iris(return_X_y=True)
+    with pytest.warns(DataConversionWarning, match=r"pass y.ravel\(\)"):
+        model = LDA().fit(X, y[:, None])
+    assert model.predict(X).shape == (150,)

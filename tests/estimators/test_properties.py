@@ -24,6 +24,9 @@ from hypothesis import strategies as st
 from labelspan import DLEClassifier
 from labelspan.errors import InvalidInput, LabelspanError, LabelspanWarning, NotConverged
 
+# LDA warns of a column, as scikit-learn's classifiers do.
+pytestmark = pytest.mark.filterwarnings("ignore:A column-vector y was passed")
+
 # An exact method's answer may differ by rounding, here many times that of its condition.
 CLOSE = 1e-7
 
