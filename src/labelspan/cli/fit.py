@@ -276,9 +276,10 @@ def _source(
     told = head.reading
     fields = {}
     if told is not None:
-        asked = ("format", "separator", "encoding")
+        asked = ("format", "separator", "encoding", "table")
         fields = {key: told[key] for key in ("text", "labels", "ids")}
         fields |= {key: reading[key] for key in asked if reading[key] is not None}
+        fields |= {"why_not_writable": None if reader is None else reader.why_not_writable()}
     names = None if reader is None else reader.vocabulary
     if stream and reader is not None:
         mark = {**reader.fingerprint, "reading": {name: str(one) for name, one in reading.items()}}

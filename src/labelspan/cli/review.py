@@ -153,6 +153,9 @@ def _ask(index: Path, label: str, kind: str, *, skipped: bool) -> None:
 
     with open_index(index, write=True) as opened:
         review = Review(opened)
+        problem = opened.corpus_fields.get("why_not_writable")
+        if problem:
+            typer.echo(f"Note: {problem}", err=True)
         typer.echo(
             "Looking for labels to merge, and labels that look missing or wrong ...", err=True
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import bz2
 import csv
 import gzip
@@ -13,7 +14,7 @@ import re
 import shutil
 import sqlite3
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -21,10 +22,13 @@ from typing import Any, BinaryIO
 
 from .._files import write_whole
 from ..errors import InvalidFile, InvalidInput
+from .formats import note_row
+from .json_files import json_parts, json_spans, list_spans
 from .label_values import IN_ANGLES, IN_BRACKETS, LISTS_AS_TEXT, LabelParser, name_of
 from .notes import note_with_labels
 from .reader import CorpusReader
-from .sheets import open_database
+from .record_files import bibtex_entries, latex_decoder
+from .sheets import open_database, with_cells, xlsx_rows
 from .sources import encoding_of
 from .tables import TableLayout, cells_of
 
@@ -138,8 +142,8 @@ def edit_corpus(
     Parameters
     ----------
     source : path
-        A file of JSON lines, csv or tsv, also packed; Calibre's ``metadata.db``; or a folder
-        of Markdown files with fields.
+        A file of csv, tsv, JSON, JSON lines, BibTeX or RIS, also packed; an xlsx workbook;
+        Calibre's ``metadata.db``; or a folder of Markdown notes.
     changes : dict
         For each id a dict from labels to whether the item should have it.
     texts : dict or None, default=None
@@ -149,7 +153,7 @@ def edit_corpus(
         How the corpus was read, as in :attr:`SemanticIndex.corpus_fields`: fields that are used
         if the corpus has them, and the format, separator and encoding that were given.
     **options
-        ``format``, ``text``, ``labels``, ``ids``, ``separator`` and ``encoding`` of
+        ``format``, ``text``, ``labels``, ``ids``, ``separator``, ``encoding`` and ``table`` of
         :class:`CorpusReader`.
 
     Returns
@@ -173,7 +177,7 @@ def edit_corpus(
     >>> edit.content, edit.n_added, edit.n_removed, edit.changed
     (b'{"id": "a", "text": "a game", "tags": ["game"]}\n', 1, 1, ('a',))
     """
-    told = {key: (like or {}).get(key) for key in ("format", "separator", "encoding")}
+    told = {key: (like or {}).get(key) for key in ("format", "separator", "encoding", "table")}
     options = {**{key: one for key, one in told.items() if isinstance(one, str)}, **options}
     reader = CorpusReader(source, empty="none", like=like, **options)
     kind = reader.reading["format"]
@@ -181,7 +185,7 @@ def edit_corpus(
     if problem is not None:
         raise InvalidInput(problem)
     plan = _Plan(reader, changes, texts or {})
-    files = _WRITERS[kind](plan)
+    files = _OTHERS.get(kind, _file)(plan)
     if plan.edits and kind != "markdown":
         how = {key: reader.reading[key] or "" for key in ("format", "text", "labels", "ids")}
         again = CorpusReader(io.BytesIO(files[""]), empty="none", **{**options, **how})
@@ -213,6 +217,7 @@ class _Plan:
         # By numbers of the file and of the line in it: the fields of an item, and changes by field.
         self.edits: dict[tuple[int, int], tuple[dict[str, Any], dict[str, Wanted]]] = {}
         self.expected: list[set[str]] = []
+        self.results: dict[tuple[int, int], set[str]] = {}
         self.seen: set[str] = set()
         self.changed: list[str] = []
         self.added = self.removed = self.unchanged = 0
@@ -231,11 +236,21 @@ class _Plan:
                     self.added += len(new)
                     self.removed += len(wanted) - len(new)
                     own = own - wanted.keys() | new
+                    self.results[file, line] = own
             self.expected.append(own)
 
     def _by_field(self, row: dict[str, Any], wanted: Wanted) -> dict[str, Wanted]:
-        """Remove a label from its field, and add it to the first field."""
+        """Remove a label from its field, and add it to the first field, or to its column."""
         found: dict[str, Wanted] = {}
+        if next(iter(self.parsers.values())).column:
+            names = {_nfc(name): name for name in self.parsers}
+            for one, fits in wanted.items():
+                if one not in names:
+                    raise InvalidInput(
+                        f"{self.reader.name} has a column for each label, and none for {one!r:.60}."
+                    )
+                found[names[one]] = {one: fits}
+            return found
         for place, parse in enumerate(self.parsers.values()):
             there = {_nfc(one) for one in parse(row.get(parse.field)) or ()}
             own = {
@@ -247,17 +262,15 @@ class _Plan:
 
 
 def _file(plan: _Plan) -> dict[str, bytes]:
-    """Return the new content of a file of JSON lines or of a table."""
+    """Return the new content of a file of text."""
     member, used = plan.reader.files.members[0], plan.reader.reading["encoding"] or "utf-8"
     content = member.read()
     codec = encoding_of(content[:4], used)
     text = content.decode(codec)
     if text.encode(codec) != content:
         raise InvalidFile(f"{member.name} cannot be written again as it is in {used}.")
-    lines = list(io.StringIO(text, newline=""))
-    (_edit_json if plan.reader.reading["format"] == "jsonl" else _edit_table)(lines, plan)
     try:
-        return {"": "".join(lines).encode(codec)}
+        return {"": _TEXTS[plan.reader.reading["format"]](text, plan).encode(codec)}
     except UnicodeEncodeError as error:
         raise InvalidInput(
             f"{member.name} is in {used}, which cannot hold {error.object[error.start]!r} of a "
@@ -265,17 +278,26 @@ def _file(plan: _Plan) -> dict[str, bytes]:
         ) from error
 
 
-def _rewritten(value: str, wanted: Wanted, how: LabelParser) -> str:
-    """Return a string of labels with changes, written as before."""
+def _rewritten(
+    value: str, wanted: Wanted, how: LabelParser, decode: Callable[[str], str] = str
+) -> str:
+    """Return a string of labels with changes, written as before; ``decode`` reads one of them."""
     added = [label for label, fits in wanted.items() if fits]
 
     def stays(part: str) -> bool:
-        return bool(part.strip()) and wanted.get(_nfc(name_of(part)), True)
+        return bool(part.strip()) and wanted.get(_nfc(name_of(decode(part))), True)
 
+    if how.column:
+        # A column of 0 and 1 has its name as the label.
+        old = value.strip() or "0"
+        return {"true": "false", "false": "true", "True": "False", "False": "True"}.get(
+            old, "1" if added else "0"
+        )
     if how.mark:
         kept = [part.strip() for part in value.split(how.mark) if stays(part)]
-        joint = f"{how.mark} " if f"{how.mark} " in value else how.mark
-        return joint.join([*kept, *added])
+        spaced = f"{how.mark} " in value or (how.mark not in value and how.spaced)
+        joint = f"{how.mark} " if spaced and how.mark != " " else how.mark
+        return _safe(joint.join([*kept, *added]), value)
     if how.how == IN_BRACKETS:
         kept = [one for one in IN_ANGLES.findall(value) if stays(one)]
         return ("" if "><" in value else " ").join(f"<{one}>" for one in [*kept, *added])
@@ -292,29 +314,51 @@ def _rewritten(value: str, wanted: Wanted, how: LabelParser) -> str:
             f"Each item of this file has one label, and {names[-1]!r:.60} cannot be added to "
             f"{names[0]!r:.60}; say by --separator how several labels are written."
         )
-    return names[0] if names else ""
+    return _safe(names[0], value) if names else ""
 
 
-# --- JSON lines -----------------------------------------------------------------------------
+def _safe(new: str, old: str) -> str:
+    """Return a cell, unless a spreadsheet would take it for a formula that the old one was not."""
+    if new[:1] == "=" and old[:1] != "=":
+        raise InvalidInput(
+            f"{new!r:.60} would be a formula in a spreadsheet; choose another name for the label."
+        )
+    return new
 
-_DECODER = json.JSONDecoder()
-_SPACE = re.compile(r"[ \t\r\n]*")
+
+# --- JSON -------------------------------------------------------------------------------------
 
 
-def _edit_json(lines: list[str], plan: _Plan) -> None:
+def _edit_lines(text: str, plan: _Plan) -> str:
+    lines = list(io.StringIO(text, newline=""))
     for (_, line), (_, by_field) in plan.edits.items():
         for name, wanted in by_field.items():
             lines[line - 1] = _with_labels(lines[line - 1], name, wanted, plan.parsers[name])
+    return "".join(lines)
+
+
+def _edit_json(text: str, plan: _Plan) -> str:
+    spans, pieces, at = json_spans(text), [], 0
+    for (_, number), (_, by_field) in sorted(plan.edits.items(), key=lambda one: one[0]):
+        start, stop = spans[number - 1]
+        item = text[start:stop]
+        for name, wanted in by_field.items():
+            item = _with_labels(item, name, wanted, plan.parsers[name])
+        pieces += [text[at:start], item]
+        at = stop
+    return "".join([*pieces, text[at:]])
 
 
 def _with_labels(text: str, name: str, wanted: Wanted, how: LabelParser) -> str:
     """Return a JSON object with changed labels; everything else is unchanged."""
     dumps = partial(json.dumps, ensure_ascii=text.isascii())
-    for key, start, stop, value in _parts(text):
+    for key, start, stop, value in json_parts(text):
         inner = name.removeprefix(key).removeprefix(".")
         if key == name or (name.startswith(f"{key}.") and isinstance(value, dict | list)):
             if isinstance(value, dict):
                 new = _with_labels(text[start:stop], inner, wanted, how)
+            elif isinstance(value, list) and value:
+                new = _with_elements(text[start:stop], value, inner, wanted, dumps)
             else:
                 new = dumps(_new_value(value, inner, wanted, how))
             return text[:start] + new + text[stop:]
@@ -326,41 +370,39 @@ def _with_labels(text: str, name: str, wanted: Wanted, how: LabelParser) -> str:
 
 def _new_value(value: Any, inner: str, wanted: Wanted, how: LabelParser) -> Any:
     """Return labels with changes; ``inner`` is the key of their names if they are objects."""
-    if value is None and how.how == "lists":
-        value = []
-    if not isinstance(value, list):
-        return _rewritten("" if value is None else str(value), wanted, how)
+    if how.column and not isinstance(value, str):
+        return any(wanted.values()) if isinstance(value, bool) else int(any(wanted.values()))
+    if value == [] or (value is None and how.how == "lists"):
+        return [{inner: one} if inner else one for one, fits in wanted.items() if fits]
+    return _rewritten("" if value is None else str(value), wanted, how)
+
+
+def _with_elements(
+    raw: str, value: list[Any], inner: str, wanted: Wanted, dumps: Callable[[Any], str]
+) -> str:
+    """Return a list of labels with changes; the elements that stay are written as before."""
+    if "." in inner:
+        raise InvalidInput(f"Labels in lists of objects below objects ({inner}) are not changed.")
     names = [str(one.get(inner) if isinstance(one, dict) else one) for one in value]
+    spans = list(list_spans(raw, 0))
     kept = [
-        one for one, name in zip(value, names, strict=True) if wanted.get(_nfc(name_of(name)), True)
+        raw[start:stop]
+        for (start, stop), name in zip(spans, names, strict=True)
+        if wanted.get(_nfc(name_of(name)), True)
     ]
-    return kept + [{inner: one} if inner else one for one, fits in wanted.items() if fits]
-
-
-def _parts(text: str) -> Iterator[tuple[str, int, int, Any]]:
-    """Yield key, start, end and value of each field of an object."""
-    place = _skip(text, text.index("{") + 1)
-    while text[place] != "}":
-        key, place = _DECODER.raw_decode(text, place)
-        start = _skip(text, _skip(text, place) + 1)
-        value, stop = _DECODER.raw_decode(text, start)
-        yield key, start, stop, value
-        place = _skip(text, stop)
-        if text[place] == ",":
-            place = _skip(text, place + 1)
-
-
-def _skip(text: str, place: int) -> int:
-    return _SPACE.match(text, place).end()  # type: ignore[union-attr]
+    added = [dumps({inner: one} if inner else one) for one, fits in wanted.items() if fits]
+    lead, tail = raw[1 : spans[0][0]], raw[spans[-1][1] :]
+    joint = raw[spans[0][1] : spans[1][0]] if len(spans) > 1 else f",{lead or ' '}"
+    return f"[{lead}{joint.join([*kept, *added])}{tail}" if kept or added else "[]"
 
 
 # --- tables ---------------------------------------------------------------------------------
 
 
-def _edit_table(lines: list[str], plan: _Plan) -> None:
+def _edit_table(text: str, plan: _Plan) -> str:
     layout = plan.reader.files.how.layout
     assert layout is not None
-    first = 0
+    lines, first = list(io.StringIO(text, newline="")), 0
     for last, cells in cells_of(
         list(lines), layout.delimiter, plan.reader.name, empty=True, **layout.options
     ):
@@ -375,6 +417,7 @@ def _edit_table(lines: list[str], plan: _Plan) -> None:
         ending = old[len(old.rstrip("\r\n")) :]
         new = _row(old.rstrip("\r\n"), cells, changed, layout) + ending
         lines[begin:last] = [new, *[""] * (last - begin - 1)]
+    return "".join(lines)
 
 
 def _row(old: str, cells: list[str], changed: list[str], layout: TableLayout) -> str:
@@ -394,12 +437,105 @@ def _row(old: str, cells: list[str], changed: list[str], layout: TableLayout) ->
     return next(same, styles[1])(changed)
 
 
+def _workbook(plan: _Plan) -> dict[str, bytes]:
+    member = plan.reader.files.members[0]
+    notes: list[str] = []
+    rows = xlsx_rows(member, plan.reader.table, notes)
+    columns = list(next(rows)[1])
+    rows.close()  # type: ignore[attr-defined]
+    sheet = ast.literal_eval(notes[0].removeprefix("sheet ").partition(" of ")[0])
+    cells = {
+        (number, columns.index(name) + 1): _rewritten(
+            str(row.get(name) or ""), wanted, plan.parsers[name]
+        )
+        for (_, number), (row, by_field) in plan.edits.items()
+        for name, wanted in by_field.items()
+    }
+    return {"": with_cells(member.read(), sheet, cells)}
+
+
+# --- bibliographies ---------------------------------------------------------------------------
+
+
+def _edit_ris(text: str, plan: _Plan) -> str:
+    """Remove and add lines KW of references."""
+    lines = text.splitlines(keepends=True)
+    starts = [n for n, line in enumerate(lines) if line.startswith("TY  - ")]
+    for (_, number), (_, by_field) in sorted(plan.edits.items(), reverse=True):
+        (wanted,) = by_field.values()
+        first = starts[number - 1]
+        last = next(n for n in range(first, len(lines)) if lines[n].startswith("ER  -"))
+        words = [n for n in range(first, last) if lines[n].startswith("KW  - ")]
+        ending = lines[first][len(lines[first].rstrip("\r\n")) :]
+        new = [f"KW  - {label}{ending}" for label, fits in wanted.items() if fits]
+        place = words[-1] + 1 if words else last
+        lines[place:place] = new
+        for n in reversed(words):
+            if not wanted.get(_nfc(name_of(lines[n][6:])), True):
+                del lines[n]
+    return "".join(lines)
+
+
+def _edit_bibtex(text: str, plan: _Plan) -> str:
+    """Change the keywords of entries."""
+    entries, _, _ = bibtex_entries(text)
+    numbers = {number: by_field for (_, number), (_, by_field) in plan.edits.items()}
+    pieces, at = [], 0
+    for number, entry in enumerate(entries, 1):
+        start = text.index(entry.raw, at)
+        if number in numbers:
+            new = entry.raw
+            for name, wanted in numbers[number].items():
+                new = _with_keywords(new, name, wanted, plan.parsers[name])
+            pieces += [text[at:start], new]
+            at = start + len(entry.raw)
+    return "".join([*pieces, text[at:]])
+
+
+def _with_keywords(raw: str, field: str, wanted: Wanted, how: LabelParser) -> str:
+    escaped = {re.sub(r"(?<!\\)([&%$#_])", r"\\\1", one): fits for one, fits in wanted.items()}
+    # Labels are compared as they are read, and added as LaTeX writes them.
+    both: dict[str, bool] = {one: fits for one, fits in wanted.items() if not fits}
+    both |= {one: fits for one, fits in escaped.items() if fits}
+    depth, place = 0, 0
+    for match in re.finditer(rf"[{{}}]|(?<=[\s,]){re.escape(field)}\s*=\s*", raw, re.I):
+        if match[0] in "{}":
+            depth += 1 if match[0] == "{" else -1
+        elif depth == 1:
+            place = match.end()
+            break
+    if not place:
+        labels = ", ".join(one for one, fits in both.items() if fits)
+        body = raw.rstrip()[:-1].rstrip()
+        line = re.search(r"\n([ \t]+)\w+\s*=", raw)
+        comma, lead = "" if body.endswith(",") else ",", f"\n{line[1]}" if line else " "
+        return f"{body}{comma}{lead}{field} = {{{labels}}}{raw[len(body) :]}"
+    if raw[place] in '{"':
+        stop = _end_of(raw, place)
+        # The value may be in two pairs of braces.
+        while raw[place + 1] == "{" and _end_of(raw, place + 1) == stop - 1:
+            place, stop = place + 1, stop - 1
+        new = _rewritten(raw[place + 1 : stop], both, how, latex_decoder())
+        return raw[: place + 1] + new + raw[stop:]
+    raise InvalidInput(f"{raw[:40]!r}: {field} is the name of a string, and is not changed.")
+
+
+def _end_of(raw: str, place: int) -> int:
+    """Return where a value ends that begins with a brace or a quotation mark."""
+    depth, quoted = 0, raw[place] == '"'
+    for at in range(place, len(raw)):
+        depth += {"{": 1, "}": -1}.get(raw[at], 0)
+        if not depth and at > place and raw[at] == ('"' if quoted else "}"):
+            return at
+    return len(raw) - 1
+
+
 # --- Markdown and Calibre -------------------------------------------------------------------
 
 
 def _markdown(plan: _Plan) -> dict[str, bytes]:
     files = {}
-    for (file, _), (_, by_field) in plan.edits.items():
+    for (file, line), (_, by_field) in plan.edits.items():
         member = plan.reader.files.members[file]
         try:
             content = member.read().decode("utf-8")
@@ -407,6 +543,13 @@ def _markdown(plan: _Plan) -> dict[str, bytes]:
             raise InvalidFile(f"{member.name} is not UTF-8, and is not changed.") from error
         for name, wanted in by_field.items():
             content = note_with_labels(content, name, wanted)
+        row = note_row(content, {})
+        found = (one for how in plan.parsers.values() for one in how(row.get(how.field)) or ())
+        if set(map(_nfc, found)) != plan.results[file, line]:
+            raise InvalidInput(
+                f"{member.name}: the labels would be read differently after the change; choose "
+                "another name for a label, or change them by hand."
+            )
         files[member.path.as_posix()] = content.encode()
     return files
 
@@ -449,9 +592,13 @@ def _nfc(label: str) -> str:
     return unicodedata.normalize("NFC", label)
 
 
-# By the format, what returns the files that change.
-_WRITERS = {
-    **dict.fromkeys(("jsonl", "csv", "tsv"), _file),
-    "markdown": _markdown,
-    "calibre": _calibre,
+# By the format, what returns the new text of a file.
+_TEXTS: dict[str, Callable[[str, _Plan], str]] = {
+    "csv": _edit_table,
+    "tsv": _edit_table,
+    "jsonl": _edit_lines,
+    "json": _edit_json,
+    "bibtex": _edit_bibtex,
+    "ris": _edit_ris,
 }
+_OTHERS = {"xlsx": _workbook, "markdown": _markdown, "calibre": _calibre}

@@ -132,7 +132,7 @@ class _Field:
         truths = {truth_of(value) for value in values}
         self.indicates = truths == {True, False}
         counts: Counter[str] = Counter()
-        if self.strings or self.lists or self.whole:
+        if self.whole or all(isinstance(one, str) or is_names(one) for one in values):
             parse = LabelParser(values, name, None, blanks=self.has_label_name)
             self.lists = self.lists or parse.how in (LISTS_AS_TEXT, IN_BRACKETS)
             try:
@@ -198,8 +198,8 @@ def _guess_labels(free: Sequence[_Field]) -> tuple[list[_Field], list[_Field], s
     named = _named_labels(free)
     columns = _indicators(free)
     if named and not (len(columns) > 2 and named[0].indicates):
-        chosen = _family(named)
-        chosen += [one for one in named if one.name == INLINE and one not in chosen]
+        inline = [one for one in named if one.name == INLINE]
+        chosen = [one for one in _family(named) if one not in inline] + inline
         return chosen, [one for one in named if one not in chosen], "name"
     if len(columns) > 2:
         return columns, [], "content"

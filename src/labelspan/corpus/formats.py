@@ -27,7 +27,7 @@ from .tables import (
 )
 from .xml_records import XML_KINDS, xml_kind, xml_rows
 
-__all__ = ["EDITABLE", "FORMATS", "SUFFIXES", "CorpusFiles", "Placed", "arrow_errors"]
+__all__ = ["EDITABLE", "FORMATS", "SUFFIXES", "CorpusFiles", "Placed", "arrow_errors", "note_row"]
 
 # By format: the suffixes of its files, and what the number of an item counts.
 _KINDS: dict[str, tuple[str, str]] = {
@@ -56,7 +56,7 @@ _KINDS: dict[str, tuple[str, str]] = {
 }
 FORMATS = tuple(_KINDS)
 # Formats in which labels can be changed.
-EDITABLE = ("csv", "tsv", "jsonl", "markdown", "calibre")
+EDITABLE = ("csv", "tsv", "jsonl", "json", "xlsx", "bibtex", "ris", "markdown", "calibre")
 SUFFIXES = {suffix: kind for kind, (own, _) in _KINDS.items() for suffix in own.split()}
 # Characters from which formats and columns are guessed.
 _SAMPLE = 1 << 21
@@ -145,7 +145,7 @@ class CorpusFiles:
             self._formats[place] = self.how
             text = text_of(member, self._encoding)
             if self._kind == "markdown":
-                return iter([(0, {**self._fields[place], **_note(text, tally)})])
+                return iter([(0, {**self._fields[place], **note_row(text, tally)})])
             return iter([(0, {**self._fields[place], "text": text})])
         if place not in self._formats:
             kind = self.how.kind if self._found else self._kind
@@ -238,7 +238,7 @@ class CorpusFiles:
         return [*self._notes, *said]
 
 
-def _note(text: str, tally: Tally) -> dict[str, Any]:
+def note_row(text: str, tally: Tally) -> dict[str, Any]:
     """Return the fields of a note, with its text and the tags in it."""
     try:
         fields, body = note_fields(text)
@@ -333,7 +333,7 @@ def _sniffed(member: Member, sample: str, lines: list[str]) -> str:
         ("ris", r"TY  - "),
         ("bibtex", _BIBTEX),
         ("mail", _MAIL),
-        ("arff", r"(?i)(%.*\s+)*@relation\s"),
+        ("arff", r"(?i)(?:%[^\n]*\n\s*)*@relation\s"),
     ):
         if re.match(pattern, start):
             return kind

@@ -11,16 +11,18 @@ from typing import Any
 
 from ..errors import InvalidFile
 from .fields import rank
-from .sources import LONGEST
 from .tables import Row
 
-__all__ = ["flat", "json_object", "json_values"]
+__all__ = ["flat", "json_object", "json_parts", "json_spans", "json_values", "list_spans"]
 
 # Characters that are read at a time, at least.
 _BLOCK = 1 << 16
+# Characters of one value, at most; a whole file can be one.
+_LONGEST = 1 << 28
 # Objects inside objects are read to this depth.
 _DEPTH = 6
 _INVERTED = "abstract_inverted_index"
+_DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\r\n]*")
 
 
@@ -72,7 +74,7 @@ def _decoded(name: str, buffer: str, text: io.TextIOBase) -> Iterator[Any]:
         # A value may go on behind the end of a block. Twice as much is read each time, so that a
         # long one is not decoded again and again.
         held = len(buffer) - at
-        if end == len(buffer) and held < LONGEST and (more := text.read(max(_BLOCK, held))):
+        if end == len(buffer) and held < _LONGEST and (more := text.read(max(_BLOCK, held))):
             buffer, at = buffer[at:] + more, 0
             continue
         if at == len(buffer) and not is_list:
@@ -155,3 +157,45 @@ def _in_order(places: dict[str, Any]) -> str:
         if isinstance(place, int)
     ]
     return " ".join(word for _, word in sorted(pairs))
+
+
+def json_parts(text: str, place: int = 0) -> Iterator[tuple[str, int, int, Any]]:
+    """Yield key, start, end and value of each field of an object."""
+    place = _skip(text, text.index("{", place) + 1)
+    while text[place] != "}":
+        key, place = _DECODER.raw_decode(text, place)
+        start = _skip(text, _skip(text, place) + 1)
+        value, stop = _DECODER.raw_decode(text, start)
+        yield key, start, stop, value
+        place = _skip(text, stop)
+        if text[place] == ",":
+            place = _skip(text, place + 1)
+
+
+def json_spans(text: str) -> list[tuple[int, int]]:
+    """Return where each item of a JSON file begins and ends."""
+    start = _skip(text, len(text) - len(text.lstrip("\ufeff")))
+    if text[start] == "[":
+        return list(list_spans(text, start))
+    spans, place = [], start
+    while place < len(text):
+        _, stop = _DECODER.raw_decode(text, place)
+        spans.append((place, stop))
+        place = _skip(text, stop)
+    if len(spans) == 1:
+        item = json.loads(text[slice(*spans[0])])
+        inside = _unwrapped(item, only_file=True)
+        for _, first, _, value in json_parts(text, start):
+            if inside != [item] and value == inside:
+                return list(list_spans(text, first))
+    return spans
+
+
+def list_spans(text: str, place: int) -> Iterator[tuple[int, int]]:
+    """Yield where each element of a list begins and ends."""
+    place = _skip(text, place + 1)
+    while text[place] != "]":
+        _, stop = _DECODER.raw_decode(text, place)
+        yield place, stop
+        place = _skip(text, stop)
+        place = _skip(text, place + 1) if text[place] == "," else place

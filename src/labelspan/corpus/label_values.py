@@ -69,6 +69,7 @@ class LabelParser:
     ) -> None:
         texts = [value.strip() for value in values if isinstance(value, str) and value.strip()]
         self.field, self.how, self.mark, self.column = field, "lists", "", column
+        self.spaced = False
         self._split: Callable[[str], Any] = lambda text: [text]
         if column:
             self.how = COLUMNS
@@ -80,6 +81,10 @@ class LabelParser:
             self.mark = best_separator(texts, blanks=blanks) if separator is None else separator
             guessed = " (guessed)" if separator is None else ""
             self.how = f"separated by {self.mark!r}{guessed}" if self.mark else ONE_LABEL
+            # Whether a blank follows the separator, where a second label is written.
+            self.spaced = 2 * sum(f"{self.mark} " in one for one in texts) > sum(
+                self.mark in one for one in texts
+            )
             if self.mark:
                 self._split = lambda text: text.split(self.mark)
 

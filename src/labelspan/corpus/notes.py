@@ -19,14 +19,12 @@ from .label_values import INLINE, name_of
 __all__ = ["inline_tags", "note_fields", "note_with_labels", "split_note", "yaml_values"]
 
 _FENCES = {"---": ("---", "..."), "+++": ("+++",)}
-# Behind a space: letters, digits, - _ / and at least one that is not a digit.
-_TAG = re.compile(
-    r"(?:(?<=\s)|^)#((?:[\w-]+/)*[\w-]*[^\W\d][\w-]*(?:/[\w-]+)*)(?=[\s.,;:!?)]|$)", re.M
-)
+# Behind a space: letters, digits, - _ and / between parts.
+_TAG = re.compile(r"(?:(?<=\s)|^)#(\w[\w/-]{0,199})(?=[\s.,;:!?)]|$)", re.M)
 _CODE = re.compile(r"^(```|~~~).*?^\1|`[^`\n]*`", re.M | re.S)
 _PLAIN = re.compile(r"[^\s\[\]{},#&*!|>'\"%@`:?-][^\[\]{},#:\n]*(?<!\s)")
 # Aliases in one file: a few are shorthand, many make a short file grow without bound.
-_MOST_ALIASES = 20
+_MOST_ALIASES, _DEEPEST = 20, 50
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
@@ -41,9 +39,13 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
 def yaml_values(text: str) -> list[Any]:
     """Return the documents in a text of YAML; ValueError if it is not YAML."""
     try:
-        aliases = sum(isinstance(one, yaml.AliasEvent) for one in yaml.parse(text, Loader=_Loader))
-        if aliases > _MOST_ALIASES:
-            raise ValueError(f"it has {aliases:,} aliases")
+        aliases = depth = 0
+        for event in yaml.parse(text, Loader=_Loader):
+            aliases += isinstance(event, yaml.AliasEvent)
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            if aliases > _MOST_ALIASES or depth > _DEEPEST:
+                raise ValueError("it is nested too deeply, or has too many aliases")
         return [one for one in yaml.load_all(text, Loader=_Loader) if one is not None]
     except (yaml.YAMLError, RecursionError, TypeError) as error:
         mark = getattr(error, "problem_mark", None)
@@ -75,7 +77,10 @@ def note_fields(text: str) -> tuple[dict[str, Any], str]:
         return {}, body
     body = body.partition("\n")[2].strip()
     if fence == "+++":
-        return _as_text(tomllib.loads(head)), body
+        try:
+            return _as_text(tomllib.loads(head)), body
+        except RecursionError as error:
+            raise ValueError("it is nested too deeply") from error
     found = yaml_values(head)
     if not found:
         return {}, body
@@ -99,7 +104,9 @@ def inline_tags(body: str) -> list[str]:
         return []
     if "`" in body or "~~~" in body:
         body = _CODE.sub(" ", body)
-    return list(dict.fromkeys(_TAG.findall(body)))
+    found = (tag.strip("/") for tag in _TAG.findall(body))
+    # A number is a reference, as in "see #12".
+    return [tag for tag in dict.fromkeys(found) if not tag.isdigit()]
 
 
 # --- other labels in a note -------------------------------------------------------------------

@@ -25,6 +25,8 @@ __all__ = ["CorpusReader", "read_corpus"]
 
 # Characters of the first items, from which formats and fields are guessed.
 _HEAD = 1 << 23
+# Rows of these at most: short ones take more memory than their characters.
+_ROWS = 100_000
 # A piece of HTML, and the share of texts with one that makes a field HTML.
 _HTML = re.compile(r"</?(?:p|br|div|a|li|ul|em|strong|span|h\d|code|pre|blockquote)\b[^<>]*>", re.I)
 _SHARE = 0.3
@@ -95,6 +97,8 @@ class CorpusReader:
         Whether these are all items.
     vocabulary : LabelVocabulary or None
         Names of labels and broader labels, from the given file.
+    table : str or None
+        The table that was asked for.
     n_joined : int
         Number of rows in ``head`` that were joined with another one of the same text.
 
@@ -137,7 +141,7 @@ class CorpusReader:
             )
         if encoding is not None:
             check_encoding(encoding)
-        self._empty, self._labelled = empty, labels != ""
+        self._empty, self._labelled, self.table = empty, labels != "", table
         self.vocabulary = None
         if vocabulary is not None:
             self.vocabulary = read_vocabulary(vocabulary, label_language, encoding)
@@ -147,7 +151,8 @@ class CorpusReader:
         self.name = files.name
         first, self.complete = self._read_head(head)
         if not first:
-            raise InvalidInput(f"{self.name} holds no items.")
+            why = "; ".join(files.notes()[:3])
+            raise InvalidInput(f"{self.name} holds no items{f': {why}' if why else ''}.")
         items = [row for _, _, row in first]
         how = files.how
         given: dict[str, Any] = {"ids": ids, "labelled": self._labelled, "like": like or {}}
@@ -325,8 +330,8 @@ class CorpusReader:
         rows = self.files.rows()
         for placed in rows:
             found.append(placed)
-            size -= 16 + sum(len(str(value)) for value in placed[2].values())
-            if size < 0:
+            size -= 16 + sum(8 + len(str(value)) for value in placed[2].values())
+            if size < 0 or len(found) >= _ROWS:
                 last = next(rows, None)
                 rows.close()  # type: ignore[attr-defined]
                 return found, last is None

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from email import message_from_bytes, policy
 from email.errors import MessageError
-from html.parser import HTMLParser
+from html import unescape
 from importlib import import_module
 from typing import Any
 
@@ -23,12 +23,14 @@ from .sources import Member, text_of
 from .tables import Tally
 from .xml_records import marc_row, plain_text
 
-__all__ = ["bibtex_entries", "bibtex_rows", "bookmark_rows", "library_for", "mail_rows"]
-__all__ += ["marc_rows", "ris_rows"]
+__all__ = ["bibtex_entries", "bibtex_rows", "bookmark_rows", "latex_decoder", "library_for"]
+__all__ += ["mail_rows", "marc_rows", "ris_rows"]
 
 Fields = dict[str, Any]
 
 
+# Folders inside folders, at most.
+_DEEPEST = 100
 _JOINT = re.compile(r"[}\"]\s*#\s*[{\"\w]")
 
 
@@ -69,7 +71,7 @@ def bibtex_rows(member: Member, encoding: str | None, tally: Tally) -> Iterator[
     entries, strings, broken = bibtex_entries(text_of(member, encoding))
     for line in broken:
         tally.setdefault("not an entry of BibTeX; left out", []).append(line)
-    decode = _latex_decoder()
+    decode = latex_decoder()
 
     def piece_of(piece: str) -> str:
         piece = strings.get(piece.lower(), piece)
@@ -78,7 +80,7 @@ def bibtex_rows(member: Member, encoding: str | None, tally: Tally) -> Iterator[
     def value_of(raw: str) -> str:
         # Pieces in braces or quotation marks, and names of strings, with # between them.
         pieces = [raw] if raw[:1] == "{" and not _JOINT.search(raw) else raw.split("#")
-        return str(decode("".join(piece_of(piece.strip()) for piece in pieces)))
+        return decode("".join(piece_of(piece.strip()) for piece in pieces))
 
     for entry in entries:
         row: Fields = {one.key.lower(): value_of(str(one.value)) for one in entry.fields}
@@ -88,7 +90,8 @@ def bibtex_rows(member: Member, encoding: str | None, tally: Tally) -> Iterator[
         yield {"key": entry.key, **row, "entry type": entry.entry_type}
 
 
-def _latex_decoder() -> Any:
+def latex_decoder() -> Callable[[str], str]:
+    """Return what reads LaTeX as plain text."""
     converter = import_module("pylatexenc.latex2text").LatexNodes2Text(
         math_mode="verbatim", strict_latex_spaces=False
     )
@@ -123,8 +126,9 @@ _RIS_NAMES = {
 def ris_rows(member: Member, encoding: str | None) -> Iterator[Fields]:
     """Yield the references of a RIS file."""
     rispy = library_for("RIS", "rispy")
+    text = text_of(member, encoding)
     try:
-        found = rispy.loads(text_of(member, encoding))
+        found = rispy.loads(text)
     except (OSError, ValueError, LookupError) as error:
         raise InvalidFile(f"{member.name} is not RIS ({error}).") from error
     for entry in found:
@@ -165,67 +169,52 @@ def marc_rows(member: Member, tally: Tally) -> Iterator[Fields]:
 # --- bookmarks --------------------------------------------------------------------------------
 
 
-class _BookmarkParser(HTMLParser):
-    """Bookmarks as browsers export them: links, with folders around and descriptions after them."""
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.items: list[Fields] = []
-        self._folders: list[str] = []
-        # A heading names the list that follows it.
-        self._heading = ""
-        self._into: str | None = None
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Begin a link, a folder or a description."""
-        values = {key: value or "" for key, value in attrs}
-        self._into = {"a": "title", "dd": "description", "h3": "folder"}.get(tag)
-        if tag == "a" and "href" in values:
-            names = [one for one in self._folders if one]
-            self.items.append(
-                {
-                    "url": values["href"],
-                    "title": "",
-                    "description": "",
-                    "tags": [one.strip() for one in values.get("tags", "").split(",") if one],
-                    "folders": names,
-                    "added": _day(values.get("add_date") or values.get("time_added") or ""),
-                }
-            )
-        elif tag == "h3":
-            # The bars and menus of browsers say nothing about what is in them.
-            outer = "personal_toolbar_folder" in values or "unfiled_bookmarks_folder" in values
-            self._heading, self._into = "", None if outer else "folder"
-        elif tag == "dl":
-            self._folders.append(" ".join(self._heading.split()))
-            self._heading = ""
-
-    def handle_endtag(self, tag: str) -> None:
-        """End a link or a folder."""
-        if tag == "dl" and self._folders:
-            self._folders.pop()
-        if tag in ("a", "h3", "dl"):
-            self._into = None
-
-    def handle_data(self, data: str) -> None:
-        """Take the text of a link, a folder or a description."""
-        if self._into == "folder":
-            self._heading += data
-        elif self._into and self.items:
-            self.items[-1][self._into] += data
+# What matters of the HTML: links, headings of folders, descriptions, and lists, which are folders.
+_ELEMENT = re.compile(r"<(?P<end>/?)(?P<tag>a|h3|dd|dt|dl|li)\b(?P<values>[^<>]*)>", re.I)
+_VALUE = re.compile(r"""([\w-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'<>]+))""")
+# The bars and menus of browsers say nothing about what is in them.
+_BARS = ("personal_toolbar_folder", "unfiled_bookmarks_folder")
 
 
 def bookmark_rows(member: Member, encoding: str | None) -> Iterator[Fields]:
     """Yield the links of a file of bookmarks (Firefox, Chrome, Pinboard, Delicious, Pocket)."""
-    parser = _BookmarkParser()
-    parser.feed(text_of(member, encoding))
-    parser.close()
-    for item in parser.items:
-        # Firefox has searches and places of its own among them.
-        if item["url"].startswith(("place:", "javascript:", "data:")):
+    text = text_of(member, encoding)
+    elements = list(_ELEMENT.finditer(text))
+    ends = [*(one.start() for one in elements), len(text)][1:]
+    folders: list[str] = []
+    heading, item = "", dict[str, Any]()
+    for element, end in zip(elements, ends, strict=True):
+        tag, content = element["tag"].lower(), ""
+        if tag in ("a", "dd", "h3") and not element["end"]:
+            content = plain_text(text[element.end() : end])
+        pairs = _VALUE.findall(element["values"])
+        values = {key.lower(): unescape("".join(found)) for key, *found in pairs}
+        if tag == "dl" and element["end"]:
+            folders = folders[:-1]
+        elif element["end"]:
             continue
-        plain = {key: one.strip() if isinstance(one, str) else one for key, one in item.items()}
-        yield {key: one for key, one in plain.items() if one}
+        elif tag == "dl":
+            folders, heading = [*folders, heading][:_DEEPEST], ""
+        elif tag == "h3":
+            heading = "" if any(bar in values for bar in _BARS) else content
+        elif tag == "dd":
+            item["description"] = content
+        elif tag == "a" and "href" in values:
+            yield from _links(item)
+            item = {
+                "url": values["href"],
+                "title": content,
+                "tags": [one.strip() for one in values.get("tags", "").split(",") if one.strip()],
+                "folders": [one for one in folders if one],
+                "added": _day(values.get("add_date") or values.get("time_added") or ""),
+            }
+    yield from _links(item)
+
+
+def _links(item: Fields) -> Iterator[Fields]:
+    # Firefox has searches and places of its own among them.
+    if item.get("url") and not item["url"].startswith(("place:", "javascript:", "data:")):
+        yield {key: one for key, one in item.items() if one}
 
 
 def _day(stamp: str) -> str:

@@ -5,35 +5,45 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import sqlite3
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import date, datetime, time
 from pathlib import PurePosixPath
 from typing import Any
+from xml.etree import ElementTree
+from xml.sax.saxutils import escape
 
 from .._install import install_command
-from ..errors import InvalidFile, InvalidInput, InvalidParameter
+from ..errors import InvalidFile, InvalidInput, InvalidParameter, LabelspanError
 from .fields import listed, rank
 from .record_files import library_for
 from .sources import Member, check_unpacked
 from .tables import column_names
 from .xml_records import plain_text, xml_elements
 
-__all__ = ["arrow_errors", "ods_rows", "open_database", "parquet_rows", "sheet_names"]
-__all__ += ["sqlite_rows", "xlsx_rows"]
+__all__ = ["arrow_errors", "ods_rows", "open_database", "parquet_rows", "sqlite_rows"]
+__all__ += ["with_cells", "xlsx_rows"]
 
 Fields = dict[str, Any]
 # Cells in a row and empty rows after which a sheet ends.
 _WIDEST = 2000
 _EMPTY_ROWS = 1000
+# What openpyxl raises for a file that is not a workbook.
+_MALFORMED = (zipfile.BadZipFile, LookupError, TypeError, ValueError, AttributeError, SyntaxError)
+_ROW = re.compile(
+    r'(?P<open><(?P<lead>\w+:)?row\b[^>]*\br="(?P<row>\d+)"[^>]*(?<!/)>)(?P<cells>.*?)'
+    r"(?P<close></(?:\w+:)?row>)",
+    re.S,
+)
 
 
 # --- workbooks --------------------------------------------------------------------------------
 
 
-def sheet_names(names: list[str], table: str | None, name: str) -> list[str]:
+def _sheet_names(names: list[str], table: str | None, name: str) -> list[str]:
     """Return the sheets to try, in order: the one that was asked for, or all."""
     if table is None:
         return names
@@ -47,8 +57,7 @@ def sheet_names(names: list[str], table: str | None, name: str) -> list[str]:
 def xlsx_rows(member: Member, table: str | None, notes: list[str]) -> Iterator[tuple[int, Fields]]:
     """Yield the rows of a sheet of a workbook; formulas have the values that were saved."""
     openpyxl = library_for("A workbook", "openpyxl")
-    with member.whole() as file:
-        content = io.BytesIO(file.read())
+    content = io.BytesIO(member.read())
     try:
         with zipfile.ZipFile(content) as archive:
             check_unpacked(member.name, archive)
@@ -57,23 +66,98 @@ def xlsx_rows(member: Member, table: str | None, notes: list[str]) -> Iterator[t
                     _refuse_entities(member.name, archive.read(entry))
         book = openpyxl.load_workbook(content, read_only=True, data_only=True, keep_links=False)
         with closing(book):
-            for name in sheet_names(book.sheetnames, table, member.name):
+            for name in _sheet_names(book.sheetnames, table, member.name):
                 sheet = book[name]
                 # The size that a file states can be wrong.
                 sheet.reset_dimensions()
                 rows = _headed(enumerate(sheet.iter_rows(values_only=True), 1))
                 first = next(rows, None)
                 if first is not None:
-                    notes += [f"sheet {name!r} of {listed(book.sheetnames)} (--table)"] * (
-                        len(book.sheetnames) > 1
-                    )
+                    others = f" of {listed(book.sheetnames)} (--table)"
+                    notes.append(f"sheet {name!r}{others if len(book.sheetnames) > 1 else ''}")
                     yield first
                     yield from rows
                     return
-    except (zipfile.BadZipFile, KeyError, ValueError, TypeError, AttributeError) as error:
-        if isinstance(error, InvalidParameter):
-            raise
+    except LabelspanError:
+        raise
+    except _MALFORMED as error:
         raise InvalidFile(f"{member.name} is not an xlsx workbook ({error}).") from error
+
+
+def with_cells(content: bytes, sheet: str, cells: Mapping[tuple[int, int], str]) -> bytes:
+    """Return a workbook with other texts in some cells, by row and column from 1.
+
+    Only these cells of the sheet's XML change; all other parts are copied.
+    """
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as archive, zipfile.ZipFile(out, "w") as copy:
+        path = _sheet_path(archive, sheet)
+        for entry in archive.infolist():
+            part = archive.read(entry)
+            if entry.filename == path:
+                part = _with_rows(part.decode("utf-8"), cells).encode("utf-8")
+            copy.writestr(entry, part)
+    return out.getvalue()
+
+
+def _sheet_path(archive: zipfile.ZipFile, sheet: str) -> str:
+    book = ElementTree.fromstring(archive.read("xl/workbook.xml"))
+    key = next(
+        value
+        for one in book.iter()
+        if one.tag.endswith("}sheet") and one.get("name") == sheet
+        for name, value in one.attrib.items()
+        if name.endswith("}id")
+    )
+    links = ElementTree.fromstring(archive.read("xl/_rels/workbook.xml.rels"))
+    target = next(one.get("Target", "") for one in links if one.get("Id") == key)
+    return target.lstrip("/") if target.startswith("/") else f"xl/{target}"
+
+
+def _with_rows(text: str, cells: Mapping[tuple[int, int], str]) -> str:
+    rows: dict[int, dict[int, str]] = {}
+    for (row, column), value in cells.items():
+        rows.setdefault(row, {})[column] = value
+
+    def changed(line: re.Match[str]) -> str:
+        row, content = int(line["row"]), line["cells"]
+        for column, value in rows.pop(row, {}).items():
+            content = _with_cell(content, line["lead"] or "", row, column, value)
+        return line["open"] + content + line["close"]
+
+    made = _ROW.sub(changed, text)
+    if rows:
+        raise InvalidInput(
+            f"Row {min(rows)} of the workbook cannot be changed; save it again as .xlsx."
+        )
+    return made
+
+
+def _with_cell(cells: str, lead: str, row: int, column: int, value: str) -> str:
+    letters = ""
+    while column:
+        column, rest = divmod(column - 1, 26)
+        letters = chr(65 + rest) + letters
+    place = f"{letters}{row}"
+    # An element without content, or one with an end.
+    end = rf"[^>]*?(?:/>|>.*?</{lead}c>)"
+    cell = re.search(rf'<{lead}c\b[^>]*\br="{place}"{end}', cells, re.S)
+    style = re.search(r'\bs="\d+"', cell[0].partition(">")[0]) if cell else None
+    new = (
+        f'<{lead}c r="{place}"{" " + style[0] if style else ""} t="inlineStr"><{lead}is><{lead}t '
+        f'xml:space="preserve">{escape(value)}</{lead}t></{lead}is></{lead}c>'
+    )
+    if cell is not None:
+        start, stop = cell.span()
+    else:
+        # Behind the last cell that is left of it.
+        before = [
+            one.end()
+            for one in re.finditer(rf'<{lead}c\b[^>]*\br="([A-Z]+)\d+"{end}', cells, re.S)
+            if (len(one[1]), one[1]) < (len(letters), letters)
+        ]
+        start = stop = before[-1] if before else 0
+    return cells[:start] + new + cells[stop:]
 
 
 def _refuse_entities(name: str, content: bytes) -> None:
@@ -112,9 +196,7 @@ def _plain(value: Any) -> Any:
 
 def ods_rows(member: Member, table: str | None, notes: list[str]) -> Iterator[tuple[int, Fields]]:
     """Yield the rows of a sheet of an OpenDocument workbook."""
-    with member.whole() as file:
-        content = io.BytesIO(file.read())
-    with zipfile.ZipFile(content) as archive:
+    with zipfile.ZipFile(io.BytesIO(member.read())) as archive:
         check_unpacked(member.name, archive)
         try:
             sheets = archive.read("content.xml")
@@ -123,7 +205,7 @@ def ods_rows(member: Member, table: str | None, notes: list[str]) -> Iterator[tu
     inner = Member(PurePosixPath("content.xml"), member.name, lambda: io.BytesIO(sheets))
     found = list(xml_elements(inner, lambda name, _: name == "table"))
     names = [one.get("name", "") for one in found]
-    for name in sheet_names(names, table, member.name):
+    for name in _sheet_names(names, table, member.name):
         rows = _headed(enumerate(_cells(found[names.index(name)]), 1))
         first = next(rows, None)
         if first is not None:

@@ -18,7 +18,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, BinaryIO, cast
@@ -57,8 +57,6 @@ _OPENERS: dict[bytes, Callable[[Any], Any]] = {
     b"BZh": bz2.open,
     b"\xfd7zXZ": lzma.open,
 }
-# Archives that are one file: workbooks.
-_BOOKS = {".xlsx", ".xlsm", ".ods"}
 _PACKED_SUFFIXES = {".gz", ".bz2", ".xz"}
 # How much larger a packed text is, about.
 _UNPACKED = 4
@@ -80,10 +78,10 @@ _STRANGE = {
 _CONTROLS = bytes(number for number in range(32) if number not in b"\t\n\v\f\r\x1b")
 _CHUNK = 1 << 20
 # Characters of a line, at most.
-LONGEST = 1 << 26
+LONGEST = 1 << 24
 # A file that unpacks to more than this many bytes, and to this many times its size, is refused:
 # texts are packed to a third or a tenth.
-_MUCH, _TIMES = 1 << 26, 200
+_MUCH, _TIMES = 1 << 24, 200
 _KINDS = {
     stat.S_ISFIFO: "a pipe",
     stat.S_ISSOCK: "a socket",
@@ -323,14 +321,17 @@ def _entered(only: Member, place: Path | BinaryIO, opened: ExitStack) -> Source:
         if start.startswith(mark):
             raise InvalidFile(f"{only.name} is {what}; {READABLE}.")
     is_tar = start[257:262] == b"ustar"
-    is_book = only.suffix in _BOOKS
-    if is_book or (not is_tar and start[:4] != b"PK\x03\x04"):
+    if not is_tar and start[:4] != b"PK\x03\x04":
         return Source(only.name, (only,), False, place)
     file = opened.enter_context(only.raw())
     if _opener(file) is not None:
         with only.whole() as content:
             file = _copied(content, None, opened)
     try:
+        suffix = None if is_tar else _workbook_suffix(file)
+        if suffix is not None:
+            only = replace(only, path=only.path.with_suffix(suffix))
+            return Source(only.name, (only,), False, place)
         files = _tar_files(file) if is_tar else _zip_files(only.name, file)
     except (*DAMAGED, OSError) as error:
         raise only.damaged(error) from error
@@ -354,6 +355,16 @@ def _entered(only: Member, place: Path | BinaryIO, opened: ExitStack) -> Source:
 def _tar_files(file: BinaryIO) -> list[tuple[str, Callable[[], Any]]]:
     archive = tarfile.open(fileobj=file, mode="r:")  # noqa: SIM115 - members are read later
     return [(one.name, partial(archive.extractfile, one)) for one in archive if one.isfile()]
+
+
+def _workbook_suffix(file: BinaryIO) -> str | None:
+    """Return the suffix of an archive that is a workbook; None for another one."""
+    archive = zipfile.ZipFile(file)
+    names = archive.namelist()
+    if "xl/workbook.xml" in names:
+        return ".xlsx"
+    start = archive.open("mimetype").read(100) if "mimetype" in names else b""
+    return ".ods" if b"opendocument.spreadsheet" in start else None
 
 
 def _zip_files(name: str, file: BinaryIO) -> list[tuple[str, Callable[[], Any]]]:

@@ -154,11 +154,11 @@ def table_layout(
 
 def column_names(names: Sequence[str]) -> list[str]:
     """Return names for columns; empty ones get a number, and a name that comes again does, too."""
-    found: list[str] = []
+    found: dict[str, None] = {}
     for place, given in enumerate(map(str.strip, names), 1):
         name = given or f"column {place}"
-        found.append(name if name not in found else f"{name} {place}")
-    return found
+        found[name if name not in found else f"{name} {place}"] = None
+    return list(found)
 
 
 def cells_of(

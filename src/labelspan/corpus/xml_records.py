@@ -18,7 +18,7 @@ __all__ = ["XML_KINDS", "marc_row", "plain_text", "xml_elements", "xml_kind", "x
 _DEEPEST = 200
 _MARKUP = re.compile(r"<[^<>]*>")
 _BREAKS = re.compile(r"<(?:/?p|br|/?li|/?div|/?h\d|/?pre|/?blockquote|/?tr)\b[^<>]*>", re.I)
-_STYLES = re.compile(r"<(script|style)\b.*?</\1\s*>", re.I | re.S)
+_HIDDEN = re.compile(r"<(?P<end>/?)(?:script|style)\b[^<>]*>", re.I)
 Fields = dict[str, Any]
 
 
@@ -285,7 +285,12 @@ def _zotero(element: Element) -> Fields | None:
 
 def plain_text(text: str) -> str:
     """Return the text of a piece of HTML."""
-    text = _MARKUP.sub("", _BREAKS.sub("\n", _STYLES.sub("", text)))
+    shown, hidden, at = [], False, 0
+    for match in _HIDDEN.finditer(text):
+        shown += [] if hidden else [text[at : match.start()]]
+        hidden, at = not match["end"], match.end()
+    text = "".join([*shown, "" if hidden else text[at:]])
+    text = _MARKUP.sub("", _BREAKS.sub("\n", text))
     return re.sub(r"\n\s*\n+", "\n\n", html.unescape(text)).strip()
 
 
