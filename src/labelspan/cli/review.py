@@ -154,11 +154,8 @@ def _ask(index: Path, label: str, kind: str, *, skipped: bool) -> None:
     with open_index(index, write=True) as opened:
         review = Review(opened)
         problem = opened.corpus_fields.get("why_not_writable")
-        if problem:
-            typer.echo(f"Note: {problem}", err=True)
-        typer.echo(
-            "Looking for labels to merge, and labels that look missing or wrong ...", err=True
-        )
+        looking = "Looking for labels to merge, and labels that look missing or wrong ..."
+        typer.echo(f"Note: {problem}\n{looking}" if problem else looking, err=True)
         queue = _queue(review, label, kind, skipped=skipped)
         keys = pressed_keys("r")
         # What was decided, with the decision; a merge that is rejected makes none.
