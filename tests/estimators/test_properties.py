@@ -20,12 +20,10 @@ from _support.strategies import (
 from _support.support import angle
 from hypothesis import assume, given, note
 from hypothesis import strategies as st
+from sklearn.exceptions import DataConversionWarning
 
 from labelspan import DLEClassifier
 from labelspan.errors import InvalidInput, LabelspanError, LabelspanWarning, NotConverged
-
-# LDA warns of a column, as scikit-learn's classifiers do.
-pytestmark = pytest.mark.filterwarnings("ignore:A column-vector y was passed")
 
 # An exact method's answer may differ by rounding, here many times that of its condition.
 CLOSE = 1e-7
@@ -40,6 +38,8 @@ def fit(model, X, y):
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
+            # LDA warns of a column, as scikit-learn's classifiers do.
+            warnings.simplefilter("ignore", DataConversionWarning)
             warnings.simplefilter("ignore", NotConverged)
             model.fit(X, y)
     except LabelspanError as error:
@@ -66,6 +66,7 @@ def check_faces(model, X):
     m = model.n_components_
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", DataConversionWarning)
         Z = model.transform(X)
         scores = model.label_scores(X) if hasattr(model, "label_scores") else None
     assert Z.shape == (rows, m)
