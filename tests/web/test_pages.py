@@ -31,6 +31,8 @@ ASKED = [
     ("/search", {"label": [IMAGE]}),
     ("/search", {"q": "zzz"}),
     ("/search", {"q": '"><script>alert(1)</script>'}),
+    ("/teach", {}),
+    ("/teach", {"label": "game", "q": "chess"}),
     ("/compare", {}),
     ("/compare", {"q": "crop a photo", "k": 3}),
     ("/compare", {"q": '"><script>alert(1)</script>'}),

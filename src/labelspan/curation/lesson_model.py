@@ -26,9 +26,9 @@ from ..text import TextFeatures
 
 __all__ = ["Left", "LessonFeatures", "LessonModel", "LessonOptions"]
 
-# Standard deviations of the intercept and the slope of the calibration before any answer, for
-# scores in units of their spread.
-_PRIOR = np.array([3.0, 3.0])
+# Intercept and slope of the calibration before any answer, for scores in units of their spread,
+# and their standard deviations: an item of median score hardly ever belongs.
+_PRIOR, _PRIOR_DEVIATIONS = np.array([-6.0, 2.0]), np.array([1.5, 10.0])
 _STEPS = 50
 _DRAWS = 400
 _GROUPS = 1000
@@ -46,10 +46,6 @@ class LessonOptions:
         Weight of all that belong, in multiples of that of all that do not.
     words : float
         Share of the words in the inner products; the rest is that of other labels.
-    presumed : float
-        Weight of an item that is presumed not to belong because it lacks the label.
-    sample : int
-        Number of items of which that is presumed.
     most : int
         Maximum number of items to learn from.
     batch : int
@@ -58,17 +54,19 @@ class LessonOptions:
         One question in this many is a near miss.
     spread : float
         Factor of the uncertainty of the calibration.
+    interval : tuple of float
+        Quantiles of the simulated numbers of what is left. Expected numbers are rather too high
+        than too low, so the lower one is smaller than .05 and the higher one than .95.
     """
 
     alpha: float = 10.0
     ratio: float = 10.0
     words: float = 0.7
-    presumed: float = 0.1
-    sample: int = 100
-    most: int = 800
+    most: int = 500
     batch: int = 5
-    near: int = 10
-    spread: float = 1.5
+    near: int = 20
+    spread: float = 2.0
+    interval: tuple[float, float] = (0.005, 0.8)
 
 
 class LessonFeatures:
@@ -177,8 +175,8 @@ class LessonModel:
         Rows with answers.
     options : LessonOptions
         Options of the lesson.
-    presumed_yes, presumed_no : array of int
-        Further rows, which may be wrong: they are learned from, but not calibrated on.
+    presumed : array of int
+        Further rows that belong, but may be wrong: they are learned from, but not calibrated on.
     """
 
     def __init__(
@@ -188,20 +186,17 @@ class LessonModel:
         no: Sequence[int],
         options: LessonOptions,
         *,
-        presumed_yes: Sequence[int] = (),
-        presumed_no: Sequence[int] = (),
+        presumed: Sequence[int] = (),
     ) -> None:
-        groups = [np.asarray(one, dtype=np.intp) for one in (yes, no, presumed_yes, presumed_no)]
+        groups = [np.asarray(one, dtype=np.intp) for one in (yes, no, presumed)]
         self.features, self.options = features, options
         self.rows = np.concatenate(groups)
         sizes = [len(one) for one in groups]
-        self.targets = np.repeat([1.0, -1.0, 1.0, -1.0], sizes)
-        self.answered = np.repeat([True, True, False, False], sizes)
-        weights = np.repeat([1.0, 1.0, 1.0, options.presumed], sizes)
+        self.targets = np.repeat([1.0, -1.0, 1.0], sizes)
+        self.answered = np.repeat([True, True, False], sizes)
         positive = self.targets > 0
-        against = float(weights[~positive].sum()) or 1.0
-        if positive.any():
-            weights[positive] *= options.ratio * against / float(weights[positive].sum())
+        against = max(1, len(groups[1]))
+        weights = np.where(positive, options.ratio * against / max(1, int(positive.sum())), 1.0)
         self._learn(weights * (len(weights) / float(weights.sum())))
 
     def _learn(self, weights: Array) -> None:
@@ -244,14 +239,12 @@ class LessonModel:
         centre = float(np.median(self.scores))
         spread = float(self.scores.std()) or 1.0
         design = np.column_stack([np.ones(len(scores)), (scores - centre) / spread])
-        # Before any answer one item in a hundred belongs, more of those with a high score.
-        prior = np.array([-4.6, 1.0])
-        precision = np.diag(1.0 / _PRIOR**2)
-        found = prior.copy()
+        precision = np.diag(1.0 / _PRIOR_DEVIATIONS**2)
+        found = _PRIOR.copy()
         hessian = precision
         for _ in range(_STEPS):
             chance = special.expit(design @ found)
-            slope = design.T @ (chance - truth) + precision @ (found - prior)
+            slope = design.T @ (chance - truth) + precision @ (found - _PRIOR)
             hessian = (design * (chance * (1 - chance))[:, None]).T @ design + precision
             step = linalg.solve(hessian, slope, assume_a="pos")
             found = found - np.clip(step, -2.0, 2.0)
@@ -283,6 +276,6 @@ class LessonModel:
         chances = special.expit(drawn[:, :1] + drawn[:, 1:] * values)
         means, variances = chances @ sizes, (chances * (1 - chances)) @ sizes
         totals = means + np.sqrt(variances) * rng.standard_normal(_DRAWS)
-        low, high = np.quantile(np.clip(totals, 0.0, len(rows)), [0.05, 0.95])
+        low, high = np.quantile(np.clip(totals, 0.0, len(rows)), self.options.interval)
         expected = float(self.probabilities(rows).sum())
         return Left(expected, int(np.floor(low)), int(np.ceil(high)))

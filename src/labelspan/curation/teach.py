@@ -38,6 +38,8 @@ Form = Literal["add", "split", "clean"]
 _NEXT = 20
 # Fewest answers from which a statement about what is left is made.
 _FEWEST = 10
+# An interval of more than this share of the unseen items says nothing.
+_VAGUE = 0.5
 _WORDS = 6
 
 
@@ -144,6 +146,8 @@ class TeachProgress:
         found = f"{self.yes:,} yes, {self.no:,} no"
         if self.left is None:
             return f"{found}. How many are left can be said after {_FEWEST} answers."
+        if self.left.high - self.left.low > self.unseen * _VAGUE:
+            return f"{found}. It is too early to say how many are left."
         number, total = round(self.left.expected), self.yes + self.members
         left = (
             f"about {number:,} of {total + number:,} left ({self.left.low:,} to {self.left.high:,})"
@@ -384,7 +388,7 @@ class Teacher:
         Returns
         -------
         list of Question
-            The likeliest first, after items whose answer was undone; one in ten is a near miss.
+            The likeliest first, after items whose answer was undone; one in twenty is a near miss.
             Empty when all items have an answer.
         """
         check_count("questions", "n", n)
@@ -511,17 +515,11 @@ class Teacher:
         members = members[: max(0, options.most // 2 - len(yes))]
         if not yes and not members.size:
             return None
-        room = max(0, min(options.sample, options.most - len(known) - members.size))
-        others = np.flatnonzero(self._pool())
-        others = np.setdiff1d(others, np.concatenate([answered, self._members()]))
-        presumed = rng.permutation(others)[:room]
         if self._features is None or self._features[0] != self.index.store.revision:
             made = LessonFeatures(self.index, self.label, options.words)
             self._features = self.index.store.revision, made
         features = self._features[1]
-        return LessonModel(
-            features, yes, no, options, presumed_yes=members.tolist(), presumed_no=presumed.tolist()
-        )
+        return LessonModel(features, yes, no, options, presumed=members.tolist())
 
     def _unseen(self, answers: Mapping[str, Verdict], *, members: bool = False) -> Array:
         """Return the rows without an answer, and without the label unless ``members``."""
@@ -532,7 +530,7 @@ class Teacher:
         return np.flatnonzero(mask)
 
     def _ranked(self, answers: Mapping[str, Verdict], n: int) -> list[Question]:
-        """Return the next questions; every tenth is a near miss, also among the members."""
+        """Return the next questions; one in twenty is a near miss, also among the members."""
         names = self._names()
         model, unseen = self._current(), self._unseen(answers)
         if model is None:

@@ -33,6 +33,7 @@ from .pages import Page
 from .render import as_json, as_page
 from .requests import LONGEST_NAME, Parameter, Refused, read_json_body, read_pairs, read_parameters
 from .schema import Characters, Count, Entries
+from .teach_page import teach_routes
 
 __all__ = ["Create", "DecisionData", "Similar", "decision_data", "edit_routes", "known_items"]
 
@@ -140,6 +141,7 @@ def edit_routes(editing: Editing, changed: Callable[[], None]) -> list[Route]:
         made.post("/edit/replace.json", ReplaceBody, made.replace),
         made.post("/edit/decide.json", DecideBody, made.decide),
         made.post("/edit/undo.json", UndoBody, made.undo),
+        *teach_routes(editing, changed, made.post, made.get),
     ]
 
 

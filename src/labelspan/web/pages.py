@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, get_type_hints
 
-from . import home_page, item_list, item_pages, label_pages, review_page
+from . import home_page, item_list, item_pages, label_pages, review_page, teach_page
 from .item_list import BALANCE_INPUT, QUERY, SELECTION, SORT
 from .requests import (
     LONGEST_QUERY,
@@ -135,6 +135,7 @@ PAGES = (
             _PAGE,
         ),
     ),
+    Page("teach", "/teach", "Teach", teach_page.teach, teach_page.TEACH_INPUTS),
     Page(
         "finding",
         "/finding",
@@ -162,6 +163,13 @@ PAGES = (
 # What scripts of the pages ask for, as JSON only.
 DATA = (
     Page("ids", "/search/ids.json", "Ids", item_list.ids, (*SELECTION, SORT)),
+    Page(
+        "teach_map",
+        "/teach/map.json",
+        "Map of a lesson",
+        teach_page.map_colours,
+        (text_input("label", "The label that is taught.", None),),
+    ),
     Page("matches", "/map/matches.json", "Matches", item_list.matches, SELECTION),
     Page(
         "complete",

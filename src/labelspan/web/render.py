@@ -20,7 +20,7 @@ from .schema import json_text
 __all__ = ["CONTENT_POLICY", "as_json", "as_page", "json_text", "refused_response", "templates"]
 
 _HTML = "text/html; charset=utf-8"
-_IN_MENU = ("search", "map", "labels", "review", "tag")
+_IN_MENU = ("search", "map", "labels", "review", "teach", "tag")
 
 CONTENT_POLICY = {
     "default-src": "'none'",

@@ -38,6 +38,17 @@
   };
   // Only an explorer that was started for editing has this script.
   const editing = typeof Edit === "undefined" ? false : await Edit.ready;
+  // Labels of what is chosen are changed here, or a label is taught from it.
+  const editor = (items) => {
+    const box = Edit.editor(items, { shown: () => [], draw: () => {} });
+    const teach = Object.assign(document.createElement("button"), { type: "button", className: "quiet small", textContent: "Teach a label from these" });
+    teach.addEventListener("click", () => {
+      sessionStorage.setItem("labelspan-teach-items", JSON.stringify(items()));
+      location.assign("/teach");
+    });
+    box.append(teach);
+    return box;
+  };
   window.corpusMap = CorpusMap.start(host, data, {
     hint: "Words or meaning",
     search,
@@ -45,7 +56,7 @@
     itemAddress: (id) => address("/item", { id }),
     labelAddress: (name) => address("/label", { name }),
     tableAddress: (parameters) => address("/search", parameters),
-    editor: editing ? (items) => Edit.editor(items, { shown: () => [], draw: () => {} }) : null,
+    editor: editing ? editor : null,
     asked: location.search,
     keep: (parameters) => history.replaceState(null, "", address("/map", parameters)),
   });

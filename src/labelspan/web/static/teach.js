@@ -1,0 +1,241 @@
+// Teach by keys. Every press is about the item that is shown; answers are sent one after the other.
+"use strict";
+{
+  const element = (name, properties = {}, ...children) => {
+    const made = Object.assign(document.createElement(name), properties);
+    made.append(...children);
+    return made;
+  };
+  const isolated = (text) => element("bdi", {}, text);
+
+  // --- starting ------------------------------------------------------------------------
+
+  const CHOSEN = "labelspan-teach-items"; // ids that another page has chosen as examples
+  const startPage = (form) => {
+    let examples = [];
+    try {
+      examples = JSON.parse(sessionStorage.getItem(CHOSEN) ?? "[]");
+    } catch {
+      // Without storage a lesson starts from a label or a search.
+    }
+    if (examples.length) {
+      const line = document.getElementById("examples");
+      line.textContent = `${examples.length.toLocaleString("en")} chosen item${examples.length === 1 ? "" : "s"} are the examples.`;
+      line.hidden = false;
+    }
+    form.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      const given = new FormData(form);
+      const body = { label: given.get("label").trim(), query: given.get("q").trim(), within: given.get("within").trim(), items: examples };
+      try {
+        const { label } = await Edit.post("/edit/teach/start.json", body);
+        sessionStorage.removeItem(CHOSEN);
+        location.assign(`/teach?${new URLSearchParams({ label })}`);
+      } catch (error) {
+        document.getElementById("start-said").textContent = error.message;
+      }
+    });
+  };
+
+  // --- one item ------------------------------------------------------------------------
+
+  // The text with the words that speak for and against it.
+  const marked = (text, words) => {
+    const shares = new Map(words.map(({ word, share }) => [word.toLowerCase(), share]));
+    const parts = text.split(/([\p{L}\p{N}]+)/u).map((part) => {
+      const share = shares.get(part.toLowerCase());
+      return share ? element("mark", { className: share > 0 ? "for" : "against" }, part) : part;
+    });
+    return element("div", { className: "text", tabIndex: 0, dir: "auto" }, ...parts);
+  };
+  const reasons = (title, shares) => {
+    if (!shares.length) return [];
+    const lines = shares.map(({ word, share }) =>
+      element("li", { className: share > 0 ? "for" : "against" }, isolated(word), ` ${share > 0 ? "+" : "−"}${Math.abs(share).toFixed(2)}`));
+    return [element("h3", {}, title), element("ul", { className: "reason-list" }, ...lines)];
+  };
+  const evidence = (one) => {
+    const chips = one.labels.map((name) =>
+      element("li", {}, element("a", { className: "label", href: `/label?${new URLSearchParams({ name })}` }, isolated(name))));
+    const facts = Object.entries(one.metadata).filter(([, value]) => value !== null && value !== "").map(([name, value]) =>
+      element("div", {}, element("dt", {}, isolated(name)), element("dd", {}, isolated(String(value)))));
+    const text = marked(one.text + (one.cut ? " …" : ""), one.words);
+    text.setAttribute("role", "region");
+    text.setAttribute("aria-label", "Text");
+    return [
+      text,
+      element("div", {},
+        ...reasons("Words for and against", one.words), ...reasons("Labels for and against", one.label_shares),
+        ...(chips.length ? [element("h3", {}, "Its labels"), element("ul", { className: "chips" }, ...chips)] : []),
+        ...(facts.length ? [element("h3", {}, "Metadata"), element("dl", { className: "facts" }, ...facts)] : []),
+        element("p", { className: "more" }, element("a", { href: `/item?${new URLSearchParams({ id: one.id })}` }, "Open the item"))),
+    ];
+  };
+
+  // --- the lesson ----------------------------------------------------------------------
+
+  const lessonPage = async (host) => {
+    const { label } = host.dataset;
+    const section = document.getElementById("question");
+    const said = document.getElementById("decided");
+    const proposal = document.getElementById("proposal");
+    const done = []; // answered here, for undo
+    let queue = []; // items to ask about
+    let map = null;
+    let waiting = 0; // answers that are being sent
+
+    const show = () => {
+      const now = queue[0];
+      const name = isolated(label.length > 60 ? `${label.slice(0, 59)}…` : label);
+      if (!now) {
+        proposal.replaceChildren(waiting ? "…" : "All items have an answer.");
+        document.getElementById("evidence").replaceChildren();
+      } else if (section.dataset.id !== now.id) {
+        const chance = `${Math.round(100 * now.probability)}%${now.kind === "near" ? ", near miss" : ""}`;
+        proposal.replaceChildren(isolated(now.title), element("span", { className: "score" }, ` ${chance} `), element("span", { className: "unseen" }, "Does it belong to "), element("span", { className: "unseen" }, name));
+        document.getElementById("evidence").replaceChildren(...evidence(now));
+      }
+      section.dataset.id = now?.id ?? "";
+      for (const one of section.querySelectorAll("[data-act]"))
+        one.disabled = one.dataset.act === "undo" ? !done.length : !now;
+      map?.show(now?.id);
+    };
+    let drawing = null;
+    const draw = async () => {
+      const answer = await fetch(`/teach/map.json?${new URLSearchParams({ label })}`).catch(() => null);
+      if (answer?.ok) map?.colour(await answer.json());
+    };
+    // The map follows, one request at a time.
+    const drawSoon = () => {
+      drawing ??= new Promise((go) => setTimeout(go, 150)).then(draw).finally(() => { drawing = null; });
+    };
+    const take = (state, again = false) => {
+      document.getElementById("state").textContent = state.said;
+      const answered = new Set(done.map(({ id }) => id));
+      // After five answers the ranking is new: what was not shown yet is replaced.
+      const shown = again ? [] : queue.slice(0, 1);
+      const fresh = state.questions.filter(({ id }) => !answered.has(id) && id !== shown[0]?.id);
+      queue = [...shown, ...fresh, ...queue.slice(1).filter(({ id }) => again !== "new" && !fresh.some((one) => one.id === id))];
+      show();
+      drawSoon();
+    };
+    const failed = (error) => {
+      said.textContent = `${error.message} What was not kept is asked about again.`;
+    };
+    const answer = async (verdict) => {
+      const now = queue.shift();
+      done.push(now);
+      waiting += 1;
+      said.textContent = `${{ yes: "Belongs", no: "Does not belong", skip: "Skipped" }[verdict]}: ${now.title}`;
+      show();
+      try {
+        const shown = queue.slice(0, 4).map(({ id }) => id);
+        const state = await Edit.post("/edit/teach/answer.json", { label, item: now.id, answer: verdict, shown });
+        waiting -= 1;
+        take(state);
+      } catch (error) {
+        waiting -= 1;
+        done.splice(done.indexOf(now), 1);
+        queue.unshift(now);
+        failed(error);
+        show();
+      }
+    };
+    const undo = async () => {
+      const one = done.pop();
+      if (!one) return;
+      said.textContent = "Undoing …";
+      try {
+        const state = await Edit.post("/edit/teach/undo.json", { label, item: one.id });
+        queue = [one, ...queue.filter(({ id }) => id !== one.id)];
+        said.textContent = `Undone: ${one.title}`;
+        take(state);
+      } catch (error) {
+        done.push(one);
+        failed(error);
+      }
+    };
+    const act = (name) => {
+      if (name === "undo") undo();
+      else if (queue[0]) answer(name);
+    };
+    const KEYS = { y: "yes", n: "no", s: "skip", u: "undo" };
+    section.addEventListener("click", (event) => {
+      const name = event.target.closest("button")?.dataset.act;
+      if (name) act(name);
+    });
+    document.addEventListener("keydown", (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+      if (event.target.closest("input, textarea, select")) return;
+      const name = KEYS[event.key.toLowerCase()];
+      if (!name) return;
+      event.preventDefault();
+      act(name);
+    });
+    window.addEventListener("beforeunload", (event) => {
+      if (waiting) event.preventDefault();
+    });
+
+    // --- the end -----------------------------------------------------------------------
+
+    const form = document.querySelector("#apply form");
+    const line = document.getElementById("apply-said");
+    // What was done, with a button that undoes it.
+    const report = ({ said: words, decision }) => {
+      line.replaceChildren(element("span", {}, `Done: ${words}`));
+      drawSoon();
+      if (!decision) return;
+      const back = element("button", { type: "button", className: "quiet small" }, "Undo");
+      back.addEventListener("click", async () => {
+        try {
+          await Edit.post("/edit/undo.json", { number: decision.number });
+          line.textContent = "Undone; the answers are still there.";
+          drawSoon();
+        } catch (error) {
+          line.textContent = error.message;
+        }
+      });
+      line.append(" ", back, " ", element("a", { href: "/history" }, "History"));
+    };
+    form.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      const body = { label, form: form.elements.form.value };
+      if (body.form === "split" && form.elements.rest?.value.trim()) body.rest = form.elements.rest.value.trim();
+      if (document.getElementById("likely").checked) body.at_least = 0.8;
+      try {
+        const found = await Edit.post("/edit/teach/apply.json", { ...body, preview: true });
+        if (!found.items) {
+          line.textContent = "Nothing to change.";
+          return;
+        }
+        const apply = element("button", { type: "button", className: "danger" }, "Change labels");
+        apply.addEventListener("click", async () => {
+          try {
+            report(await Edit.post("/edit/teach/apply.json", body));
+          } catch (error) {
+            line.textContent = error.message;
+          }
+        });
+        line.replaceChildren(element("span", {}, found.said), " ", apply);
+        apply.focus();
+      } catch (error) {
+        line.textContent = error.message;
+      }
+    });
+
+    const first = await fetch(`/teach.json?${new URLSearchParams({ label })}`).then((one) => one.json());
+    host.hidden = false;
+    document.getElementById("next").hidden = true;
+    take(first.lesson);
+    map = await TeachMap.start(document.getElementById("lesson-map"));
+    await draw();
+    show();
+  };
+
+  Edit.ready.then((may) => {
+    const form = document.getElementById("teach-start");
+    const lesson = document.getElementById("lesson");
+    if (may && form) startPage(form);
+    if (may && lesson) lessonPage(lesson);
+  });
+}

@@ -1,0 +1,296 @@
+"""The page on which a label is taught, and the addresses that answer and apply.
+
+Whoever may read the index can see its lessons; only ``labelspan serve --edit`` can answer.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from weakref import WeakKeyDictionary
+
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ..curation import Teacher
+from ..curation.decisions import LONGEST_WHO
+from ..curation.teach import Question
+from ..index import SemanticIndex
+from ..index.results import WordShare
+from .answer_parts import Asked, rounded
+from .editing import Editing
+from .requests import LONGEST_NAME, LONGEST_QUERY, Refused, text_input
+from .schema import Characters, Count, Entries, Unit
+from .snapshot import Snapshot
+
+__all__ = ["TEACH_INPUTS", "map_colours", "teach", "teach_routes"]
+
+_SHOWN = 5
+_MOST_ASKED = 20
+_MOST_EXAMPLES = 10_000
+_LONGEST_TEXT = 5000
+# Below this probability an item is drawn as one that does not belong.
+_LEAST_DRAWN = 0.02
+_MOST_TEACHERS = 8
+
+TEACH_INPUTS = (
+    text_input("label", "The label that is taught."),
+    text_input("q", "A search to start from.", largest=LONGEST_QUERY),
+    text_input("within", "Ask only about items with this label."),
+)
+_LABEL = text_input("label", "The label that is taught.", None)
+
+Name = Annotated[str, Characters(LONGEST_NAME)]
+Who = Annotated[str, Characters(LONGEST_WHO), "who answers"]
+Given = dict[str, Any]
+
+
+class LessonData(TypedDict):
+    """A label that is being taught."""
+
+    label: str
+    answers: Count
+    time: Annotated[str, "of the last answer, in UTC"]
+
+
+class QuestionData(TypedDict):
+    """An item to be asked about."""
+
+    id: str
+    title: str
+    text: str
+    cut: Annotated[bool, "whether the text is longer"]
+    labels: list[str]
+    metadata: dict[str, Any]
+    probability: Unit
+    kind: Literal["likely", "near"]
+    words: Annotated[list[WordShare], "words that speak for the item, and against it"]
+    label_shares: Annotated[list[WordShare], "labels that speak for the item, and against it"]
+
+
+class StateData(TypedDict):
+    """State of a lesson."""
+
+    label: str
+    within: str
+    yes: Count
+    no: Count
+    skipped: Count
+    members: Annotated[Count, "items that have the label and no answer"]
+    unseen: Count
+    left: Annotated[float | None, "expected number of unseen items that belong"]
+    left_low: Annotated[int | None, "lower end of its interval of 90%"]
+    left_high: Annotated[int | None, "higher end"]
+    enough: Annotated[bool, "whether further answers have stopped helping"]
+    said: Annotated[str, "the state as a sentence"]
+    questions: list[QuestionData]
+
+
+class TeachData(TypedDict):
+    """The answer of ``/teach``."""
+
+    lessons: list[LessonData]
+    lesson: Annotated[StateData | None, "of the label, if its lesson was started"]
+    exists: Annotated[bool, "whether items have the label"]
+
+
+class LessonMapData(TypedDict):
+    """The answer of ``/teach/map.json``."""
+
+    yes: Annotated[list[str], "ids of items that belong"]
+    no: list[str]
+    likely: Annotated[dict[str, Unit], "probabilities of other items that are not small"]
+
+
+_teachers: WeakKeyDictionary[SemanticIndex, dict[str, Teacher]] = WeakKeyDictionary()
+_lock = threading.Lock()
+
+
+def _teacher(index: SemanticIndex, label: str, **start: Any) -> Teacher:
+    """Return the Teacher of a label, whose ranking is kept between requests."""
+    with _lock:
+        known = _teachers.setdefault(index, {})
+        if start or label not in known:
+            made = Teacher(index, label, **start)
+            known.pop(made.label, None)
+            known[made.label] = made
+            if len(known) > _MOST_TEACHERS:
+                del known[next(iter(known))]
+            return made
+        return known[label]
+
+
+def teach(snapshot: Snapshot, asked: Asked) -> TeachData:
+    """List the lessons, or show the state of one with the items to be asked about next."""
+    index, label = snapshot.index, asked["label"]
+    found = Teacher.lessons(index)
+    started = label in {one.label for one in found}
+    return {
+        "lessons": [{"label": one[0], "answers": one[1], "time": one[2]} for one in found],
+        "lesson": _state(_teacher(index, label), _SHOWN) if started else None,
+        "exists": label in index.labels,
+    }
+
+
+def map_colours(snapshot: Snapshot, asked: Asked) -> LessonMapData:
+    """Return what the map of a lesson shows: answers, members, and probabilities."""
+    index, label = snapshot.index, asked["label"]
+    if label not in {one.label for one in Teacher.lessons(index)}:
+        raise Refused(404, "label: there is no lesson of this label.")
+    teacher = _teacher(index, label)
+    answers, chances = teacher.answers(), teacher.probabilities()
+    names, members = index.store.ids_by_row(), set[str]()
+    if teacher.label in index.labels:
+        members = {names[row] for row in index.store.labels.rows(teacher.label).tolist()}
+    no = [item for item, one in answers.items() if one == "no"]
+    yes = {item for item, one in answers.items() if one == "yes"} | members.difference(no)
+    return {
+        "yes": sorted(yes),
+        "no": no,
+        "likely": {
+            item: rounded(chance)
+            for item, chance in chances.items()
+            if chance >= _LEAST_DRAWN and item not in yes
+        },
+    }
+
+
+def _question(teacher: Teacher, question: Question) -> QuestionData:
+    item = teacher.index.item(question.item)
+    words, labels = teacher.explain(item.id, 10)
+    return {
+        "id": item.id,
+        "title": item.title,
+        "text": item.text[:_LONGEST_TEXT],
+        "cut": len(item.text) > _LONGEST_TEXT,
+        "labels": list(item.labels or ()),
+        "metadata": item.metadata,
+        "probability": rounded(question.probability),
+        "kind": question.kind,
+        "words": words,
+        "label_shares": labels,
+    }
+
+
+def _state(teacher: Teacher, n: int, without: Sequence[str] = ()) -> StateData:
+    done = teacher.progress()
+    asked = teacher.questions(n, without=without) if n else []
+    return {
+        "label": teacher.label,
+        "within": teacher.within,
+        "yes": done.yes,
+        "no": done.no,
+        "skipped": done.skipped,
+        "members": done.members,
+        "unseen": done.unseen,
+        "left": None if done.left is None else rounded(done.left.expected),
+        "left_low": None if done.left is None else done.left.low,
+        "left_high": None if done.left is None else done.left.high,
+        "enough": done.enough,
+        "said": done.said,
+        "questions": [_question(teacher, one) for one in asked],
+    }
+
+
+# --- changing -------------------------------------------------------------------------------
+
+
+class StartBody(TypedDict):
+    """A lesson to start or to continue."""
+
+    label: Name
+    items: NotRequired[Annotated[list[Name], Entries(_MOST_EXAMPLES)]]
+    query: NotRequired[Annotated[str, Characters(LONGEST_QUERY)]]
+    within: NotRequired[Name]
+    who: NotRequired[Who]
+
+
+class AnswerBody(TypedDict):
+    """An answer about an item, and which items are shown already."""
+
+    label: Name
+    item: Name
+    answer: Literal["yes", "no", "skip"]
+    shown: NotRequired[Annotated[list[Name], Entries(_MOST_ASKED)]]
+    who: NotRequired[Who]
+
+
+class UndoAnswerBody(TypedDict):
+    """An item whose last answer is undone."""
+
+    label: Name
+    item: Name
+
+
+class ApplyBody(TypedDict):
+    """How answers become labels."""
+
+    label: Name
+    form: Literal["add", "split", "clean"]
+    rest: NotRequired[Name]
+    at_least: NotRequired[Unit | None]
+    preview: NotRequired[bool]
+    who: NotRequired[Who]
+
+
+Post = Callable[[str, Any, Callable[[Given], Any]], Route]
+Get = Callable[..., Route]
+
+
+def teach_routes(
+    editing: Editing, changed: Callable[[], None], post: Post, get: Get
+) -> list[Route]:
+    """Return the addresses; ``changed`` is called after labels have changed."""
+    index, review = editing.review.index, editing.review
+
+    def name(given: Given) -> str:
+        return str(given.get("who") or editing.who)
+
+    def lesson(given: Given) -> Teacher:
+        return _teacher(index, given["label"])
+
+    def start(given: Given) -> StateData:
+        begun = {key: given[key] for key in ("items", "query", "within") if given.get(key)}
+        return _state(_teacher(index, given["label"], who=name(given), **begun), _SHOWN)
+
+    def answer(given: Given) -> StateData:
+        teacher = lesson(given)
+        teacher.answer(given["item"], given["answer"], who=name(given))
+        shown = [one for one in given.get("shown", ()) if one in index]
+        return _state(teacher, max(1, _SHOWN - len(shown)), shown)
+
+    def undo(given: Given) -> StateData:
+        teacher = lesson(given)
+        if teacher.undo(given["item"]) is None:
+            raise Refused(409, "There is no answer about this item to undo.")
+        return _state(teacher, _SHOWN)
+
+    def apply(given: Given) -> dict[str, Any]:
+        teacher = lesson(given)
+        rest, least = given.get("rest", ""), given.get("at_least")
+        edit = teacher.plan(given["form"], rest=rest, at_least=least)
+        made = None
+        if not given.get("preview"):
+            made = teacher.apply(edit, review=review, who=name(given))
+            if made is not None:
+                changed()
+        return {
+            "said": edit.said,
+            "items": edit.n_items,
+            "new_labels": list(edit.new_labels),
+            "decision": None if made is None else {"number": made.number},
+        }
+
+    def send(given: Given) -> Response:
+        teacher = lesson(given)
+        headers = {"content-disposition": 'attachment; filename="answers.csv"'}
+        return Response(teacher.to_csv(), headers=headers, media_type="text/csv")
+
+    return [
+        post("/edit/teach/start.json", StartBody, start),
+        post("/edit/teach/answer.json", AnswerBody, answer),
+        post("/edit/teach/undo.json", UndoAnswerBody, undo),
+        post("/edit/teach/apply.json", ApplyBody, apply),
+        get("/teach/answers.csv", send, (_LABEL,)),
+    ]
