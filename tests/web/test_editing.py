@@ -1,6 +1,7 @@
 """Labels changed by a browser: edits, decisions, undo, history, corrected files, and who may."""
 
 import json
+import re
 import shutil
 from contextlib import contextmanager
 
@@ -148,9 +149,14 @@ def test_the_corrected_file_is_shown_and_sent(folder, tmp_path):
         assert "2 items of notes of mine.jsonl change: 2 labels added" in page.text
         assert "1 item has another text" in page.text
         assert "brand new" in page.text
+        # Only the changed part of a line is marked, with some text around it.
+        parts = client.get("/changes").text.split('class="patch"')[1]
+        marked = re.findall(r"<ins>(.*?)</ins>", parts)
+        assert len(marked) == 2
+        assert all("brand new" in one and len(one) < 30 for one in marked)
         sent = client.get("/changes/file")
         name = sent.headers["content-disposition"]
-        assert name == 'attachment; filename="notes_of_mine.jsonl"'
+        assert name == 'attachment; filename="notes_of_mine-corrected.jsonl"'
         told = [json.loads(line) for line in sent.text.splitlines()]
         assert "brand new" in told[0]["labels"]
         assert corpus.read_bytes() == before
@@ -282,6 +288,19 @@ def test_a_new_label_that_is_spelt_nearly_like_another_is_asked_about(folder, na
             post("labels", items=["item0"], add=["quite another"], preview=True).json()["similar"]
             == {}
         )
+
+
+def test_the_progress_is_that_of_the_review(folder):
+    with editing(folder) as (client, _, post):
+        before = state(client)["progress"]
+        post("labels", items=["item30", "item31", "item32"], add=["brand new"], create=True)
+        assert state(client)["progress"] == before, "an edit is not a decision of the review"
+        key = state(client, kind="pairs")["rows"][0]["key"]
+        shown = client.get("/finding.json", params={"key": key}).json()
+        assert 0 < shown["base_rate"] < 1
+        post("decide", findings=[key], decision="accept")
+        after = state(client)["progress"]
+        assert (after["accepted"], after["waiting"]) == (1, before["waiting"] - 1)
 
 
 def test_a_label_that_is_renamed_is_not_compared_with_its_new_name(folder):

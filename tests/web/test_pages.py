@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import numpy as np
 import pytest
-from _support.explorer import BASE, ODD, WORDS, Page, read_points
+from _support.explorer import BASE, ODD, WORDS, Page, explore, read_points
 
 from labelspan import LSI, SemanticIndex
 from labelspan.index.tagging import ItemTagger
@@ -127,6 +127,11 @@ def test_a_page_shows_what_its_json_endpoint_gives(client, path, asked):
         content = content | {
             key: [hit | {"snippet": ""} for hit in content[key]] for key in ("hits", "close")
         }
+    if path == "/item":
+        # The title is the heading, and stands before the rest of the text once.
+        whole = [*content["title"].split(), *content["rest"].split()]
+        assert content["text"].split() == (whole if content["text"] else [])
+        content = content | {"text": "", "fields": {}}
     if path == "/review":
         content = content | {"rows": [row | {"items": []} for row in content["rows"]]}
     for leaf in leaves(content, path) if path != "/map" else ():
@@ -253,6 +258,42 @@ def test_an_index_without_labels_can_be_explored(tmp_path):
 # --- the map --------------------------------------------------------------------------------
 
 
+def test_text_is_sent_compressed(client):
+    for path in ("/", "/search.json", "/static/style.css"):
+        plain = client.get(path, headers={"accept-encoding": "identity"})
+        packed = client.get(path, headers={"accept-encoding": "gzip"})
+        assert "content-encoding" not in plain.headers
+        assert packed.headers["content-encoding"] == "gzip"
+        assert packed.headers["vary"] == plain.headers["vary"] == "Accept-Encoding"
+        assert int(packed.headers["content-length"]) < 0.6 * len(plain.content)
+        assert packed.content == plain.content
+
+
+def test_an_item_links_to_the_list_and_to_addresses(tmp_path):
+    texts = ["a chess game", "edit photos", "play chess online", "crop a picture"]
+    labels = [["game"], ["image"], ["game"], ["image"]]
+    metadata = [
+        {
+            "site": f"https://example.org/{n}?a=1&b=2",
+            "kind": "ab"[n % 2],
+            "none": None,
+            "same": text,
+        }
+        for n, text in enumerate(texts)
+    ]
+    index = SemanticIndex(estimator=LSI(2)).fit(texts, labels, metadata=metadata)
+    index.save(tmp_path / "index")
+    with explore(tmp_path / "index") as client:
+        page = Page(client.get("/item", params={"id": "0"}).text)
+        links = {a["href"]: a for a in page.all("a")}
+        assert links["https://example.org/0?a=1&b=2"]["rel"] == "noopener noreferrer"
+        assert "/search?meta=kind%3Da" in links
+        assert "None" not in page.text
+        assert page.text.count("a chess game") <= 3, "title of the page, heading, neighbours"
+        found = client.get("/search.json", params={"meta": "kind=a"}).json()
+        assert [hit["id"] for hit in found["hits"]] == ["0", "2"]
+
+
 def test_points_are_all_items_once(client, index):
     answer = client.get(POINTS)
     points, arrays = read_points(answer.content)
@@ -273,7 +314,8 @@ def test_points_are_all_items_once(client, index):
     plain = client.get(POINTS, headers={"accept-encoding": "identity"})
     assert "content-encoding" not in plain.headers
     assert answer.headers["content-encoding"] == "gzip"
-    assert plain.headers["vary"] == answer.headers["vary"] == "accept-encoding"
+    assert "accept-encoding" in plain.headers["vary"]
+    assert "accept-encoding" in answer.headers["vary"]
     assert plain.content == answer.content
     assert points["titles"][9] == "first line of music"
     assert points["titles"][8] == "item8", "an item without a text"

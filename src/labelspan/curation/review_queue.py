@@ -179,7 +179,7 @@ class Review:
             ]
 
     def progress(self, *, label: str = "", kind: Literal["", "wrong", "missing"] = "") -> Progress:
-        """Count decisions and findings without one.
+        """Count decisions about findings, and findings without one; other edits do not count.
 
         Parameters
         ----------
@@ -198,7 +198,9 @@ class Review:
             counts = Counter(
                 one.decision
                 for one in self._latest().values()
-                if label_name(label) in ("", one.label) and kind in ("", one.kind)
+                if one.action == "review"
+                and label_name(label) in ("", one.label)
+                and kind in ("", one.kind)
             )
         return {
             "accepted": counts["accept"],

@@ -10,6 +10,7 @@ from typing import Any
 
 from anyio.to_thread import current_default_thread_limiter
 from starlette.concurrency import run_in_threadpool
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Mount, Route, Router
@@ -120,7 +121,8 @@ def make_app(
     folders = StaticFiles(packages=[("labelspan.web", "static"), ("labelspan.display", "static")])
     routes.append(Mount("/static", folders))
     # No redirects: /search/ does not exist.
-    return Guard(Router(routes, redirect_slashes=False, lifespan=lifespan), hosts)
+    router = Router(routes, redirect_slashes=False, lifespan=lifespan)
+    return Guard(GZipMiddleware(router, minimum_size=1000, compresslevel=6), hosts)
 
 
 def _answering(served: Served, page: Page, render: Callable[[Page, Any, Any], Response]) -> Handler:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -42,6 +42,8 @@ _MOST_FINDINGS = 1000
 _SHOWN_ITEMS = 1000
 _EXAMPLES = 5
 _MOST_LINES = 1000
+# What a label does not go beyond in a line of a table or of JSON, and how much is shown around it.
+_SEPARATORS, _AROUND = frozenset(',;|\t\n[]"'), 60
 _OPENERS: dict[str, Callable[[Path], Any]] = {
     ".gz": gzip.open,
     ".bz2": bz2.open,
@@ -285,6 +287,7 @@ class _Edits:
             lines = _differences(corpus, edit)
             content = {
                 "file": corpus.name,
+                "saved": _corrected_name(corpus),
                 "edit": edit,
                 "lines": lines[:_MOST_LINES],
                 "more": max(0, len(lines) - _MOST_LINES),
@@ -296,11 +299,15 @@ class _Edits:
         corpus, edit = self._corrected()
         if edit.source is not None:
             raise Refused(404, "A folder is corrected by `labelspan review --apply`.")
-        # A packed file is sent unpacked.
-        name = re.sub(r"\.(gz|bz2|xz)$", "", corpus.name, flags=re.IGNORECASE)
-        plain = re.sub(r"[^0-9A-Za-z._-]", "_", name)
-        headers = {"content-disposition": f'attachment; filename="{plain}"'}
+        headers = {"content-disposition": f'attachment; filename="{_corrected_name(corpus)}"'}
         return Response(edit.content, headers=headers, media_type="application/octet-stream")
+
+
+def _corrected_name(corpus: Path) -> str:
+    """Return the name of the corrected copy; a packed file is sent unpacked."""
+    name = re.sub(r"\.(gz|bz2|xz)$", "", corpus.name, flags=re.IGNORECASE)
+    stem, dot, ending = re.sub(r"[^0-9A-Za-z._-]", "_", name).rpartition(".")
+    return f"{stem}-corrected.{ending}" if dot else f"{ending}-corrected"
 
 
 def _page(name: str, title: str) -> Page:
@@ -332,9 +339,18 @@ def decision_data(made: DecisionGroup) -> DecisionData:
     }
 
 
-def _differences(corpus: Path, edit: CorpusEdit) -> list[tuple[str, str]]:
-    """Return the lines that change, before and after; none of a file that is not text."""
-    found: list[tuple[str, str]] = []
+class ChangedText(NamedTuple):
+    """What is between two texts that are otherwise equal, with a part of what is around it."""
+
+    start: str
+    before: str
+    after: str
+    end: str
+
+
+def _differences(corpus: Path, edit: CorpusEdit) -> list[ChangedText]:
+    """Return the parts of lines that change; none of a file that is not text."""
+    found: list[ChangedText] = []
     for name, content in edit.files.items():
         path = corpus / name if name else corpus
         with _OPENERS.get(path.suffix.lower(), open)(path, "rb") as file:
@@ -345,12 +361,39 @@ def _differences(corpus: Path, edit: CorpusEdit) -> list[tuple[str, str]]:
             continue
         if len(old) == len(new):
             # Labels change within their lines.
-            found += [pair for pair in zip(old, new, strict=True) if pair[0] != pair[1]]
+            found += [
+                changed_text(*pair) for pair in zip(old, new, strict=True) if pair[0] != pair[1]
+            ]
         else:
             steps = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
             found += [
-                ("\n".join(old[a:b]), "\n".join(new[c:d]))
+                changed_text("\n".join(old[a:b]), "\n".join(new[c:d]))
                 for step, a, b, c, d in steps
                 if step != "equal"
             ]
     return found
+
+
+def changed_text(old: str, new: str) -> ChangedText:
+    """Find what differs, from one separator to the next, so that whole labels are marked.
+
+    Examples
+    --------
+    >>> from labelspan.web.edit_routes import changed_text
+    >>> changed_text("s1,Jaws,Drama|Horror,1975", "s1,Jaws,Horror,1975")
+    ChangedText(start='s1,Jaws,', before='Drama|', after='', end='Horror,1975')
+    """
+    short = min(len(old), len(new))
+    start = next((n for n in range(short) if old[n] != new[n]), short)
+    rest = short - start
+    end = next((n for n in range(rest) if old[-1 - n] != new[-1 - n]), rest)
+    while start and old[start - 1] not in _SEPARATORS:
+        start -= 1
+    while end and not _SEPARATORS & {*old[len(old) - end - 1 : len(old) - end + 1]}:
+        end -= 1
+    first, last = old[:start], old[len(old) - end :]
+    if len(first) > _AROUND:
+        first = f"…{first[-_AROUND:]}"
+    if len(last) > _AROUND:
+        last = f"{last[:_AROUND]}…"
+    return ChangedText(first, old[start : len(old) - end], new[start : len(new) - end], last)

@@ -6,6 +6,7 @@ for those.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from html import escape
@@ -250,6 +251,30 @@ def _shared(one: Mapping[str, Any]) -> str:
     return f'<dl class="reasons">{"".join(f"<div>{part}</div>" for part in parts)}</dl>'
 
 
+def told(metadata: Mapping[str, Any], title: str) -> dict[str, Any]:
+    """Return metadata without values that are missing, or that are the title again."""
+    return {
+        key: value
+        for key, value in metadata.items()
+        if value not in (None, "") and metadata_text(value) != title
+    }
+
+
+_ADDRESS = re.compile(r"https?://[^\s<>\"]+", re.IGNORECASE)
+
+
+def linked(value: Any, key: str, kind: str | None) -> Markup:
+    """Return a value of the metadata: an address as a link, others as a filter of the list."""
+    text = metadata_text(value)
+    if _ADDRESS.fullmatch(text):
+        shown = escape(cut(text, 100))
+        return Markup(f'<a href="{escape(text)}" rel="noopener noreferrer">{shown}</a>')
+    if kind not in (None, "text") and len(text) <= LONGEST_NAME:
+        address = escape(link("/search", meta=[f"{key}={text}"]))
+        return Markup(f'<a href="{address}">{escape(text)}</a>')
+    return Markup(escape(text))
+
+
 # --- filters of templates -------------------------------------------------------------------
 
 FILTERS = {
@@ -265,5 +290,8 @@ FILTERS = {
     "own_labels": own_labels,
     "value": metadata_text,
     "percent": lambda value: f"{value:.0%}",
+    "share": lambda value: f"{value:.0%}" if value >= 0.1 else f"{value:.1%}",
+    "linked": linked,
+    "told": told,
     "thousands": lambda value: f"{value:,}",
 }

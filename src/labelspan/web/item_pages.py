@@ -10,6 +10,7 @@ import numpy as np
 from .._axis_ends import Entry
 from .._typing import Array
 from ..index import Hit, Tag
+from ..index.metadata_fields import FieldKind
 from ..index.passages import SharedWords, passage
 from ..index.results import WordShare
 from ..text import parse_query
@@ -113,9 +114,11 @@ class ItemData(TypedDict):
     id: str
     title: Annotated[str, "first line of the text"]
     text: Annotated[str, f"at most {_LONGEST_SHOWN:,} characters of it"]
+    rest: Annotated[str, "the text after its title"]
     cut: Annotated[bool, "whether the text is longer"]
     labels: Annotated[list[str] | None, "null if they are not known"]
     metadata: dict[str, Any]
+    fields: Annotated[dict[str, FieldKind], "what kind of values each key of the metadata has"]
     predicted: Annotated[list[Tag], "the most probable labels"]
     neighbours: Annotated[list[NeighbourData], "other items, the most similar first"]
 
@@ -130,9 +133,11 @@ def item(snapshot: Snapshot, asked: Asked) -> ItemData:
         "id": found.id,
         "title": found.title,
         "text": found.text[:_LONGEST_SHOWN],
+        "rest": found.text[:_LONGEST_SHOWN].removeprefix(found.title).lstrip(),
         "cut": len(found.text) > _LONGEST_SHOWN,
         "labels": None if found.labels is None else list(found.labels),
         "metadata": found.metadata,
+        "fields": snapshot.index.fields(),
         "predicted": snapshot.predicted([found.id])[0][:_PREDICTED],
         "neighbours": [
             {

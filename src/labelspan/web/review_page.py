@@ -39,6 +39,7 @@ class FindingData(TypedDict):
     key: Annotated[str, "short name; empty if there is nothing to decide"]
     kind: str
     score: Annotated[Unit, "how clear it is"]
+    sure: Annotated[bool, "whether the evidence is clear"]
     items: Annotated[list[str], "ids of the items concerned"]
     titles: list[str]
     labels: list[str]
@@ -106,6 +107,7 @@ def _rows(snapshot: Snapshot, found: Sequence[Finding]) -> list[FindingData]:
             "key": finding_key(one) if one.kind in PAIRS else "",
             "kind": one.kind,
             "score": rounded(min(max(one.score, 0.0), 1.0)),
+            "sure": one.sure,
             "items": list(one.items),
             "titles": [titles.get(name, name) for name in one.items],
             "labels": list(one.labels),
@@ -153,6 +155,7 @@ class EvidenceData(TypedDict):
     others: Annotated[list[str], "other labels of the item"]
     reason: str
     probability: Annotated[Unit, "of the label, from a model without the item"]
+    base_rate: Annotated[Unit, "share of the labelled items that have the label"]
     words: list[WordShare]
     neighbours: list[NearItemData]
 
@@ -180,6 +183,7 @@ def finding(snapshot: Snapshot, asked: Asked) -> EvidenceData:
         "others": [name for name in item.labels or () if name != label],
         "reason": one.reason,
         "probability": rounded(one.evidence["probability"]),
+        "base_rate": rounded(one.evidence["base_rate"]),
         "words": list(why.words) if why else [],
         "neighbours": [
             {

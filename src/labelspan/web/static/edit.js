@@ -38,6 +38,8 @@ const Edit = (() => {
       method: "POST",
       headers: { "content-type": "application/json", "x-labelspan-secret": session?.secret ?? "" },
       body: JSON.stringify(path.endsWith("/undo.json") ? body : { ...body, who: who() }),
+    }).catch(() => {
+      throw new Error("The server does not answer: start “labelspan serve” again, then repeat this.");
     });
     const content = await answer.json();
     if (!answer.ok) throw Object.assign(new Error(content.error.message), { status: answer.status });
@@ -347,6 +349,25 @@ const Edit = (() => {
       element("p", { className: "more" }, element("a", { href: `/history?${new URLSearchParams({ label })}` }, "History of this label")));
   };
 
+  // Labels that the audit would merge: into any of them, after which the line stays with its undo.
+  const mergeRows = (queue) => {
+    for (const row of queue.querySelectorAll("[data-merge]")) {
+      const labels = JSON.parse(row.dataset.merge);
+      const line = element("span", { className: "edit-said" });
+      line.setAttribute("role", "status");
+      const buttons = labels.map((by) => button(`Merge into “${cut(by, 30)}”`, async () => {
+        try {
+          const done = await post("/edit/replace.json", { labels: labels.filter((one) => one !== by), by });
+          report(line, done, { shown: () => [], draw: () => {} });
+          for (const one of buttons) one.remove();
+        } catch (error) {
+          line.textContent = error.message;
+        }
+      }));
+      row.append(" ", ...buttons.flatMap((one) => [one, " "]), line);
+    }
+  };
+
   const historyPage = async (box) => {
     const asked = new URLSearchParams(location.search);
     const list = element("ol", { className: "history" });
@@ -417,6 +438,7 @@ const Edit = (() => {
     page("found", listPage);
     page("change-label", labelPage);
     page("history", historyPage);
+    page("queue", mergeRows);
     page("who", nameBox);
   });
 

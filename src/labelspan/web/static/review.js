@@ -106,6 +106,12 @@
     bar.value += step;
     document.getElementById("done").textContent = bar.value.toLocaleString("en");
   };
+  // Numbers of findings that wait: of all, of a kind, and of this list.
+  const waiting = (kind, step) => {
+    const shown = [...document.querySelectorAll('.kinds [data-kind=""], #left'), document.querySelector(`.kinds [data-kind="${kind}"]`)];
+    for (const one of shown)
+      if (one) one.textContent = Math.max(0, Number(one.textContent.replaceAll(",", "")) + step).toLocaleString("en");
+  };
   const decide = (decision) => {
     const [one] = queue.splice(at, 1);
     at = Math.min(at, Math.max(0, queue.length - 1));
@@ -113,12 +119,15 @@
     const [, yes, no] = words[one.kind];
     said(`${{ accept: yes, reject: no, skip: "Skipped" }[decision]}: ${one.label} of ${one.title}.`);
     if (decision !== "skip") progress(1);
+    one.decision = decision;
+    waiting(one.kind, -1);
     sent = post("/edit/decide.json", { findings: [one.key], decision }).catch((error) => failed(error, () => {
       done.splice(done.indexOf(one), 1);
       queue.push(one);
       queue.sort((a, b) => a.order - b.order);
       at = 0;
       if (decision !== "skip") progress(-1);
+      waiting(one.kind, 1);
     }));
   };
   const undo = () => {
@@ -133,7 +142,8 @@
       return;
     }
     queue.splice(at, 0, one);
-    progress(-1);
+    if (one.decision !== "skip") progress(-1);
+    waiting(one.kind, 1);
   };
   const act = (name) => {
     stopped = false;

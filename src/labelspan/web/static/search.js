@@ -9,6 +9,17 @@
       if (!one.value || (one.id === "balance" && one.value === one.dataset.usual)) one.disabled = true;
   });
 
+  // An item shows the ones before and after it in the list from which it was opened.
+  for (const group of document.querySelectorAll(".group"))
+    group.addEventListener("click", (event) => {
+      if (!event.target.closest("h3 a, th a")) return;
+      try {
+        sessionStorage.setItem("labelspan-list", JSON.stringify({ ids: group.dataset.ids, back: location.href }));
+      } catch {
+        // Without storage the item has no way back but the browser's.
+      }
+    });
+
   for (const box of document.querySelectorAll(".range")) {
     const { field, kind, low, high, bins } = box.dataset;
     const choose = (from, to) => {

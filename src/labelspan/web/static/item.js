@@ -1,0 +1,22 @@
+// The list that one came from: the items before and after this one, and the way back.
+"use strict";
+(async () => {
+  const nav = document.getElementById("turn");
+  let from = null;
+  try {
+    from = JSON.parse(sessionStorage.getItem("labelspan-list"));
+  } catch {
+    return; // Without storage nothing is remembered.
+  }
+  if (!from) return;
+  const answer = await fetch(from.ids).catch(() => null);
+  const { ids } = answer?.ok ? await answer.json() : { ids: [] };
+  const at = ids.indexOf(nav.dataset.id);
+  if (at < 0) return;
+  const link = (text, href, rel) => Object.assign(document.createElement("a"), { textContent: text, href, rel });
+  const item = (id) => `/item?${new URLSearchParams({ id })}`;
+  const where = Object.assign(document.createElement("span"), { textContent: `${(at + 1).toLocaleString("en")} of ${ids.length.toLocaleString("en")}` });
+  nav.append(link("Back to the list", from.back, ""), ...(at ? [link("Previous", item(ids[at - 1]), "prev")] : []), where,
+    ...(at + 1 < ids.length ? [link("Next", item(ids[at + 1]), "next")] : []));
+  nav.hidden = false;
+})();
