@@ -14,7 +14,7 @@ from ..corpus import LabelVocabulary
 from ..errors import InvalidInput
 from .inputs import label_name
 from .label_table import LabelTable
-from .metadata_fields import FieldKind, metadata_text
+from .metadata_fields import FieldKind
 from .model import IndexModel
 from .results import Hit
 from .searching import Filter, Query, Ranking, mask_rows, match_all
@@ -173,11 +173,10 @@ class ItemList:
             if field.kind == "text":
                 continue
             counts = field.counts(self._found.rows)
-            there = np.flatnonzero(counts)
-            best = there[np.argsort(-counts[there], kind="stable")[:most]].tolist()
-            shown = tuple((metadata_text(field.values[n]), int(counts[n])) for n in best)
-            more = there.size - len(shown)
-            found.append(Facet(name, field.kind, shown, more, field.bins(counts)))
+            shown = field.most_common(counts)
+            more = max(0, len(shown) - most)
+            best = tuple(shown[:most])
+            found.append(Facet(name, field.kind, best, more, field.bins(counts)))
         return found
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -27,12 +28,24 @@ Bin = tuple[Any, Any, int]
 _BINS = 20
 # A field is one of dates or numbers if this share of its values is.
 _MOST = 0.95
-_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*|[1-9][0-9]{0,2}(,[0-9]{3})+)(\.[0-9]+)?")
+# A number with a unit, as "106 min", "$12.50" or "40%".
+_MEASURE = re.compile(r"([$€£]?)\s*(-?[0-9][0-9,]*(?:\.[0-9]+)?)\s*([^\W\d_]{1,12}|%|°)?\.?")
+# What may stand between several values in one text.
+_SEPARATORS = ("; ", "|", ", ")
 _ISO = re.compile(r"[12][0-9]{3}(-[01][0-9](-[0-3][0-9]([T ].*)?)?)?")
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _LONG = re.compile(
     r"(?:(?P<month>[A-Za-z]{3,9})\.? (?P<day>[0-9]{1,2}),?|(?P<first>[0-9]{1,2})\.? "
     r"(?P<second>[A-Za-z]{3,9})) (?P<year>[12][0-9]{3})"
+)
+# 2020/1/2 and 2.1.2020; 1/2/2020 is a day in January or in February.
+_OTHER = re.compile(
+    r"(?P<y>[12][0-9]{3})/(?P<m>[0-9]{1,2})/(?P<d>[0-9]{1,2})"
+    r"|(?P<d2>[0-9]{1,2})\.(?P<m2>[0-9]{1,2})\.(?P<y2>[12][0-9]{3})"
+)
+_AROUND = re.compile(
+    r"^(mon|tue|wed|thu|fri|sat|sun)[a-z]*,? +|(?<=[0-9]) +[0-9]{1,2}:[0-9]{2}.*$", re.I
 )
 _DAY = "M8[D]"
 # Months from the year 0 to 1970.
@@ -65,6 +78,8 @@ class MetadataField:
     values: list[Any]
     keys: Array
     codes: Array
+    # For each value the values in it, as "Canada, India" has two; None if each is one.
+    parts: list[list[str]] | None = None
 
     def chosen(self, choice: Any) -> Array:
         """Mark the different values that a condition accepts.
@@ -83,14 +98,13 @@ class MetadataField:
                 f"range or a function, but {choice!r} was given."
             )
         accepted = {(type(one) is bool, one) for one in several}
-        return np.array(
-            [
-                (type(value) is bool, value) in accepted
-                or (False, metadata_text(value)) in accepted
-                for value in self.values
-            ],
-            dtype=bool,
-        )
+        marks = [
+            (type(value) is bool, value) in accepted or (False, metadata_text(value)) in accepted
+            for value in self.values
+        ]
+        for code, parts in enumerate(self.parts or ()):
+            marks[code] = marks[code] or any((False, part) in accepted for part in parts)
+        return np.array(marks, dtype=bool)
 
     def _between(self, choice: Mapping[str, Any]) -> Array:
         if not choice or not choice.keys() <= {"from", "to"}:
@@ -113,6 +127,18 @@ class MetadataField:
         """Count each value in some rows."""
         own = self.codes[rows]
         return np.bincount(own[own >= 0], minlength=len(self.values))
+
+    def most_common(self, counts: Array) -> list[tuple[str, int]]:
+        """Return values as texts with their counts, the most frequent first.
+
+        Of values with several in them, each is counted on its own.
+        """
+        found: dict[str, int] = {}
+        for code in np.flatnonzero(counts).tolist():
+            own = [metadata_text(self.values[code])] if self.parts is None else self.parts[code]
+            for text in own:
+                found[text] = found.get(text, 0) + int(counts[code])
+        return sorted(found.items(), key=lambda pair: -pair[1])
 
     def bins(self, counts: Array) -> tuple[Bin, ...]:
         """Make a histogram of numbers or dates of counts of each value, with round limits."""
@@ -150,7 +176,33 @@ def _field(rows: Mapping[tuple[bool, Any], Sequence[int]], size: int) -> Metadat
     codes = np.full(size, -1, dtype=np.int32)
     for code, n in enumerate(order):
         codes[every[n]] = code
-    return MetadataField(kind, [plain[n] for n in order], np.array(keys)[order], codes)
+    values = [plain[n] for n in order]
+    parts = _parts(values) if kind in ("category", "text") else None
+    if parts is not None:
+        distinct = len({one for own in parts for one in own})
+        kind = "category" if distinct <= max(_BINS, sum(map(len, every)) / 2) else kind
+    return MetadataField(kind, values, np.array(keys)[order], codes, parts)
+
+
+def _parts(values: Sequence[Any]) -> list[list[str]] | None:
+    """Split texts with several values in them; None if each is one value.
+
+    Parts of lists come again in other lists; those of sentences, titles and addresses do not.
+    """
+    texts = [value for value in values if isinstance(value, str)]
+    for mark in _SEPARATORS:
+        lists = [text.split(mark) for text in texts if mark in text]
+        if len(lists) < max(3, 0.1 * len(texts)):
+            continue
+        every = Counter(part.strip() for text in texts for part in set(text.split(mark)))
+        inner = [part.strip() for own in lists for part in own]
+        again = sum(every[part] > 1 for part in inner)
+        if again >= 0.5 * len(inner) and sum(map(len, inner)) <= 40 * len(inner):
+            return [
+                list(dict.fromkeys(filter(None, map(str.strip, metadata_text(one).split(mark)))))
+                for one in values
+            ]
+    return None
 
 
 def _kind(values: Sequence[Any], total: int) -> tuple[FieldKind, list[float]]:
@@ -161,6 +213,12 @@ def _kind(values: Sequence[Any], total: int) -> tuple[FieldKind, list[float]]:
         keys = [read(value) for value in values]
         if given and sum(map(math.isfinite, keys)) >= max(1, _MOST * len(given)):
             return kind, keys
+    measures = [_measure(value) for value in values]
+    units = Counter(unit for number, unit in measures if math.isfinite(number))
+    unit, most = units.most_common(1)[0] if units else ("", 0)
+    # Minutes and seasons in one field are not one measure.
+    if unit and most >= _MOST * len(given):
+        return "number", [number if own == unit else math.nan for number, own in measures]
     repeats = len(values) <= max(_BINS, total / 2)
     return "category" if repeats else "text", [math.nan] * len(values)
 
@@ -171,14 +229,33 @@ def _number(value: Any) -> float:
     if isinstance(value, str) and not (len(value) < 300 and _NUMBER.fullmatch(value)):
         return math.nan
     try:
-        return float(value)
+        return float(value.replace(",", "") if isinstance(value, str) else value)
     except OverflowError:
         return math.nan
 
 
+def _measure(value: Any) -> tuple[float, str]:
+    """Return a number and its unit, in the singular; NaN if a text is not one."""
+    text = value.strip() if isinstance(value, str) and len(value) < 300 else ""
+    match = _MEASURE.fullmatch(text)
+    if match is None:
+        return math.nan, ""
+    unit = match[1] or (match[3] or "").lower()
+    return float(match[2].replace(",", "")), unit.removesuffix("s") if len(unit) > 2 else unit
+
+
 def _day(value: Any, *, last: bool = False) -> float:
     """Return the number of the day of a date; ``last`` the last one of a month or year."""
-    text = value.strip() if isinstance(value, str) else ""
+    text = value.strip() if isinstance(value, str) and len(value) < 100 else ""
+    # A day of the week before it and a time after it are not needed.
+    text = _AROUND.sub("", text)
+    if other := _OTHER.fullmatch(text):
+        year, month, day = (
+            other["y"] or other["y2"],
+            other["m"] or other["m2"],
+            other["d"] or other["d2"],
+        )
+        text = f"{year}-{int(month):02}-{int(day):02}"
     if long := _LONG.fullmatch(text):
         name = (long["month"] or long["second"])[:3].lower()
         month = _MONTHS.index(name) + 1 if name in _MONTHS else 0
@@ -201,6 +278,8 @@ def _bound(value: Any, kind: FieldKind, *, last: bool) -> float:
     # A year is a date as well.
     text = str(value) if kind == "date" and isinstance(value, int) else value
     found = _day(text, last=last) if kind == "date" else _number(value)
+    if kind == "number" and math.isnan(found):
+        found = _measure(value)[0]
     if math.isnan(found):
         raise InvalidInput(f"filter: {value!r} is not a {kind}, as the values of this field are.")
     return found
