@@ -39,7 +39,7 @@ def planted():
 
 def test_added_and_removed_labels_come_first(planted):
     index, added, removed = planted
-    found = audit_labels(index, 12)
+    found = audit_labels(index, 20)
     wrong = {(one.items[0], one.labels[0]) for one in found.of("wrong")}
     assert len(set(added.items()) & wrong) >= 3
     missing = {(one.items[0], one.labels[0]) for one in found.of("missing")}
@@ -83,8 +83,8 @@ def test_items_that_changed_are_audited_too(planted, tmp_path, monkeypatch):
         having = [item.id for item in index.items() if "TODO" in (item.labels or ())]
         index.relabel(having, [[] for _ in having])
         assert not audit_labels(index, kinds=["junk"]).of("junk")
-    # Nothing is solved again.
-    monkeypatch.setattr("labelspan.tagger.label_regression.LabelRegression.solve", None)
+    # Nothing is predicted again.
+    monkeypatch.setattr("labelspan.tagger.Tagger.without", None)
     assert audit_labels(planted[0], 5).of("wrong")
 
 

@@ -230,9 +230,9 @@ PARTS = [
     ("space", "offset", np.zeros(3)),
     ("space", "estimator_eigenvalues_", None),
     ("space", "estimator_transform", np.zeros(3)),
-    ("tagger", "thresholds", np.zeros(99, dtype="f4")),
-    ("tagger", "left_out_columns", np.full((8, 2), 100, dtype="i4")),
-    ("tagger", "left_out_own", np.full(3, 0.5, dtype="f4")),
+    ("tagger", "directions", np.zeros((99, 2), dtype="f2")),
+    ("tagger", "targets_columns", np.full(8, 100, dtype="i4")),
+    ("tagger", "levels", np.array([[1.0, 0.0], [0.0, 1.0]])),
     ("tagger", "numbers", None),
     *[("tagger", "labels", labels) for labels in LISTS],
 ]

@@ -1,13 +1,13 @@
 """Tags of an index: predicted, left out, brought up to date, explained, and kept in a folder."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from _support.topics import WORDS, corpus
 
 from labelspan import MLSI, SemanticIndex
 from labelspan.index.tagging import ItemTagger
-from labelspan.tagger.decision import emphasised
-from labelspan.tagger.label_regression import LabelRegression
 
 
 def fitted():
@@ -55,26 +55,20 @@ def test_probabilities_come_from_scores_of_unseen_items():
     assert np.mean(own) < 0.75
 
 
-def test_left_out_tags_are_those_of_models_without_the_item(index):
+def test_left_out_tags_are_those_of_taggers_without_the_item(index):
     tagger = index.tagger
-    targets = emphasised(tagger.targets)
-    scores = np.hstack(
-        [found for _, _, found in LabelRegression(tagger.features, tagger.alpha).blocks(targets)]
-    )
-    votes = tagger.voters.votes(tagger.features, np.arange(len(index)))
-    scores = scores + tagger.decision.weight * votes.toarray()
-    order = np.argsort(-scores, axis=1, kind="stable")
-    chances = tagger.decision.probability(scores)
-    for row, tags in enumerate(predicted(index, index.ids)):
-        assert [tag.label for tag in tags] == [tagger.labels[j] for j in order[row]]
-        np.testing.assert_allclose(
-            [tag.probability for tag in tags], chances[row][order[row]], atol=1e-3
+    for row in (0, 40, 89):
+        others = np.arange(len(index)) != row
+        alone = replace(
+            tagger,
+            rows=tagger.rows[others],
+            features=tagger.features[others],
+            targets=tagger.targets[others],
         )
-    # So are the chances of the labels that items have.
-    rows = np.repeat(np.arange(len(index)), np.diff(tagger.targets.indptr))
-    np.testing.assert_allclose(
-        tagger.left_out.own, chances[rows, tagger.targets.indices], atol=1e-3
-    )
+        columns, chances = alone.best(tagger.features[[row]], 9)
+        found = predicted(index, [index.ids[row]])[0]
+        assert [tag.label for tag in found] == [tagger.labels[j] for j in columns[0]]
+        np.testing.assert_allclose([tag.probability for tag in found], chances[0], atol=1e-4)
 
 
 def test_items_without_labels_are_predicted():
@@ -127,3 +121,28 @@ def test_an_explanation_names_words_and_items(index):
     assert len(why.votes) == 3
     own = index.explain_tag("game", items="item6")
     assert "item6" not in {vote.id for vote in own.votes}
+
+
+def test_after_any_sequence_items_are_predicted_by_the_others_as_they_are(tmp_path):
+    index = fitted()
+    index.add(["chess and radio", "a dice game"], [["sound"], ["game"]], ["late1", "late2"])
+    index.relabel(["item5", "late1"], [["sound", "rare"], ["game", "rare"]])
+    index.remove("item7")
+    index.save(tmp_path / "index")
+    with SemanticIndex.load(tmp_path / "index", write=True) as index:
+        index.relabel("item5", ["image"]).add(["a rare tune"], [["rare"]], ["late3"])
+        tagger, store = index.tagger, index.store
+        for name in ("item5", "item30", "late1", "late3"):
+            # A tagger that is made from the other items, with the same settings.
+            rows = store.rows([other for other in index.ids if other != name])
+            alone = replace(
+                tagger,
+                rows=rows,
+                features=ItemTagger(index.model, store, tagger).of_rows(rows),
+                targets=store.labels.matrix(rows),
+            )
+            own = ItemTagger(index.model, store, tagger).of_rows(store.rows([name]))
+            columns, chances = alone.best(own, 9)
+            found = predicted(index, [name])[0]
+            assert [tag.label for tag in found] == [tagger.labels[j] for j in columns[0]]
+            np.testing.assert_allclose([tag.probability for tag in found], chances[0], atol=1e-4)

@@ -5,8 +5,8 @@ import pytest
 from scipy import sparse
 from sklearn.preprocessing import normalize
 
-from labelspan.tagger import NEVER, Decision, LabelRecord, Voters
-from labelspan.tagger.decision import Candidates, emphasised
+from labelspan.tagger import Decision, LabelRecord, LeftOutTags, Voters
+from labelspan.tagger.decision import HeldOutScores, emphasis, make_comparable
 
 
 @pytest.mark.parametrize("dense", [False, True])
@@ -40,57 +40,70 @@ def test_frequent_features_do_not_decide_who_votes():
 def candidates(n=3000, k=12, seed=0):
     """Scores that know the chance of each label, and truth drawn with that chance."""
     rng = np.random.default_rng(seed)
-    chance = rng.beta(0.3, 2.5, (n, k))
-    truth = rng.random((n, k)) < chance
-    rows, columns = np.indices((n, k)).reshape(2, -1)
-    scores = np.sqrt(chance).ravel().astype(np.float32)
-    zeros = np.zeros(scores.size, np.float32)
-    return Candidates(rows, columns, scores, zeros, truth.ravel()), chance
+    chance = rng.beta(0.3, 2.5, (n, k)).ravel()
+    truth = rng.random(n * k) < chance
+    return HeldOutScores(np.sqrt(chance).astype(np.float32), truth, np.ones(n * k)), chance
 
 
 def test_probabilities_are_the_chances_and_choose_as_many_labels_as_are_true():
     found, chance = candidates(seed=1)
-    decision = Decision.choose(found)
-    guess = decision.probability(found.regression)
-    assert np.abs(guess - chance.ravel()).mean() < 0.02
-    assert (np.diff(guess[np.argsort(found.regression)]) >= 0).all()
+    decision = Decision.choose(found, 0.0)
+    guess = decision.probability(found.scores)
+    assert np.abs(guess - chance).mean() < 0.02
+    assert (np.diff(guess[np.argsort(found.scores)]) >= 0).all()
 
     def f1(chosen):
         return 2 * (chosen & found.truth).sum() / (chosen.sum() + found.truth.sum())
 
     chosen = guess >= decision.threshold
     assert abs(chosen.sum() / found.truth.sum() - 1) < 0.03
-    cuts = np.quantile(found.regression, np.linspace(0.5, 0.999, 100))
-    assert f1(chosen) > 0.95 * max(f1(found.regression >= cut) for cut in cuts)
+    cuts = np.quantile(found.scores, np.linspace(0.5, 0.999, 100))
+    assert f1(chosen) > 0.95 * max(f1(found.scores >= cut) for cut in cuts)
 
 
-def test_votes_get_a_weight_only_if_they_help():
-    found, _ = candidates()
-    noise = np.random.default_rng(1).random(found.truth.size).astype(np.float32)
-    assert Decision.choose(found._replace(votes=noise)).weight == 0
-    weak = found.regression + np.random.default_rng(2).normal(0, 0.3, noise.size).astype(np.float32)
-    helped = found._replace(regression=weak, votes=found.regression)
-    assert Decision.choose(helped).weight > 0.2
-
-
-def test_a_label_that_is_always_wrong_is_never_chosen():
-    found, _ = candidates()
-    truth = found.truth & (found.columns != 3)
-    found = found._replace(truth=truth)
-    decision = Decision.choose(found)
-    support = np.bincount(found.columns[truth], minlength=12)
-    limits = LabelRecord.of(found, decision, support).thresholds(found, decision)
-    assert limits[3] == NEVER
-    assert (np.delete(limits, 3) == np.float32(decision.threshold)).all()
-
-
-def test_rare_labels_have_larger_targets():
+def test_a_sample_of_the_pairs_gives_the_same_probabilities():
+    found, chance = candidates(20_000, seed=2)
     rng = np.random.default_rng(0)
-    labels = sparse.csr_matrix((rng.random((400, 4)) < [0.5, 0.1, 0.02, 0.0]).astype(np.float32))
-    found = emphasised(labels)
-    assert ((found > 0) != (labels > 0)).nnz == 0
-    sizes = found.max(axis=0).toarray().ravel()
-    counts = np.asarray(labels.sum(axis=0)).ravel()
-    np.testing.assert_allclose(sizes[:3], ((counts[:3] + 3) / 403) ** -0.1, rtol=1e-5)
-    assert (np.diff(sizes[:3]) > 0).all()
-    assert (labels.data == 1).all()
+    # As for many labels: all true pairs and the best others, and a tenth of the rest.
+    sure = found.truth | (found.scores > 0.5)
+    some = sure | (rng.random(sure.size) < 0.1)
+    weights = np.where(sure, 1.0, 10.0)
+    sample = HeldOutScores(found.scores[some], found.truth[some], weights[some])
+    guess = Decision.choose(sample, 0.0).probability(found.scores)
+    assert abs(guess.sum() / chance.sum() - 1) < 0.03
+    low = chance < 0.02
+    assert abs(guess[low].mean() - chance[low].mean()) < 0.002
+    plain = Decision.choose(sample._replace(weights=np.ones(sample.truth.size)), 0.0)
+    assert plain.probability(found.scores).sum() > 1.3 * chance.sum()
+
+
+def test_decisions_on_labelled_items_are_counted():
+    labels = sparse.csr_matrix(np.array([[1, 0, 0], [0, 1, 1.0]], dtype=np.float32))
+    found = LeftOutTags(
+        np.array([[0, 2], [0, 1]]), np.array([[0.9, 0.6], [0.8, 0.1]]), np.array([0.9, 0.1, 0.05])
+    )
+    record = LabelRecord.of(found, np.array([0.5, 0.5, 0.5]), labels)
+    assert record.chosen.tolist() == [2, 0, 1]
+    assert record.right.tolist() == [1, 0, 0]
+    assert record.support.tolist() == [1, 1, 1]
+
+
+def test_labels_of_different_frequency_are_made_comparable():
+    support = np.array([200, 40, 1, 0])
+    ones = lambda: (np.ones((2, 4), np.float32), np.ones((2, 4), np.float32))  # noqa: E731
+    lead, rest = terms = ones()
+    make_comparable(terms, support, 400)
+    assert (np.diff(lead[0, :3]) > 0).all()
+    assert (np.diff(rest[0, :3]) > 0).all()
+    assert np.isneginf(lead[:, 3]).all()
+    np.testing.assert_allclose(lead[0, :3], emphasis(support[:3], 400)[0])
+    # An item does not count for itself: the factors are those of the other items.
+    own = sparse.csr_matrix(np.array([[1, 0, 1, 0], [0, 1, 0, 0]], dtype=np.float32))
+    lead, rest = terms = ones()
+    make_comparable(terms, support, 400, own)
+    for row, others in enumerate(([199, 40, 0, 0], [200, 39, 1, 0])):
+        expected = ones()
+        make_comparable(expected, np.array(others), 399)
+        np.testing.assert_allclose(lead[row], expected[0][0], rtol=1e-6)
+        known = np.isfinite(lead[row])
+        np.testing.assert_allclose(rest[row, known], expected[1][0, known], rtol=1e-6)

@@ -1,99 +1,78 @@
-"""Ridge regression of labels: its equations, and the scores of left-out rows."""
+"""The regression of labels: its definition, and scores of models without a row."""
 
 import numpy as np
 import pytest
 from scipy import sparse
 
-from labelspan.tagger.label_regression import LabelRegression, WeightPruner
-from labelspan.tagger.learning import _penalty
+from labelspan.tagger.label_regression import LabelledRows, LabelRegression, leading_directions
+
+ALPHA = 0.7
 
 
-def texts(n, d, k, seed=0):
+def data(n=120, d=300, k=7, dense=False, seed=0):
     rng = np.random.default_rng(seed)
     X = sparse.random(n, d, 0.1, "csr", np.float32, rng)
-    weights = rng.standard_normal((d, k))
-    Y = sparse.csr_matrix((X @ weights > 0.4).astype(np.float32))
-    return X, Y
+    # Two rows that are equal, an empty one, and a label of one row.
+    X = sparse.csr_matrix(sparse.vstack([X[:-2], X[:1], sparse.csr_matrix((1, d))]))
+    labels = rng.random((n, k)) < 0.2
+    labels[:, 0] = False
+    labels[3, 0] = True
+    X = X.astype(np.float32)
+    return (X.toarray() if dense else X), sparse.csr_matrix(labels.astype(np.float32))
 
 
-def constant(X):
-    return np.hstack([X.toarray().astype(np.float64), np.ones((X.shape[0], 1))])
-
-
-def solved(ridge, Y):
-    parts = list(ridge.blocks(Y))
-    return np.hstack([part[1] for part in parts]), np.hstack([part[2] for part in parts])
-
-
-@pytest.mark.parametrize(("n", "d"), [(60, 100), (150, 40)])
-@pytest.mark.parametrize("dense", [False, True])
-def test_the_weights_solve_the_equations_of_ridge_regression(n, d, dense):
-    X, Y = texts(n, d, 5)
-    wide = constant(X)
-    W, _ = solved(LabelRegression(X.toarray() if dense else X, 0.7), Y)
-    rest = wide.T @ (wide @ W - Y.toarray()) + 0.7 * W
-    assert np.abs(rest).max() < 1e-5 * np.abs(wide.T @ Y.toarray()).max()
-
-
-@pytest.mark.parametrize(("n", "d"), [(60, 100), (150, 40)])
-def test_scores_of_left_out_rows_are_those_of_models_without_them(n, d):
-    X, Y = texts(n, d, 4, seed=1)
-    _, unseen = solved(LabelRegression(X, 0.5), Y)
-    wide, wanted = constant(X), Y.toarray()
-    for row in range(0, n, 17):
-        others = np.arange(n) != row
-        gram = wide[others].T @ wide[others] + 0.5 * np.eye(wide.shape[1])
-        weights = np.linalg.solve(gram, wide[others].T @ wanted[others])
-        np.testing.assert_allclose(unseen[row], wide[row] @ weights, atol=1e-4)
-
-
-@pytest.mark.parametrize(("n", "d"), [(300, 200), (150, 400)])
-def test_iterations_agree_with_the_factorisation(n, d, monkeypatch):
-    monkeypatch.setattr("labelspan.tagger.label_regression._TOLERANCE", 1e-4)
-    X, Y = texts(n, d, 6, seed=2)
-    exact, unseen = solved(LabelRegression(X, 1.0), Y)
-    found, estimated = solved(LabelRegression(X, 1.0, direct=10), Y)
-    assert np.linalg.norm(found - exact) < 1e-3 * np.linalg.norm(exact)
-    # The diagonal of the inverse is estimated.
-    assert np.corrcoef(estimated.ravel(), unseen.ravel())[0, 1] > 0.99
-    diagonals = [LabelRegression(X, 1.0, direct=side).diagonal for side in (10, 500)]
-    assert np.abs(diagonals[0] / diagonals[1] - 1).mean() < 0.1
-
-
-def test_threads_change_no_bit_of_weights_and_scores(monkeypatch):
-    X, Y = texts(300, 200, 6, seed=2)
-    one = solved(LabelRegression(X, 1.0, direct=10), Y)
-    monkeypatch.setattr("labelspan.operators.sparse._WORTH_A_THREAD", 1)
-    for module in ("sparse", "machine"):
-        monkeypatch.setattr(f"labelspan.operators.{module}.n_threads", lambda: 3)
-    for found, wanted in zip(solved(LabelRegression(X, 1.0, direct=10), Y), one, strict=True):
-        np.testing.assert_array_equal(found, wanted)
-
-
-def test_noise_has_a_larger_penalty_than_signal():
-    X, Y = texts(200, 50, 3, seed=4)
-    noise = sparse.csr_matrix(np.random.default_rng(0).permutation(Y.toarray()))
-    assert _penalty(X, noise) > 2 * _penalty(X, Y)
+def model(X, Y, directions=None):
+    directions = leading_directions(X) if directions is None else directions
+    return LabelRegression(LabelledRows(X, Y, directions), ALPHA)
 
 
 @pytest.mark.parametrize("dense", [False, True])
-def test_pruning_keeps_what_matters_most_and_the_mean_score(dense, monkeypatch):
-    X, _ = texts(40, 30, 3, seed=5)
-    rows = X.toarray() * np.linspace(0.1, 2, 30, dtype=np.float32)
-    features = rows if dense else sparse.csr_matrix(rows)
-    weights = np.random.default_rng(0).standard_normal((31, 4)).astype(np.float32)
-    whole, same = WeightPruner(features, 4)(weights)
-    np.testing.assert_allclose(whole.toarray().T, weights[:-1], rtol=1e-6)
-    np.testing.assert_array_equal(same, weights[-1])
-    monkeypatch.setattr("labelspan.tagger.label_regression._WHOLE", 20)
-    monkeypatch.setattr("labelspan.tagger.label_regression._FEWEST_KEPT", 1)
-    kept, intercept = WeightPruner(features, 4)(weights)
-    matter = np.abs(weights[:-1]) * np.sqrt((rows**2).mean(axis=0))[:, None]
-    for column in range(4):
-        largest = np.sort(np.argsort(-matter[:, column])[:5])
-        own = kept.toarray()[column]
-        assert np.flatnonzero(own).tolist() == largest.tolist()
-        np.testing.assert_allclose(own[largest], weights[largest, column], rtol=1e-6)
-    before = rows @ weights[:-1] + weights[-1]
-    after = rows @ kept.toarray().T + intercept
-    np.testing.assert_allclose(after.mean(axis=0), before.mean(axis=0), atol=1e-5)
+@pytest.mark.parametrize("rows", [120, 30])
+def test_scores_follow_their_definition(dense, rows):
+    X, Y = data(dense=dense)
+    found = model(X, Y)
+    lead, rest = found.terms(found.rows.view(X[:rows]))
+    full = X if dense else X.toarray()
+    V = found.rows.directions.astype(np.float64)
+    Z = np.column_stack([full @ V, np.ones(120)])
+    B = np.linalg.solve(Z.T @ Z + ALPHA * np.eye(Z.shape[1]), Z.T @ Y.toarray())
+    kernel = full @ full.T - full @ V @ V.T @ full.T
+    np.testing.assert_allclose(lead, (Z @ B)[:rows], atol=1e-4)
+    np.testing.assert_allclose(rest, (kernel @ (Y.toarray() - Z @ B))[:rows], atol=1e-3)
+    some, columns = np.array([0, 3, 29]), np.array([1, 0, 6])
+    pairs = found.terms_of(found.rows.view(X[:rows]), some, columns)
+    np.testing.assert_allclose(pairs, [lead[some, columns], rest[some, columns]], atol=1e-4)
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_rows_are_scored_as_by_a_model_without_them(dense):
+    X, Y = data(dense=dense)
+    found = model(X, Y)
+    every = np.arange(120)
+    lead, rest = found.terms(found.rows.view(X, every))
+    for row in (0, 3, 17, 118, 119):
+        others = every != row
+        alone = model(X[others], Y[others], found.rows.directions)
+        expected = alone.terms(alone.rows.view(X[[row]]))
+        np.testing.assert_allclose([lead[row], rest[row]], np.vstack(expected), atol=1e-4)
+        weights = found.feature_weights(2, row)
+        for one, other in zip(weights, alone.feature_weights(2), strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-4)
+        own = np.asarray(X[[row]] @ np.column_stack(weights[:2])).ravel()
+        own[0] += weights[2]
+        np.testing.assert_allclose(own, [lead[row, 2], rest[row, 2]], atol=1e-4)
+    # Rows that are not among them are scored with all.
+    mixed = found.terms(found.rows.view(X[:3], np.array([-1, 1, -1])))[1]
+    whole = found.terms(found.rows.view(X[:3]))[1]
+    np.testing.assert_allclose(mixed[[0, 2]], whole[[0, 2]], atol=1e-4)
+    np.testing.assert_allclose(mixed[1], rest[1], atol=1e-4)
+
+
+def test_directions_are_orthonormal_and_explain_the_mean():
+    X, _ = data()
+    found = leading_directions(X).astype(np.float64)
+    np.testing.assert_allclose(found.T @ found, np.eye(found.shape[1]), atol=5e-3)
+    mean = np.asarray(X.mean(axis=0)).ravel()
+    assert np.linalg.norm(mean - found @ (found.T @ mean)) < 2e-3 * np.linalg.norm(mean)
+    assert leading_directions(np.zeros((1, 4), np.float32)).shape == (4, 0)
+    assert np.isfinite(leading_directions(np.zeros((9, 4), np.float32))).all()

@@ -397,7 +397,7 @@ def _merge(_: SemanticIndex, tagger: Tagger, names: Names) -> Iterator[Finding]:
 
 def _same_names(tagger: Tagger) -> Iterator[Finding]:
     """Find labels whose names differ only in case, accents, signs, a plural s or one letter."""
-    support = dict(zip(tagger.labels, tagger.record.support.tolist(), strict=True))
+    support = dict(zip(tagger.labels, tagger.support.tolist(), strict=True))
     for group in spelling_groups([name for name, count in support.items() if count]):
         names = tuple(sorted(group, key=lambda name: (-support[name], name)))
         listed = " and ".join(f"{support[name]:,}" for name in names)
@@ -456,7 +456,7 @@ def _broader(kind: str, index: SemanticIndex, _: Tagger, names: Names) -> Iterat
 
 
 def _junk(_: SemanticIndex, tagger: Tagger, names: Names) -> Iterator[Finding]:
-    for label, support in zip(tagger.labels, tagger.record.support, strict=True):
+    for label, support in zip(tagger.labels, tagger.support, strict=True):
         if support and _JUNK.fullmatch(re.split(r"::|[:/]", label)[-1].strip()):
             reason = f"The name says nothing; {support} items have it."
             yield Finding("junk", 1.0, (), (label,), reason)
@@ -477,8 +477,8 @@ _FINDERS: dict[str, Callable[[SemanticIndex, Tagger, Names], Iterator[Finding]]]
 
 def _together(tagger: Tagger, least: int) -> tuple[Array, sparse.csr_matrix, Array]:
     """Return columns of the most frequent labels, the labels, and how many items have each two."""
-    order = np.argsort(-tagger.record.support, kind="stable")[:_MOST_LABELS]
-    columns = np.sort(order[tagger.record.support[order] >= least])
+    order = np.argsort(-tagger.support, kind="stable")[:_MOST_LABELS]
+    columns = np.sort(order[tagger.support[order] >= least])
     labels = tagger.targets[:, columns]
     return columns, labels, (labels.T @ labels).toarray()
 

@@ -230,10 +230,15 @@ class Vote:
 
 @dataclass(frozen=True)
 class TagExplanation(Tag):
-    """Explanation of the probability of a label: words of the text, and nearby labelled items."""
+    """Explanation of the probability of a label: words of the text, and nearby labelled items.
+
+    Of an item, all of it is by the model without the item. ``base_rate`` is the fraction of the
+    other labelled items that have the label.
+    """
 
     words: tuple[WordShare, ...]
     votes: tuple[Vote, ...]
+    base_rate: float
 
 
 @dataclass(frozen=True)

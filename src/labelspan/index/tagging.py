@@ -82,7 +82,7 @@ class ItemTagger:
         return {label: Tag(label, *rest) for label, *rest in parts}
 
     def explain(self, label: str, query: Any, n: int, items: str) -> TagExplanation:
-        """Explain the probability of a label by words and by neighbours."""
+        """Explain the probability of a label by words and by neighbours; of an item, without it."""
         features, single = self.features(query, items)
         tagger, label = self._tagger, label_name(label)
         if not single:
@@ -90,23 +90,37 @@ class ItemTagger:
         if label not in tagger.columns:
             raise InvalidInput(f"explain_tag: the tagger has not learned the label {label!r}.")
         column = tagger.columns[label]
-        probability = float(tagger.decision.probability(tagger.scores(features))[0, column])
+        own = self._places(items) if items else np.array([-1])
+        probability = float(tagger.decision.probability(tagger.scores(features, own))[0, column])
         words: dict[str, float] = {}
         if tagger.texts is not None:
-            contributions = tagger.contributions(features, column)
+            contributions = tagger.contributions(features, column, int(own[0]))
             text = self._store.item(items).text if items else query
             words = tagger.texts.word_shares(text, contributions)
         ranked = sorted(words.items(), key=lambda entry: (-abs(entry[1]), entry[0]))
-        near, cosines = tagger.voters.nearest(features)
+        near, cosines = tagger.voters.nearest(features, own)
         there = self._store.fetch(tagger.rows[near[0]].tolist())
         votes = []
         for voter, cosine in zip(near[0].tolist(), cosines[0].tolist(), strict=True):
             item = there.get(int(tagger.rows[voter]))
-            if cosine > 0 and item is not None and item.id != items:
+            if cosine > 0 and item is not None:
                 votes.append(Vote(item.id, cosine, bool(tagger.targets[voter, column])))
         found = [WordShare(word, share, True) for word, share in ranked if share]
         limit = float(tagger.thresholds[column])
-        return TagExplanation(label, probability, limit, tuple(found[:n]), tuple(votes[:n]))
+        others = tagger.rows.size - int(own[0] >= 0)
+        has = own[0] >= 0 and bool(tagger.targets[own[0], column])
+        return TagExplanation(
+            label,
+            probability,
+            limit,
+            tuple(found[:n]),
+            tuple(votes[:n]),
+            (int(tagger.support[column]) - has) / max(1, others),
+        )
+
+    def _places(self, items: str | Sequence[str]) -> Array:
+        """Return the numbers of items among the labelled ones, -1 for others."""
+        return self._tagger.places(self._store.rows(as_names(items)))
 
     def report(self) -> list[LabelReport]:
         """Report how well each label is predicted."""
@@ -120,29 +134,21 @@ class ItemTagger:
             found.append(LabelReport(tagger.labels[j], support, chosen, precision, recall, limit))
         return found
 
-    def without_item(
-        self, ids: list[str], *, fresh: bool = False, chosen: bool = False
-    ) -> list[ResultTable[Tag]]:
+    def without_item(self, ids: list[str], *, chosen: bool = False) -> list[ResultTable[Tag]]:
         """Return some labels for each of some items, predicted without the item.
 
-        For items without labels, or for all if ``fresh``, they are computed. ``chosen`` leaves out
-        those below their thresholds.
+        ``chosen`` leaves out those below their thresholds.
         """
         tagger, rows = self._tagger, self._store.rows(ids)
         own = tagger.places(rows)
-        width = min(_MOST, len(tagger.labels))
-        columns = np.full((len(ids), width), -1, dtype=np.int64)
-        chances = np.zeros((len(ids), width), dtype=np.float32)
-        found = tagger.left_out
-        # Labels may have been added since; earlier ones keep their columns.
-        most = min(width, found.columns.shape[1])
-        kept = (own >= 0) & (not fresh)
-        columns[kept, :most] = found.columns[own[kept], :most]
-        chances[kept, :most] = found.chances[own[kept], :most]
-        missing = np.flatnonzero(~kept)
-        if missing.size:
-            features = self.of_rows(rows[missing])
-            columns[missing], chances[missing] = tagger.best(features, width, own[missing])
+        columns = np.zeros((len(ids), min(_MOST, len(tagger.labels))), dtype=np.int64)
+        chances = np.zeros(columns.shape, dtype=np.float32)
+        for inside in (True, False):
+            some = np.flatnonzero((own >= 0) == inside)
+            if some.size:
+                features = tagger.features[own[some]] if inside else self.of_rows(rows[some])
+                found = tagger.best(features, _MOST, own[some] if inside else None)
+                columns[some], chances[some] = found
         if chosen:
             columns[chances < tagger.thresholds[columns]] = -1
         return self._tags(columns, chances)

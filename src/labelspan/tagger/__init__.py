@@ -9,14 +9,14 @@ The interface of the package:
    not imported here, because it needs scikit-learn and the rest does not.
 2. **Ask.** ``tagger.best(features, k)`` gives columns and probabilities, ``tagger.probabilities``
    all of them; a label is chosen if its probability reaches ``tagger.thresholds``.
-   For training items, ``own=tagger.places(rows)`` predicts as a model trained without the
-   item would. ``tagger.left_out`` has these predictions for all labelled items, ``tagger.record``
-   how often held-out decisions were right. ``tagger.contributions`` and ``tagger.voters.nearest``
+   For labelled items, ``own=tagger.places(rows)`` predicts exactly as a tagger of the other items
+   would. ``tagger.left_out`` has these predictions for all labelled items, ``tagger.record``
+   how often decisions by them are right. ``tagger.contributions`` and ``tagger.voters.nearest``
    explain a prediction.
 3. **Change.** ``tagger.updated(labels, rows, targets, features, removed)`` returns a tagger after
-   items were added, relabelled (one or many at once) or removed. Only the labels of these items
-   are learned again, starting from their current weights; features are needed only for items that
-   are new to the tagger. A tagger is never changed in place.
+   items were added, relabelled (one or many at once) or removed: that of the present items with
+   the same settings. Features are needed only for items that are new to the tagger. A tagger is
+   never changed in place, and whatever is cached in it belongs to its items.
 4. **Store.** ``tagger.arrays()`` is a dictionary of named arrays for files of arrays;
    ``Tagger.from_arrays(labels, arrays)`` checks that they fit together. The names of the labels
    are stored by the caller.

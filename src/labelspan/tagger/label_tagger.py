@@ -13,7 +13,6 @@ from scipy import sparse
 from .._typing import Array
 from ..errors import InvalidInput
 from ..graph.neighbors import NeighborSearch
-from ..operators.row_data import row_squares
 from ..text import TextFeatures
 from ..text.vocabulary import (
     checked_parts,
@@ -21,8 +20,8 @@ from ..text.vocabulary import (
     require,
     within,
 )
-from .decision import NEVER, Decision, LabelRecord, LeftOutTags, emphasised
-from .label_regression import LabelRegression, WeightPruner
+from .decision import NEVER, Decision, LabelRecord, LeftOutTags, emphasis, make_comparable
+from .label_regression import LabelledRows, LabelRegression, add_sparse
 
 __all__ = ["Tagger", "Voters"]
 
@@ -34,18 +33,15 @@ _FREQUENT, _MOST_ITEMS, _MANY = 0.03, 50, 1000
 # Entries of a block of scores.
 _ENTRIES = 1 << 22
 
+# Labels of each labelled item that are predicted without it.
+_LEFT_OUT = 12
+
 # Types and shapes of the arrays that are stored.
 _SHAPES = {
     "rows": "i8 n",
-    "diagonal": "f4 n",
-    "intercept": "f4 k",
-    "thresholds": "f4 k",
-    "record": "i8 3 k",
     "levels": "f8 2 knots",
-    "numbers": "f8 5",
-    "left_out_columns": "i4 n listed",
-    "left_out_chances": "f4 n listed",
-    "left_out_own": "f4 labels",
+    "numbers": "f8 6",
+    "directions": "f2 d r",
 }
 _DAMAGED = "The parts of the tagger do not match; the index is damaged."
 
@@ -111,28 +107,24 @@ class Voters:
 class Tagger:
     """Regression and voters of each label, and the decision from their scores.
 
-    The score of a label is ``x @ weights + intercept``, plus ``decision.weight`` times the share
-    of votes; ``decision`` maps it to a probability. A label is chosen if its probability reaches
-    its threshold. :func:`labelspan.tagger.learning.learn_tagger` creates one; :meth:`updated`
-    returns a changed copy.
+    Its fields are settings and the labelled items; everything else follows from these. The score of
+    a label is that of the regression, plus ``decision.weight`` times the share of votes;
+    ``decision`` maps it to a probability. A label is chosen if its probability reaches its
+    threshold. :func:`labelspan.tagger.learning.learn_tagger` creates one; :meth:`updated` returns a
+    changed copy.
     """
 
-    # Name of each column; the largest weights (k, d), intercepts and thresholds (k,) of labels.
+    # Name of each column; settings of the regression.
     labels: tuple[str, ...]
     alpha: float
-    weights: sparse.csr_matrix
-    intercept: Array
-    thresholds: Array
+    rest: float
     decision: Decision
-    # Decisions on held-out items.
-    record: LabelRecord
     # For the labelled items: rows in the collection, increasing; features (n, d); labels (n, k), 0
-    # and 1; inputs of the leave-one-out scores; labels predicted without the item.
+    # and 1; and the directions (d, r) of the regression.
     rows: Array
     features: Any
     targets: sparse.csr_matrix
-    diagonal: Array
-    left_out: LeftOutTags
+    directions: Array
     # Computes features of texts; None if they are computed elsewhere.
     texts: TextFeatures | None = None
     # Whether it was trained on only a sample of the labelled items.
@@ -141,7 +133,7 @@ class Tagger:
     @property
     def n_features(self) -> int:
         """Number of features."""
-        return int(self.weights.shape[1])
+        return int(self.directions.shape[0])
 
     @cached_property
     def columns(self) -> dict[str, int]:
@@ -154,10 +146,31 @@ class Tagger:
         return Voters(self.features, self.targets)
 
     @cached_property
-    def _by_feature(self) -> Any:
-        found = self.weights.T.tocsr()
-        small = self.n_features * len(self.labels) <= _ENTRIES // 4
-        return found.toarray() if small else found
+    def regression(self) -> LabelRegression:
+        """The regression of the labels of these items."""
+        rows = LabelledRows(self.features, self.targets, self.directions)
+        return LabelRegression(rows, self.alpha)
+
+    @cached_property
+    def support(self) -> Array:
+        """Number of items of each label."""
+        return np.bincount(self.targets.indices, minlength=len(self.labels))
+
+    @cached_property
+    def thresholds(self) -> Array:
+        """Probabilities from which labels are chosen; one item cannot be predicted from others."""
+        limit = np.where(self.support < 2, NEVER, self.decision.threshold)
+        return np.asarray(limit, dtype=np.float32)
+
+    @cached_property
+    def left_out(self) -> LeftOutTags:
+        """The most probable labels of all labelled items, each predicted without the item."""
+        return self.without(np.arange(self.rows.size))
+
+    @cached_property
+    def record(self) -> LabelRecord:
+        """How often decisions on labelled items, each predicted without the item, are right."""
+        return LabelRecord.of(self.left_out, self.thresholds, self.targets)
 
     def places(self, rows: Array) -> Array:
         """Return the positions of some rows of the collection among the labelled items, or -1."""
@@ -166,26 +179,23 @@ class Tagger:
         at = np.minimum(np.searchsorted(self.rows, rows), self.rows.size - 1)
         return np.asarray(np.where(self.rows[at] == rows, at, -1))
 
-    def regression(self, features: Any) -> Array:
-        """Compute the score of every label by the regression."""
-        found = features @ self._by_feature
-        found = found.toarray() if sparse.issparse(found) else found
-        return np.asarray(found, dtype=np.float32) + self.intercept
-
     def scores(self, features: Any, own: Array | None = None) -> Array:
         """Compute the score of every label for a few rows.
 
         ``own`` are the numbers of the rows among the labelled items, or -1: their scores are those
         of a model without them.
         """
-        found = self.regression(features)
-        if own is not None:
-            known = np.flatnonzero(own >= 0)
-            truth = emphasised(self.targets)[own[known]].toarray()
-            shrunk = self.alpha * self.diagonal[own[known], None]
-            found[known] = truth - (truth - found[known]) / shrunk
+        terms = self.regression.terms(self.regression.rows.view(features, own))
+        known = np.zeros(features.shape[0], dtype=bool) if own is None else own >= 0
+        for rows in (known, ~known):
+            if rows.any():
+                some = terms[0][rows], terms[1][rows]
+                truth = self.targets[own[rows]] if own is not None and rows is known else None
+                make_comparable(some, self.support, self.rows.size, truth)
+                terms[0][rows] = some[0] + self.rest * some[1]
+        found = terms[0]
         if self.decision.weight:
-            found += self.decision.weight * self.voters.votes(features, own).toarray()
+            add_sparse(found, self.voters.votes(features, own), self.decision.weight)
         return found
 
     def _blocks(self, features: Any, own: Array | None) -> Iterator[tuple[slice, Array]]:
@@ -210,15 +220,38 @@ class Tagger:
         columns = np.zeros((features.shape[0], k), dtype=np.intp)
         chances = np.zeros((features.shape[0], k), dtype=np.float32)
         for part, scores in self._blocks(features, own):
-            top = np.argsort(-scores, axis=1, kind="stable")[:, :k]
-            columns[part] = top
+            columns[part] = top = _highest(scores, k)
             chances[part] = self.decision.probability(np.take_along_axis(scores, top, axis=1))
         return columns, chances
 
-    def contributions(self, features: Any, column: int) -> Array:
-        """Return the contribution of each feature of one row to the score of a label."""
+    def without(self, places: Array) -> LeftOutTags:
+        """Predict the labels of some labelled items, each by the model without the item.
+
+        They are those of a tagger of the other items with the same settings, exactly.
+        """
+        width = min(_LEFT_OUT, len(self.labels))
+        columns = np.zeros((places.size, width), dtype=np.int32)
+        chances = np.zeros((places.size, width), dtype=np.float32)
+        own: list[Array] = [np.zeros(0, dtype=np.float32)]
+        for part, scores in self._blocks(self.features[places], places):
+            columns[part] = top = _highest(scores, width)
+            chances[part] = self.decision.probability(np.take_along_axis(scores, top, axis=1))
+            labels = self.targets[places[part]]
+            rows = np.repeat(np.arange(labels.shape[0]), np.diff(labels.indptr))
+            own.append(self.decision.probability(scores[rows, labels.indices]))
+        return LeftOutTags(columns, chances, np.concatenate(own))
+
+    def contributions(self, features: Any, column: int, own: int = -1) -> Array:
+        """Return the contribution of each feature of one row to the score of a label.
+
+        ``own`` is the number of the row among the labelled items, which are then used without it;
+        -1 for another row.
+        """
+        lead, rest, _ = self.regression.feature_weights(column, own)
+        has = own >= 0 and self.targets[own, column] > 0
+        factors = emphasis(self.support[column] - has, self.rows.size - (own >= 0))
+        weights = factors[0] * lead + self.rest * factors[1] * rest
         row = sparse.csr_matrix(features)
-        weights = self.weights[[column]].toarray().ravel()
         found = np.zeros(weights.size)
         found[row.indices] = row.data * weights[row.indices]
         return found
@@ -239,146 +272,55 @@ class Tagger:
         numbers of items that are new or have other labels, ``targets``; ``features`` those of the
         new ones; ``removed`` the numbers of items that were removed or lost their labels.
 
-        Only labels of these items are learned again, starting from their current weights. Alpha,
-        the map to probabilities and the weights of other labels do not change: for these a new item
-        is only one more item without the label.
+        The settings do not change; all that follows from the items does.
         """
-        rows = np.asarray(rows, dtype=np.int64)
+        rows, width = np.asarray(rows, dtype=np.int64), len(labels)
         at = self.places(rows)
         if tuple(labels[: len(self.labels)]) != self.labels:
             raise InvalidInput("updated: labels must begin with those of the tagger, in order.")
-        if int((at < 0).sum()) != (0 if features is None else features.shape[0]):
+        fresh = np.flatnonzero(at < 0)
+        if fresh.size != (0 if features is None else features.shape[0]):
             raise InvalidInput(
-                f"updated: features must have a row for each of the {int((at < 0).sum())} items "
-                "that are new to the tagger."
+                f"updated: features must have a row for each of the {fresh.size} items that are "
+                "new to the tagger."
             )
-        gone = self.places(np.asarray(removed, dtype=np.int64))
-        made, touched = self._with_items(tuple(labels), rows, targets, features, gone[gone >= 0])
-        made = made._learned_again(touched)
-        return made._left_out_again(made.places(rows))
-
-    def _with_items(
-        self,
-        labels: tuple[str, ...],
-        rows: Array,
-        targets: sparse.csr_matrix,
-        features: Any,
-        gone: Array,
-    ) -> tuple[Tagger, Array]:
-        """Return a tagger with the items after a change, and the affected labels."""
-        count, width, at = len(self.rows), len(labels), self.places(rows)
-        wide = _resized(self.targets, count, width)
-        given = sparse.csr_matrix(targets, dtype=np.float32, shape=(len(rows), width))
-        known, fresh = at[at >= 0], np.flatnonzero(at < 0)
-        different = abs(wide[known] - given[at >= 0]).tocoo()
-        touched = np.unique(
-            np.concatenate(
-                [different.col[different.data > 0], given[fresh].indices, wide[gone].indices]
-            )
-        ).astype(np.int64)
-        # Sources of the new rows: old ones first, then the given ones.
-        kept = np.setdiff1d(np.arange(count), gone)
-        source = np.arange(count)
-        source[known] = count + np.flatnonzero(at >= 0)
+        # Rows of the old items, then of the given ones; in the order of the new tagger.
+        count = self.rows.size
+        kept = np.setdiff1d(np.arange(count), self.places(np.asarray(removed, dtype=np.int64)))
         every = np.concatenate([self.rows[kept], rows[fresh]])
         order = np.argsort(every, kind="stable")
+        source = np.arange(count)
+        source[at[at >= 0]] = count + np.flatnonzero(at >= 0)
         source = np.concatenate([source[kept], count + fresh])[order]
-        held = np.concatenate([kept, count + np.arange(fresh.size)])[order]
-        table = _stacked(wide, given)[source]
-        found, diagonal = self.features, self.diagonal
+        given = sparse.csr_matrix(targets, dtype=np.float32, shape=(rows.size, width))
+        found = self.features
         if fresh.size:
             found = _stacked(found, features)
-            # The smallest possible value for a row of this length.
-            least = 1.0 / (row_squares(features) + 1.0 + self.alpha)
-            diagonal = np.concatenate([diagonal, least.astype(np.float32)])
-        if fresh.size or gone.size:
-            found = found[held]
-        support = np.asarray(table.sum(axis=0)).ravel().astype(np.int64)
-        limits = _padded(self.thresholds, width)
-        limits[len(self.labels) :] = self.decision.threshold
-        # One item cannot be predicted from the others.
-        limits[support < 2] = NEVER
-        before = self.left_out
-        extra = np.zeros((fresh.size, before.columns.shape[1]), dtype=np.int32)
-        chances = sparse.csr_matrix((before.own, wide.indices, wide.indptr), wide.shape)
-        made = replace(
+        if fresh.size or kept.size < count:
+            found = found[np.concatenate([kept, count + np.arange(fresh.size)])[order]]
+        return replace(
             self,
-            labels=labels,
+            labels=tuple(labels),
             rows=every[order],
             features=found,
-            targets=table,
-            diagonal=diagonal[held],
-            left_out=LeftOutTags(
-                np.vstack([before.columns, extra])[held],
-                np.vstack([before.chances, extra.astype(np.float32)])[held],
-                # Those of changed items are computed later.
-                _stacked(chances, given)[source].data,
-            ),
-            record=LabelRecord(
-                _padded(self.record.chosen, width), _padded(self.record.right, width), support
-            ),
-            thresholds=limits,
-            intercept=_padded(self.intercept, width),
-            weights=_resized(self.weights, width, self.n_features),
+            targets=_stacked(_resized(self.targets, count, width), given)[source],
         )
-        return made, touched
-
-    def _learned_again(self, touched: Array) -> Tagger:
-        """Learn some labels again, starting from their current weights."""
-        if not touched.size or not self.rows.size:
-            return self
-        regression = LabelRegression(self.features, self.alpha)
-        prune = WeightPruner(self.features, len(self.labels))
-        wanted = emphasised(self.targets)[:, touched].toarray()
-        before = np.vstack([self.weights[touched].toarray().T, self.intercept[touched]])
-        start = (wanted - regression.predict(before)) / self.alpha
-        found = regression.solve(wanted, start=start)
-        kept, intercept = prune(regression.weights_of(found))
-        order = np.arange(len(self.labels))
-        order[touched] = len(self.labels) + np.arange(touched.size)
-        weights = _stacked(self.weights, kept)[order]
-        constants = self.intercept.copy()
-        constants[touched] = intercept
-        return replace(self, weights=weights, intercept=constants)
-
-    def _left_out_again(self, changed: Array) -> Tagger:
-        """Predict the labels of changed items again."""
-        if not changed.size or not len(self.labels):
-            return self
-        width = self.left_out.columns.shape[1]
-        columns, chances = self.left_out.columns.copy(), self.left_out.chances.copy()
-        own = self.left_out.own.copy()
-        starts = self.targets.indptr
-        for part, scores in self._blocks(self.features[changed], changed):
-            top = np.argsort(-scores, axis=1, kind="stable")[:, :width]
-            likely = self.decision.probability(scores)
-            columns[changed[part]] = top
-            chances[changed[part]] = np.take_along_axis(likely, top, axis=1)
-            for number, item in enumerate(changed[part].tolist()):
-                entries = slice(starts[item], starts[item + 1])
-                own[entries] = likely[number, self.targets.indices[entries]]
-        return replace(self, left_out=LeftOutTags(columns, chances, own))
 
     # --- storage ----------------------------------------------------------------------
 
     def arrays(self) -> dict[str, Array]:
         """Return the arrays to store, by name, without the names of the labels."""
         decision = self.decision
-        numbers = [self.alpha, decision.weight, decision.threshold, self.sampled, self.n_features]
-        record = [self.record.chosen, self.record.right, self.record.support]
+        numbers = [
+            *(self.alpha, self.rest, decision.weight, decision.threshold),
+            *(self.sampled, self.n_features),
+        ]
         texts = {} if self.texts is None else self.texts.arrays()
         return {
             "numbers": np.array(numbers, dtype=np.float64),
-            "intercept": self.intercept,
-            "thresholds": self.thresholds,
-            "levels": np.stack([self.decision.knots, self.decision.levels]),
-            "record": np.stack(record).astype(np.int64),
+            "levels": np.stack([decision.knots, decision.levels]),
             "rows": self.rows,
-            "diagonal": self.diagonal,
-            "left_out_columns": self.left_out.columns,
-            "left_out_chances": self.left_out.chances,
-            "left_out_own": self.left_out.own,
-            **_packed("weights", self.weights),
+            "directions": self.directions,
             **_packed("targets", self.targets),
             **_packed("features", self.features),
             **{f"texts_{name}": array for name, array in texts.items()},
@@ -395,41 +337,38 @@ class Tagger:
 
         ``texts`` are the features whose arrays begin with ``texts_``.
         """
-        k = len(labels)
-        parts = checked_parts(_SHAPES, arrays, _DAMAGED, k=k)
-        rows, diagonal, intercept, thresholds, record, levels, numbers, columns, chances, own = (
-            parts
-        )
+        rows, levels, numbers, directions = checked_parts(_SHAPES, arrays, _DAMAGED)
         require(
             _DAMAGED,
             (np.diff(rows) > 0).all(),
             np.isfinite(levels).all() and (np.diff(levels) >= 0).all() and levels.size > 0,
             np.isfinite(numbers).all() and numbers[0] > 0,
-            (diagonal > 0).all(),
-            within(columns.ravel(), k),
-            (own >= 0).all() and (own <= 1).all(),
         )
-        alpha, weight, threshold, sampled, width = numbers.tolist()
+        alpha, rest, weight, threshold, sampled, width = numbers.tolist()
         features = _unpacked("features", arrays, rows.size, int(width))
-        weights = _unpacked("weights", arrays, k, int(width))
-        targets = _unpacked("targets", arrays, rows.size, k)
-        require(_DAMAGED, own.size == targets.nnz, texts is None or texts.size == width)
+        targets = _unpacked("targets", arrays, rows.size, len(labels))
+        require(_DAMAGED, len(directions) == width, texts is None or texts.size == width)
         return cls(
             tuple(labels),
             alpha,
-            weights,
-            intercept,
-            thresholds,
+            rest,
             Decision(weight, levels[0], levels[1], threshold),
-            LabelRecord(*record),
             rows,
             features,
             targets,
-            diagonal,
-            LeftOutTags(columns, chances, own),
+            directions,
             texts,
             sampled > 0,
         )
+
+
+def _highest(scores: Array, k: int) -> Array:
+    """Return the columns of the ``k`` highest scores of each row, best first."""
+    if scores.shape[1] > 4 * k:
+        some = np.sort(np.argpartition(-scores, k - 1, axis=1)[:, :k], axis=1)
+        order = np.argsort(-np.take_along_axis(scores, some, axis=1), axis=1, kind="stable")
+        return np.take_along_axis(some, order, axis=1)
+    return np.argsort(-scores, axis=1, kind="stable")[:, :k]
 
 
 def _stacked(first: Any, second: Any) -> Any:
@@ -439,10 +378,6 @@ def _stacked(first: Any, second: Any) -> Any:
     found = sparse.csr_matrix(sparse.vstack([first, second], format="csr"))
     found.sort_indices()
     return found
-
-
-def _padded(values: Array, count: int) -> Array:
-    return np.concatenate([values, np.zeros(count - values.size, dtype=values.dtype)])
 
 
 def _resized(matrix: sparse.csr_matrix, rows: int, columns: int) -> sparse.csr_matrix:

@@ -3,31 +3,60 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from .._typing import Array
-from ..operators import as_operator
 from ..operators.row_data import row_squares
-from ..solvers.alpha import choose_alpha
 from ..text import TextFeatures
-from .decision import Candidates, Decision, LabelRecord, LeftOutTags, collect, emphasised
-from .label_regression import LabelRegression, WeightPruner
+from .decision import Decision, HeldOutScores, make_comparable
+from .label_regression import LabelledRows, LabelRegression, RowView, add_sparse, leading_directions
 from .label_tagger import Tagger, Voters
 
 __all__ = ["Fold", "learn_tagger"]
 
-# Number of labels from which the penalty is chosen.
-_LABELS_FOR_PENALTY = 500
-# Number of items from which the weight of the votes is chosen.
-_VOTING = 2000
-# Maximum size of a matrix that is factorised, for few labels and for many.
-_DIRECT, _MOST_DIRECT = 1500, 4000
+# Items whose held-out scores choose the penalty and the weights, and then the map to
+# probabilities and the threshold.
+_CHOOSING, _CALIBRATING = 3000, 4000
+# Pairs of each of these items, in addition to its labels: with the highest scores, and at random.
+_BEST, _RANDOM = 30, 30
+# Values that are tried, for rows of length 1: of the penalty, and of the weights of remainders
+# and votes. Tags hardly depend on the first.
+_ALPHAS = (0.3, 1.0, 3.0)
+_RESTS = (0.8, 0.5, 0.35, 0.25, 0.17, 0.12, 0.08, 0.05, 0.03, 0.02)
+_VOTES = (0.0, 0.1, 0.25, 0.5, 1.0)
+# Differences in average precision that may be chance.
+_CHANCE = 0.001
+# Those of the scores that select the pairs.
+_USUAL = (1.0, 0.15, 0.25)
+# Entries of a block of scores.
+_ENTRIES = 1 << 22
 
 # Items that are held out, and features of all others and of these, learned without them.
 Fold = tuple[Array, Any, Any]
+
+
+class _ScoredRows(NamedTuple):
+    """Labelled rows, and others with labels to be scored by models of these.
+
+    ``own`` are the numbers of the others among the labelled rows, None if they are not there.
+    """
+
+    rows: LabelledRows
+    features: Any
+    labels: sparse.csr_matrix
+    own: Array | None
+
+    def some(self, count: int, rng: np.random.Generator) -> _ScoredRows:
+        """Select some of the rows that are scored, at random."""
+        if count >= self.labels.shape[0]:
+            return self
+        chosen = np.sort(rng.permutation(self.labels.shape[0])[:count])
+        own = None if self.own is None else self.own[chosen]
+        return _ScoredRows(self.rows, self.features[chosen], self.labels[chosen], own)
 
 
 def learn_tagger(
@@ -52,95 +81,144 @@ def learn_tagger(
     """
     targets = sparse.csr_matrix(targets, dtype=np.float32)
     targets.sort_indices()
-    alpha = _penalty(features, targets)
-    # A factorisation costs the same for any number of labels; iterations do not.
-    direct = min(_MOST_DIRECT, max(_DIRECT, 2 * len(labels)))
-    regression = LabelRegression(features, alpha, seed, direct, len(labels))
-    prune = WeightPruner(features, len(labels))
-    weights: list[sparse.csr_matrix] = []
-    intercept: list[Array] = []
-
-    def scores() -> Iterator[tuple[slice, Array]]:
-        for own, found, unseen in regression.blocks(emphasised(targets)):
-            kept, constant = prune(found)
-            weights.append(kept)
-            intercept.append(constant)
-            yield own, unseen
-
-    parts = [_held_out(targets, alpha, *fold) for fold in folds]
-    if parts:
-        # Features that depend on the labels also fit their neighbours too well.
-        for _ in scores():
-            pass
-        candidates, weight = Candidates.join(parts), None
-    else:
-        candidates, weight = _with_votes(collect(scores(), targets), features, targets, seed)
-    decision = Decision.choose(candidates, weight)
-    support = np.asarray(targets.sum(axis=0)).ravel().astype(np.int64)
-    record = LabelRecord.of(candidates, decision, support)
+    items = LabelledRows(features, targets, leading_directions(features, seed))
+    parts = [_fold(targets, *fold, seed) for fold in folds]
+    if not parts:
+        parts = [_ScoredRows(items, features, targets, np.arange(targets.shape[0]))]
+    rng = np.random.default_rng(seed)
+    scale = max(float(row_squares(features).mean()), 1e-12) if targets.shape[0] else 1.0
+    held = [one.some(_CALIBRATING // len(parts), rng) for one in parts]
+    chosen = _choose([one.some(_CHOOSING // len(held), rng) for one in held], scale, rng)
+    scores = [
+        HeldOutScores(pairs.scores, pairs.truth, pairs.weights)
+        for one in held
+        for pairs in _pairs(one, chosen, rng)
+    ]
     return Tagger(
         tuple(labels),
-        alpha,
-        sparse.csr_matrix(sparse.vstack(weights, format="csr")),
-        np.concatenate(intercept),
-        record.thresholds(candidates, decision),
-        decision,
-        record,
+        chosen.alpha,
+        chosen.rest,
+        Decision.choose(HeldOutScores.join(scores), chosen.votes),
         np.asarray(rows, dtype=np.int64),
         features,
         targets,
-        regression.diagonal,
-        LeftOutTags.of(candidates, decision, targets),
+        items.directions,
         texts,
         sampled,
     )
 
 
-def _penalty(features: Any, targets: sparse.csr_matrix) -> float:
-    """Choose alpha by the leave-one-out error, from the most frequent labels."""
-    counts = np.asarray(targets.sum(axis=0)).ravel()
-    frequent = np.sort(np.argsort(-counts, kind="stable")[:_LABELS_FOR_PENALTY])
-    wanted = targets[:, frequent].toarray().astype(np.float64)
-    if sparse.issparse(features):
-        ones = sparse.csr_matrix(np.ones((features.shape[0], 1), dtype=np.float32))
-        rows = sparse.hstack([features, ones], format="csr")
-    else:
-        rows = np.hstack([features, np.ones((len(features), 1), dtype=np.float32)])
-    found = choose_alpha(as_operator(rows), wanted, intercept=False).alpha
-    # Rows of texts have length 1, as has the constant: stay in the range where leave-one-out is
-    # reliable.
-    scale = float(row_squares(rows).mean()) / 2
-    return float(np.clip(found, 0.05 * scale, 20 * scale))
-
-
-def _held_out(
-    targets: sparse.csr_matrix, alpha: float, held: Array, others: Any, unseen: Any
-) -> Candidates:
-    """Score held-out items by a regression and voters of the others."""
+def _fold(
+    targets: sparse.csr_matrix, held: Array, others: Any, unseen: Any, seed: int
+) -> _ScoredRows:
     inside = np.setdiff1d(np.arange(targets.shape[0]), held)
-    regression = LabelRegression(others, alpha)
-    votes = Voters(others, targets[inside]).votes(unseen)
-    scores = (
-        (own, np.asarray(unseen @ found[:-1] + found[-1]))
-        for own, found, _ in regression.blocks(emphasised(targets)[inside])
-    )
-    found = collect(scores, targets[held]).with_votes(votes)
-    return found._replace(rows=np.asarray(held)[found.rows])
+    rows = LabelledRows(others, targets[inside], leading_directions(others, seed))
+    return _ScoredRows(rows, unseen, targets[held], None)
 
 
-def _with_votes(
-    found: Candidates, features: Any, targets: sparse.csr_matrix, seed: int
-) -> tuple[Candidates, float]:
-    """Choose the weight of the votes, from a sample of many items; return candidates with votes."""
-    n, voters = targets.shape[0], Voters(features, targets)
-    order = np.random.default_rng(seed).permutation(n)
+class _Weights(NamedTuple):
+    """Penalty of the regression, and weights of the remainders and of the votes."""
 
-    def votes(rows: Array) -> Any:
-        ones = np.ones(rows.size, np.float32)
-        place = sparse.csr_matrix((ones, (rows, np.arange(rows.size))), shape=(n, rows.size))
-        return place @ voters.votes(features[rows], rows)
+    alpha: float
+    rest: float
+    votes: float
 
-    sample, rest = np.sort(order[:_VOTING]), np.sort(order[_VOTING:])
-    some = votes(sample)
-    weight = found.of(sample).with_votes(some).best_weight()
-    return (found.with_votes(some + votes(rest)) if weight else found), weight
+
+class _Pairs(NamedTuple):
+    """Pairs of a row and a label: scores, factors of their terms, votes, and more.
+
+    ``view`` has the rows, ``truth`` says whether they have the labels, ``weights`` how many pairs
+    of all one stands for.
+    """
+
+    view: RowView
+    rows: Array
+    columns: Array
+    scores: Array
+    factors: Array
+    votes: Array
+    truth: Array
+    weights: Array
+
+
+def _pairs(held: _ScoredRows, weights: _Weights, rng: np.random.Generator) -> Iterator[_Pairs]:
+    """Score held-out rows, and yield for blocks of them some pairs."""
+    rows, features, labels, own = held
+    model, voters = LabelRegression(rows, weights.alpha), Voters(rows.features, rows.labels)
+    support, count = np.bincount(rows.labels.indices, minlength=labels.shape[1]), len(rows.own)
+    step = max(1, _ENTRIES // max(1, labels.shape[1]))
+    for start in range(0, labels.shape[0], step):
+        part = slice(start, start + step)
+        truth, there = labels[part], None if own is None else own[part]
+        view, votes = rows.view(features[part], there), voters.votes(features[part], there)
+        factors = np.ones((2, *truth.shape), dtype=np.float32)
+        make_comparable((factors[0], factors[1]), support, count, None if own is None else truth)
+        known = np.isfinite(factors[0])
+        factors[0][~known] = 0.0
+        lead, rest = model.terms(view)
+        scores = lead * factors[0] + weights.rest * (rest * factors[1])
+        add_sparse(scores, votes, weights.votes)
+        items, columns, stands_for = _listed(scores, truth, rng)
+        # What a model without the item cannot know is not learned from.
+        some = known[items, columns]
+        at = items[some], columns[some]
+        has = np.asarray(truth[at]).ravel() > 0
+        votes = np.asarray(votes[at]).ravel()
+        yield _Pairs(view, *at, scores[at], factors[:, *at], votes, has, stands_for[some])
+
+
+def _choose(held: Sequence[_ScoredRows], scale: float, rng: np.random.Generator) -> _Weights:
+    """Choose the weights with the best average precision on held-out rows."""
+    usual = _Weights(_USUAL[0] * scale, _USUAL[1] / scale, _USUAL[2])
+    alphas = [one * scale for one in _ALPHAS]
+    # For each penalty and block the three parts of the scores.
+    parts: dict[float, list[Array]] = {alpha: [] for alpha in alphas}
+    known: list[HeldOutScores] = []
+    for one in held:
+        for pairs in _pairs(one, usual, rng):
+            # The others change little.
+            sure = pairs.weights == 1
+            at = pairs.rows[sure], pairs.columns[sure]
+            known.append(HeldOutScores(pairs.scores[sure], pairs.truth[sure], pairs.weights[sure]))
+            for alpha in alphas:
+                terms = np.stack(LabelRegression(one.rows, alpha).terms_of(pairs.view, *at))
+                parts[alpha].append(np.vstack([terms * pairs.factors[:, sure], pairs.votes[sure]]))
+    every, joined = HeldOutScores.join(known), {a: np.hstack(own) for a, own in parts.items()}
+
+    def precision(one: _Weights) -> float:
+        found = np.array([1.0, one.rest, one.votes]) @ joined[one.alpha]
+        return every._replace(scores=found).precision()
+
+    def best(choices: Iterable[_Weights]) -> _Weights:
+        """Choose the first that is as good as the best, up to chance."""
+        found = [(one, precision(one)) for one in choices]
+        least = max(value for _, value in found) - _CHANCE
+        return next(one for one, value in found if value >= least)
+
+    # Remainders first: they learn rare labels, and those that are added later.
+    rests = [one / scale for one in _RESTS]
+    found = best(_Weights(a, r, usual.votes) for r, a in product(rests, alphas))
+    found = best(found._replace(votes=votes) for votes in _VOTES)
+    return best(found._replace(rest=rest) for rest in rests)
+
+
+def _listed(
+    scores: Array, truth: sparse.csr_matrix, rng: np.random.Generator
+) -> tuple[Array, Array, Array]:
+    """List pairs of rows and labels: true ones, those with the highest scores, and some others.
+
+    Returns rows, columns, and the number of pairs that each stands for.
+    """
+    n, k = scores.shape
+    if k <= _BEST + _RANDOM:
+        rows, columns = np.indices((n, k)).reshape(2, -1)
+        return rows, columns, np.ones(n * k)
+    first = np.arange(n)[:, None] * k
+    top = first + np.argpartition(-scores, _BEST, axis=1)[:, :_BEST]
+    has = np.repeat(np.arange(n), np.diff(truth.indptr)) * k + truth.indices
+    sure = np.unique(np.concatenate([top.ravel(), has]))
+    others = np.setdiff1d(first + rng.integers(k, size=(n, _RANDOM)), sure)
+    missing = k - np.bincount(sure // k, minlength=n)
+    stands_for = missing / np.maximum(1, np.bincount(others // k, minlength=n))
+    found = np.concatenate([sure, others])
+    return found // k, found % k, np.concatenate([np.ones(sure.size), stands_for[others // k]])

@@ -73,8 +73,6 @@ class Snapshot:
         self.keep: Callable[[], AbstractContextManager[Any]] = nullcontext
         # Replaced when labels change, so that what is being made from older ones is not kept.
         self._kept: dict[Hashable, Any] = {}
-        # Whether labels have changed in this process, so that predictions are computed.
-        self._learning = False
         self._once = threading.Lock()
 
     def cached(self, key: Hashable, make: Callable[[], Any]) -> Any:
@@ -116,7 +114,7 @@ class Snapshot:
             return [[] for _ in ids]
         index = self.index
         tagger = ItemTagger(index.model, index.store, index.tagger)
-        return list(tagger.without_item(ids, fresh=self._learning, chosen=chosen))
+        return list(tagger.without_item(ids, chosen=chosen))
 
     @property
     def findings(self) -> list[Finding]:
@@ -166,7 +164,6 @@ class Snapshot:
             self.map, self.map_state, self.map_percent = None, "drawing", 0
         self._map_is_old = self.map is not None
         self.labels = self.index.labels
-        self._learning = True
         # Last, so that what is kept from now on has seen the changes.
         self._kept = {}
 
