@@ -207,23 +207,26 @@ class Krylov:
         alpha, tol = factor.regression.alpha, self._tolerance(problem, self.options.labels_tol)
         labels = _label_operator(factor)
         few = labels.shape[1] <= self._most_labels(factor, count)
-        axes = None if few else self._leading(labels, 2 * count)
+        axes = None if few else self._leading(labels, count + BLOCK_WIDTH)
         others = 0.0 if axes is None else self._square_of_others(X, factor, axes, tol)
-        total, fits, gained = 0.0, 0.0, 0.0
-        for number in range(1 if few else self.options.rounds):
+        reached, fits, gained = 0.0, 0.0, 0.0
+        for number in range(self.options.rounds):
             fit = self._regress(X, _targets(X, factor, axes), alpha, tol / 4)
             fits = max(fits, fit.missing)
             if not number:
                 level = _level(factor, others + _fitted_square(X, fit.slopes), fit)
             stacked = _WithLabels(X, fit.slopes, float(np.sqrt(factor.share)), level)
             svd = self._svd(stacked, count, tol / 2)
-            before, total = total, float(svd.values.sum())
-            gained = abs(total - before) / total if number else 0.0
-            if axes is None or (number and gained <= tol / 4) or number == self.options.rounds - 1:
+            total = float(svd.values.sum())
+            gained = abs(total - reached) / total if number else 0.0
+            if axes is None or (number and gained <= tol / 2) or number == self.options.rounds - 1:
                 break
-            # The combinations of the labels that the directions see: with them, the objective
-            # along these directions is that of all labels.
-            axes = self._seen_combinations(X, labels, stacked.weights(svd), alpha, tol)
+            # The fitted labels along the directions: with these combinations of them, the
+            # objective along these directions is that of all labels.
+            seen = self._seen(X, labels, stacked.weights(svd), alpha, tol)
+            represented = np.square(host(svd.right[X.shape[1] :])).sum(axis=0) @ svd.values
+            reached = total - float(represented) + level**2 * float(np.square(seen).sum())
+            axes = orthonormalize(seen)[0]
         along = host(svd.right[X.shape[1] :]).astype(np.float64)
         return self._solution(
             stacked.weights(svd),
@@ -266,13 +269,12 @@ class Krylov:
         fit = self._regress(X, _targets(X, factor, signs), factor.regression.alpha, tol / 4)
         return _fitted_square(X, fit.slopes)
 
-    def _seen_combinations(
+    def _seen(
         self, X: Operator, labels: Operator, weights: Array, alpha: float, tol: float
     ) -> Array:
-        """Return an orthonormal basis of the fitted labels along some directions."""
+        """Return all fitted labels along some directions."""
         slopes = self._regress(X, X.matmat(weights), alpha, tol / 4).slopes
-        seen = host(labels.rmatmat(labels.place(host(X.matmat(slopes)))))
-        return orthonormalize(seen.astype(np.float64))[0]
+        return host(labels.rmatmat(labels.place(host(X.matmat(slopes))))).astype(np.float64)
 
     # --- labels only ------------------------------------------------------------------
 

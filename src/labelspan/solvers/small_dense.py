@@ -40,7 +40,6 @@ __all__ = [
     "length",
     "orthonormalize",
     "psd_basis",
-    "psd_solve",
     "remove",
     "remove_measured",
     "scaled_cholesky",
@@ -230,19 +229,6 @@ def scaled_cholesky(matrix: Array, alpha: float) -> ScaledCholesky | None:
     return ScaledCholesky(lower, scale)
 
 
-def psd_solve(gram: Array, right: Array, alpha: float, tolerance: float) -> Array:
-    """Return ``(gram + alpha I)^+ right`` for a positive semi-definite gram.
-
-    Uses Cholesky if the condition number allows it; otherwise eigenvalues, without the
-    directions that are null up to rounding.
-    """
-    factor = scaled_cholesky(gram, alpha)
-    if factor is not None:
-        return factor.solve(right)
-    values, vectors = psd_basis(gram, tolerance)
-    return np.asarray(vectors @ ((vectors.T @ right) / (values + alpha)[:, None]))
-
-
 def thin_spectrum(matrix: Array, count: int, *, checked: bool = False) -> tuple[Array, Array]:
     """Return the eigenpairs of the s x s matrix of the second stage, without null directions.
 
@@ -253,22 +239,19 @@ def thin_spectrum(matrix: Array, count: int, *, checked: bool = False) -> tuple[
     return values[keep], vectors[:, keep]
 
 
-def spectral(  # noqa: PLR0917
+def spectral(
     values: Array,
     coordinates: Array | None,
     factor: Factor,
     alpha: float,
     count: int,
-    outside: float = 0.0,
 ) -> tuple[Array, Array]:
     """Solve the problem in the singular basis of X.
 
     With ``X = U diag(values)^1/2 V'``, the labels enter only as ``coordinates =
     U'L``. The answer is ``(eigenvalues, F)`` with ``W = V F``.
 
-    V may be any orthonormal basis that W may use: of the whole row space for an exact answer,
-    of a Krylov space for an approximate one. ``outside`` is the squared norm of the regressed
-    labels outside of it.
+    V may be any orthonormal basis that W may use.
     """
     if values.size == 0:
         return np.zeros(0), np.zeros((0, 0))
@@ -279,7 +262,7 @@ def spectral(  # noqa: PLR0917
         chosen = np.eye(values.size, spectrum.size)
         return spectrum, chosen / np.sqrt(values + alpha)[:, None]
     if factor.regression is not None:
-        level, fitted = fitted_coordinates(values, coordinates, factor.regression, outside)
+        level, fitted = fitted_coordinates(values, coordinates, factor.regression)
         coordinates = level * fitted
     damped = np.sqrt(values / (values + alpha))
     damped_labels = damped[:, None] * coordinates
@@ -293,11 +276,11 @@ def spectral(  # noqa: PLR0917
 
 
 def fitted_coordinates(
-    values: Array, coordinates: Array, regression: Regression, outside: float = 0.0
+    values: Array, coordinates: Array, regression: Regression
 ) -> tuple[float, Array]:
     """Return the scale of the regressed labels, and ``U'X B``."""
     fitted = coordinates * (values / (values + regression.alpha))[:, None]
-    return regression.rescale(float(np.hypot(length(fitted), np.sqrt(outside)))), fitted
+    return regression.rescale(length(fitted)), fitted
 
 
 def length(block: Array) -> float:
