@@ -20,7 +20,7 @@ from labelspan.errors import (
     NotConverged,
 )
 from labelspan.operators import VStack, as_operator
-from labelspan.solvers import Krylov, regression
+from labelspan.solvers import Krylov, KrylovOptions
 
 X = features("tall", 0)
 Y = indicator(60, 0)
@@ -145,11 +145,12 @@ def test_kinds_of_labels():
         CCA().fit(X, Y).transform_labels(Y[:, :3])
 
 
-def test_an_early_stop_warns_with_the_remedy(monkeypatch):
-    monkeypatch.setattr(regression, "DIRECT_LIMIT", 0)
-    with pytest.warns(NotConverged, match="OPLS: .* raise alpha, max_iter or tol"):
-        OPLS(solver="krylov", alpha=0.0, max_iter=1).fit(X, Y)
+def test_an_early_stop_warns_with_the_remedy():
     wide = scattered((600, 1200), 0.05, np.random.default_rng(0))
+    labels = np.random.default_rng(1).integers(0, 2, (600, 4))
+    iterative = Krylov(options=KrylovOptions(direct=0), max_iter=1)
+    with pytest.warns(NotConverged, match="OPLS: .* raise alpha, max_iter or tol"):
+        OPLS(solver=iterative, alpha=0.0).fit(wide, labels)
     with pytest.warns(NotConverged, match="LSI: .* raise max_iter or tol"):
         LSI(20, solver="krylov", max_iter=2).fit(wide)
 

@@ -14,7 +14,7 @@ pytest.importorskip("starlette.testclient", reason="install labelspan[test]")
 
 from labelspan import LSI, SemanticIndex
 from labelspan.corpus import Concept, LabelVocabulary
-from labelspan.web import Served, make_app
+from labelspan.web import Served, make_app, snapshot
 from labelspan.web.app import POINTS
 
 GAME, SOUND, IMAGE = sorted(WORDS)
@@ -290,15 +290,15 @@ def test_the_report_is_that_of_the_index(client, index):
 def test_the_audit_is_computed_once_while_others_are_answered(folder, monkeypatch):
     """The thread waits for an event of this test, not for a duration."""
     go, begun, calls = threading.Event(), threading.Event(), []
-    audit = SemanticIndex.audit
+    audit = snapshot.audit_labels
 
-    def slow(self, n=20, *, kinds=None):
+    def slow(index, n=20, *, kinds=None):
         calls.append(kinds)
         begun.set()
         assert go.wait(60)
-        return audit(self, n, kinds=kinds)
+        return audit(index, n, kinds=kinds)
 
-    monkeypatch.setattr(SemanticIndex, "audit", slow)
+    monkeypatch.setattr(snapshot, "audit_labels", slow)
     with explore(folder) as client:
         assert client.get("/review.json").json()["state"] == "computing"
         assert begun.wait(60)

@@ -84,6 +84,7 @@ class LabelAudit:
     Examples
     --------
     >>> from labelspan import SemanticIndex
+    >>> from labelspan.curation import audit_labels
     >>> texts = ["a chess game", "chess online", "edit photos", "edit a photo"]
     >>> index = SemanticIndex().fit(texts, [["game"], ["game"], ["image"], ["image", "TODO"]])
     >>> [finding.labels for finding in audit_labels(index).of("junk")]

@@ -102,7 +102,7 @@ def audit_labels(
     >>> from labelspan import SemanticIndex
     >>> from labelspan.curation import audit_labels
     >>> texts = ["a chess game", "play chess", "a chess club", "edit a photo", "crop photos"]
-    >>> labels = [["game"], ["game"], ["game", "x"], ["image"], ["image"]]
+    >>> labels = [["game"], ["game"], ["game", "TODO"], ["image"], ["image"]]
     >>> audit_labels(SemanticIndex().fit(texts, labels), kinds=["junk"]).counts
     {'junk': 1}
     """

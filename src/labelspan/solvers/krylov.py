@@ -299,10 +299,10 @@ class Krylov:
         )
         values, axes = thin_spectrum(fit.agreement, count)
         mixing = axes / np.sqrt(values)
-        status = sentence(f"Regressed by {fit.method}", fit.residual)
+        status = sentence(f"Regression: {fit.method}", fit.residual)
         if fit.to_come is not None:
             status = (
-                f"Regressed by {fit.method}; the missing eigenvalues are estimated at "
+                f"Regression: {fit.method}; the missing eigenvalues are estimated at "
                 f"{fit.to_come:.1e} of those found."
             )
         if not fit.converged and fit.method.startswith("block"):
@@ -354,7 +354,7 @@ class Krylov:
         missing = max(fit.missing, 0.0) + 2 * abs(gained)
         done = fit.converged and gained <= tol / 2
         status = (
-            f"Regressed by {fit.method}; the missing eigenvalues are estimated at {missing:.1e} of "
+            f"Regression: {fit.method}; the missing eigenvalues are estimated at {missing:.1e} of "
             "those found."
         )
         if not done:
