@@ -94,6 +94,11 @@ class LabelParser:
             truth = truth_of(value)
             return None if truth is None else [self.field] * truth
         if isinstance(value, str):
+            if self.mark:
+                # The most frequent case, in which nothing can be wrong.
+                found = dict.fromkeys(map(name_of, value.split(self.mark)))
+                found.pop("", None)
+                return list(found) if found else None
             value = self._split(value) if value.strip() else None
         elif isinstance(value, int | float) and not is_missing(value):
             # A column with gaps has its integers as floats.

@@ -521,6 +521,10 @@ def _is_repeated(
     if len(parsers) != 1:
         return False
     (parse,) = parsers
+    counts = Counter(_key(row, text) for row in items)
+    again = sum(count for key, count in counts.items() if count > 1 and any(key))
+    if again < max(2, 0.1 * len(items)) or len(counts) < 2:
+        return False
     groups: dict[tuple[str, ...], list[list[str] | None]] = {}
     for row in items:
         try:
@@ -531,9 +535,7 @@ def _is_repeated(
     several = [own for key, own in groups.items() if len(own) > 1 and any(key)]
     single = all(len(one or ()) <= 1 for own in groups.values() for one in own)
     differ = sum(len({tuple(one or ()) for one in own}) == len(own) for own in several)
-    rows = sum(map(len, several))
-    single = single and len(groups) > 1
-    return single and rows >= max(2, 0.1 * len(items)) and differ >= 0.9 * len(several)
+    return single and differ >= 0.9 * len(several)
 
 
 def _is_html(values: Sequence[Any]) -> bool:
