@@ -1,5 +1,7 @@
 """What is chosen from labels that are known: alpha, beta, and fitted values for the others."""
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
 from _support.support import MLSI_SOLVERS
@@ -8,6 +10,7 @@ from sklearn.datasets import make_multilabel_classification
 from sklearn.linear_model import RidgeCV
 
 from labelspan import CCA, HSL, MLSI, OPLS
+from labelspan.metrics import retrieval_at_k
 from labelspan.operators import as_operator
 from labelspan.solvers.alpha import generalized_cross_validation
 from labelspan.solvers.regression import complete_labels
@@ -169,10 +172,61 @@ def test_few_known_labels_weigh_less(part):
     curve = model.alpha_curve_
     explained = max(0.0, 1 - curve.error / curve.errors[-1])
     trust = explained + share**2 * (1 - explained)
-    assert model.beta_ == pytest.approx(min(0.65, 4 * trust / (1 + 4 * trust)))
+    ratio = 4 * trust * share * N / (share * N + 300 * (1 - share))
+    assert model.beta_ == pytest.approx(min(0.65, ratio / (1 + ratio)))
     # A given alpha does not change the weight, and a stream has nearly the same.
     assert MLSI(9, alpha=model.alpha_).fit(X, partly).beta_ == pytest.approx(model.beta_)
     stream = MLSI(9, alpha=model.alpha_).partial_fit(X, partly)
     assert stream.beta_ == pytest.approx(model.beta_, abs=0.1)
     assert MLSI(9).fit(X, labels).beta_ == 0.65
     assert MLSI(9, beta=0.2).fit(X, partly).beta_ == 0.2
+
+
+# --- a label on most rows ---------------------------------------------------------------
+
+
+def with_a_common_label(seed=0):
+    """Topics as word counts; one label is on five rows in six, the others on few."""
+    rng = np.random.default_rng(seed)
+    labels = np.c_[rng.random(300) < 5 / 6, rng.random((300, 4)) < 0.1].astype(int)
+    labels[~labels.any(axis=1), 1] = 1
+    words = rng.gamma(0.3, 1.0, (5, 80))
+    counts = rng.poisson(labels @ words + 0.2)
+    return counts / np.maximum(np.linalg.norm(counts, axis=1), 1)[:, None], labels
+
+
+def neighbours(model, rows, labels, test):
+    return retrieval_at_k(
+        model.transform(rows[test]), labels[test], model.transform(rows[~test]), labels[~test]
+    ).ndcg
+
+
+def test_a_label_on_most_rows_does_not_vanish_by_centring():
+    """The plain centred embedding is the same one with its mean row at the origin."""
+    rows, labels = with_a_common_label()
+    test = np.arange(300) % 3 == 0
+    model = MLSI(10).fit(rows[~test], labels[~test])
+    centred = deepcopy(model)
+    centred.mean_ = rows[~test].mean(axis=0)
+    bare = MLSI(10, center=False).fit(rows[~test], labels[~test])
+    ours, plain, uncentred = (neighbours(one, rows, labels, test) for one in (model, centred, bare))
+    assert ours > plain + 0.02
+    assert ours > uncentred - 0.01
+
+
+def test_a_common_label_moves_the_origin_and_nothing_else():
+    rows, labels = with_a_common_label()
+    model = MLSI(10).fit(rows, labels)
+    origin = (rows.mean(axis=0) - model.mean_) @ model.components_.T
+    scores = (rows - rows.mean(axis=0)) @ model.components_.T @ model.label_loadings_
+    np.testing.assert_allclose(model.label_scores(rows), scores + labels.mean(axis=0), atol=1e-10)
+    np.testing.assert_allclose(model.transform(rows).mean(axis=0), origin, atol=1e-12)
+    assert np.linalg.norm(origin) > 0.1 * np.linalg.norm(model.transform(rows), axis=1).mean()
+    np.testing.assert_allclose(MLSI(10).fit_transform(rows, labels), model.transform(rows))
+    moved = MLSI(10).fit(rows + 3.0, labels)
+    np.testing.assert_allclose(moved.transform(rows + 3.0), model.transform(rows), atol=1e-8)
+    stream = MLSI(10, alpha=model.alpha_).partial_fit(rows[:100], labels[:100])
+    stream.partial_fit(rows[100:], labels[100:])
+    np.testing.assert_allclose(stream.transform(rows), model.transform(rows), atol=1e-8)
+    rare = MLSI(10).fit(rows, labels[:, 1:])
+    np.testing.assert_allclose(rare.mean_, rows.mean(axis=0), atol=1e-12)

@@ -174,3 +174,13 @@ def test_of_penalties_that_are_equally_good_down_to_the_smallest_the_strongest_i
     last = np.flatnonzero(~as_good)[0] - 1
     assert curve.alpha >= curve.alphas[last]
     assert curve.error <= curve.errors.min() * 1.001
+
+
+def test_few_sparse_rows_in_float32():
+    """Rounding looked like a direction along the mean, and the smallest penalty was chosen."""
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((30, 2000), density=0.03, rng=rng, dtype=np.float32, format="csr")
+    Y = (rng.random((30, 4)) < 0.3).astype(float)
+    curve = choose_alpha(as_operator(X), Y, intercept=True)
+    exact = choose_alpha(as_operator(X.toarray().astype(float)), Y, intercept=True)
+    np.testing.assert_allclose(curve.error, exact.error, rtol=1e-3)

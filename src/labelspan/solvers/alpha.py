@@ -450,6 +450,13 @@ def leave_one_out(
         means = np.zeros(labels.shape[1])
     elif means is None:
         means = labels.mean(axis=0)
+    if intercept and squares.size >= total:
+        # Centred rows span one direction less; in float32 its rounding may look like one.
+        squares, left, coordinates = (
+            squares[: total - 1],
+            left[:, : total - 1],
+            coordinates[: total - 1],
+        )
     leverages = np.square(left)
     # The part outside the column space of the features. If they span all rows it is rounding, which
     # in float32 would be larger than the residual of a small penalty.
