@@ -346,9 +346,11 @@ const CorpusMap = (() => {
         layers[marks[row] ? (known ? 2 : 1) : 0].push(row);
       }
       scatter.lineColour = styled("focus");
-      scatter.paint(shades, Uint32Array.from(layers.flat()));
+      scatter.paint(shades, Uint32Array.from(layers.flat()), isActive() ? layers[0].length : undefined);
     };
     const drawLegend = () => {
+      const main = !colourBy.label && !colourBy.meta;
+      const about = element("p", { className: "more", hidden: !main || !groups.length }, "A point has the colour of one of its labels, its main label: the one most typical of its place on the map. So fewer points have a colour than items have the label.");
       if (colouring.range) {
         const bar = element("div", { className: "ramp" });
         bar.style.background = `linear-gradient(to right, ${colouring.ramp.map((one) => `rgb(${one.join(" ")})`).join(", ")})`;
@@ -360,6 +362,9 @@ const CorpusMap = (() => {
         legend.replaceChildren(bar, element("p", { className: "ends-of-ramp" }, ...ends.map((end) => element("span", {}, end))));
         return;
       }
+      // Of the items that are chosen.
+      const chosen = new Map();
+      for (let row = 0; row < count; row += 1) if (marks[row]) chosen.set(colouring.code(row), (chosen.get(colouring.code(row)) ?? 0) + 1);
       const lines = colouring.entries.map(({ name, code, count: size, other }) => {
         const mark = element("span", { className: "swatch" });
         mark.style.background = colouring.css(code);
@@ -370,7 +375,7 @@ const CorpusMap = (() => {
           toggleAll.textContent = hidden.size ? "Show all" : "Hide all";
           paint();
         });
-        made.append(mark, text, " ", element("span", { className: "count" }, number(size)));
+        made.append(mark, text, " ", element("span", { className: "count" }, isActive() ? `${number(chosen.get(code) ?? 0)} of ${number(size)}` : number(size)));
         made.setAttribute("aria-pressed", String(!hidden.has(code)));
         return element("li", {}, made);
       });
@@ -386,7 +391,7 @@ const CorpusMap = (() => {
         opened.add("legend");
         drawLegend();
       }, { className: "quiet small", hidden: lines.length <= most });
-      legend.replaceChildren(element("ul", {}, ...lines.slice(0, most)), more, " ", toggleAll);
+      legend.replaceChildren(element("ul", {}, ...lines.slice(0, most)), more, " ", toggleAll, about);
     };
     const recolour = () => {
       computed.clear();
@@ -440,7 +445,8 @@ const CorpusMap = (() => {
         const long = width(pen, text, style);
         const left = align === "center" ? Math.max(4, Math.min(w - 4 - long, x - long / 2)) : x;
         const box = [left - 3, y - 9, left + long + 3, y + 9];
-        if (box[2] > w && align !== "center") return false;
+        // A name is whole or not there.
+        if ((box[2] > w && align !== "center") || box[1] < 0 || box[3] > h) return false;
         if (texts.some(({ box: o }) => o[0] < box[2] && box[0] < o[2] && o[1] < box[3] && box[1] < o[3])) return false;
         texts.push({ text, left, y, font: style, colour, box });
         return true;
@@ -644,6 +650,7 @@ const CorpusMap = (() => {
       drawActive();
       drawFacets();
       drawList(rows);
+      drawLegend();
       paint();
       keep();
     };

@@ -4,6 +4,7 @@
 "use strict";
 class Scatter {
   static NEAR = 10; // the largest distance in pixels at which a point is hit
+  static LARGER = 1.7; // of chosen points, beside the others
   static DEEPEST = 400; // the largest zoom
   static SCALE = 32767; // positions are whole numbers of 16 bits
 
@@ -14,6 +15,7 @@ class Scatter {
     this.count = positions.length / 2;
     this.colours = new Uint8Array(4 * this.count);
     this.order = new Uint32Array(0);
+    this.usual = 0;
     this.tool = "move";
     this.drawn = []; // the corners of what is being drawn around points, in pixels
     this.onview = this.onhover = this.onclick = this.onlasso = this.overlay = () => {};
@@ -26,7 +28,7 @@ class Scatter {
     this.points.addEventListener("webglcontextlost", (event) => event.preventDefault());
     this.points.addEventListener("webglcontextrestored", () => {
       this.#gl();
-      this.paint(this.colours, this.order);
+      this.paint(this.colours, this.order, this.usual);
     });
     this.#listen();
     new ResizeObserver(() => this.#resize()).observe(host);
@@ -36,9 +38,9 @@ class Scatter {
   // --- what is drawn -------------------------------------------------------------------
 
   // `colours` has red, green, blue and opacity of each point; `order` the numbers of the points
-  // to draw, the topmost last.
-  paint(colours, order) {
-    [this.colours, this.order] = [colours, order];
+  // to draw, the topmost last; those after the first `usual` are larger.
+  paint(colours, order, usual = order.length) {
+    [this.colours, this.order, this.usual] = [colours, order, usual];
     const { gl } = this;
     if (gl) {
       gl.bindBuffer(gl.ARRAY_BUFFER, this.colourBuffer);
@@ -139,13 +141,15 @@ class Scatter {
     gl.uniform2f(uniforms.centre, this.x, this.y);
     gl.uniform2f(uniforms.scale, (2 * this.scale) / this.width, (2 * this.scale) / this.height);
     gl.uniform1f(uniforms.size, this.size * this.ratio);
-    gl.drawElements(gl.POINTS, this.order.length, gl.UNSIGNED_INT, 0);
+    gl.drawElements(gl.POINTS, this.usual, gl.UNSIGNED_INT, 0);
+    gl.uniform1f(uniforms.size, Scatter.LARGER * this.size * this.ratio);
+    gl.drawElements(gl.POINTS, this.order.length - this.usual, gl.UNSIGNED_INT, 4 * this.usual);
   }
 
   #drawByHand() {
     const pen = this.#pen(this.points);
-    const radius = this.size / 2;
-    for (const row of this.order) {
+    for (const [n, row] of this.order.entries()) {
+      const radius = ((n < this.usual ? 1 : Scatter.LARGER) * this.size) / 2;
       const [sx, sy] = this.place(row);
       if (sx < -radius || sy < -radius || sx > this.width + radius || sy > this.height + radius) continue;
       pen.fillStyle = this.#style(row);
@@ -410,14 +414,14 @@ class Scatter {
     const parts = [];
     let [style, path] = ["", ""];
     const close = () => {
-      if (path)
-        parts.push(`<path d="${path}" ${style} stroke-width="${this.size.toFixed(1)}" stroke-linecap="round"/>`);
+      if (path) parts.push(`<path d="${path}" ${style} stroke-linecap="round"/>`);
       path = "";
     };
-    for (const row of this.order) {
+    for (const [n, row] of this.order.entries()) {
       if (!seen.has(row)) continue;
       const [r, g, b, a] = this.colours.subarray(4 * row, 4 * row + 4);
-      const own = `stroke="rgb(${r},${g},${b})" stroke-opacity="${(a / 255).toFixed(2)}"`;
+      const wide = (n < this.usual ? 1 : Scatter.LARGER) * this.size;
+      const own = `stroke="rgb(${r},${g},${b})" stroke-opacity="${(a / 255).toFixed(2)}" stroke-width="${wide.toFixed(1)}"`;
       if (own !== style) close();
       style = own;
       const [sx, sy] = this.place(row);
