@@ -53,7 +53,7 @@ _LEAST_CHANCE = 1e-3
 # it to look wrong; and fraction of held-out decisions that must be right for it to look missing.
 _PREDICTED, _PRECISE = 0.2, 0.5
 # Score from which a finding is sure: chosen with benchmarks/audit.py, so that of the labels that
-# look wrong, with a twentieth of the labels swapped for others, nine of ten were planted. As many
+# look wrong, with a twentieth of the labels swapped, about nine of ten were planted. As many
 # of those from the other score on are shown as make a hundred, marked as unsure.
 SURE, _POSSIBLE, _FEWEST = 0.82, 0.3, 100
 # Votes of neighbours are known up to about one of twenty.
