@@ -357,9 +357,9 @@ class SemanticIndex:
     def relabel(self, ids: str | Sequence[str], labels: Any) -> Self:
         """Change the labels of items without refitting the embedding.
 
-        The tagger learns the labels that changed before it is used next: their weights are those
-        of a new fit with the same features and penalty. In an index that was loaded for writing,
-        the labels are on disk when this returns.
+        The tagger learns the labels that changed before it is used next: it is that of the current
+        items, with the same features and settings. In an index that was loaded for writing, the
+        labels are on disk when this returns.
 
         Parameters
         ----------
