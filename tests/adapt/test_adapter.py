@@ -210,9 +210,38 @@ def test_a_map_that_harms_new_labels_is_not_used():
     X, Y = tagged(rows=800, columns=32, labels=12)
     model, bold = (Adapter(16, new_labels=choice).fit(X, Y) for choice in (True, False))
     assert bold.adapted_
-    assert bold.report_.comparison(labels="new").high < 0
-    assert not model.adapted_
-    assert "new_labels=False would adapt" in model.report_.reason
+    assert {one.labels for one in bold.report_.comparisons} == {"seen"}
+    given = Adapter(16, new_labels=True, beta=bold.beta_).fit(X, Y)
+    assert given.report_.comparison(labels="new").high < 0
+    assert model.beta_ <= 0.1
+    new = model.report_.comparison(labels="new")
+    assert not model.adapted_ or new.gain >= -new.error
+
+
+def test_one_label_per_row_is_adapted_also_for_new_labels():
+    """Held-out classes leave rows without any label; they were a veto."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 8, 600)
+    X = rng.standard_normal((8, 40))[y] + 2.0 * rng.standard_normal((600, 40))
+    assert Adapter(new_labels=True).fit(X, y).adapted_
+
+
+def test_at_least_32_dimensions_and_mlsis_weight():
+    X, Y = tagged(rows=300, columns=60, labels=8)
+    few = np.where(np.arange(300)[:, None] < 32, Y, -1.0)
+    for labels in (Y, few):
+        assert Adapter().fit(X, labels).n_components_ >= 32
+    assert Adapter(compare=False).fit(X, Y).beta_ == MLSI().fit(X, Y).beta_
+
+
+def test_a_label_on_most_rows_is_not_centred():
+    rng = np.random.default_rng(0)
+    X, Y = tagged(rows=300, columns=40, labels=5)
+    Y[:, 0] = rng.random(300) < 0.8
+    model = Adapter(20, beta=0.5).fit(X, Y)
+    origin = (X.mean(axis=0) - model.mean_) @ model.components_.T
+    np.testing.assert_allclose(origin, Y[:, 0].mean() * model.label_directions_[0], atol=1e-8)
+    assert model.label_means_[0] == 0
 
 
 @pytest.mark.parametrize("rows", [8, 19])
@@ -225,7 +254,7 @@ def test_few_rows_give_pca(rows):
     assert angle(model.transform(X), PCA(4, svd_solver="full").fit_transform(X)) < 1e-7
     # What was asked for is used: a beta, or no comparison.
     assert Adapter(4, beta=0.3).fit(X, Y).beta_ == 0.3
-    assert Adapter(4, compare=False).fit(X, Y).beta_ == 0.2
+    assert Adapter(4, compare=False).fit(X, Y).beta_ == 0.65
     assert Adapter(4).fit(*tagged(rows=20)).report_.comparisons != ()
 
 
@@ -323,7 +352,7 @@ def test_sentence_embeddings_gain_on_seen_labels_and_keep_new_ones():
     corpus = load_debtags().take(stored["rows"])
     X = normalize(stored["codes"].astype(np.float32))
     counts = np.asarray(corpus.Y.sum(axis=0)).ravel()
-    report = Adapter(64).fit(X, corpus.Y[:, counts >= 10]).report_
+    report = Adapter(64, new_labels=True).fit(X, corpus.Y[:, counts >= 10]).report_
     seen, new = report.comparison(labels="seen"), report.comparison(labels="new")
     assert seen.low > 0.01
     assert seen.adapted > seen.original + 0.02

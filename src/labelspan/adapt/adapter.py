@@ -13,6 +13,7 @@ from .._typing import Array
 from ..errors import InvalidInput, InvalidLabels
 from ..estimators._streams import labels_as_fitted, one_at_a_time
 from ..estimators.base import Embedding, inverse_transform, transform_with_labels
+from ..estimators.mlsi import common_labels, moved_origin
 from ..estimators.training import TrainingRows, all_or_nothing, refuse_overflow
 from ..labels import Labels, read_labels
 from ..operators import Operator, as_operator
@@ -46,21 +47,21 @@ class Adapter(Embedding):
     Parameters
     ----------
     n_components : int or "auto", default="auto"
-        Number of dimensions. "auto" chooses the smallest power of two whose neighbours are as good
-        as the best, within a standard error.
+        Number of dimensions. "auto" takes 64, or more if these have less than 90% of the sum of
+        eigenvalues, or if more are better on held-out rows.
     alpha : float or "auto", default="auto"
         Regularization strength of the regression of labels on vectors; "auto" chooses it by
         cross-validation in closed form.
     beta : float or "auto", default="auto"
-        Weight of the labels relative to the variance of the vectors, from 0 to 1. "auto" chooses it
-        on held-out rows and, with ``new_labels=True``, on held-out labels.
-    new_labels : bool, default=True
-        Whether future labels, which are not in ``y`` yet, matter. The beta is then chosen so
-        that held-out labels are not worse than with PCA, within a standard error. With False only
-        the labels of ``y`` count.
+        Weight of the labels relative to the variance of the vectors, from 0 to 1. "auto" is the
+        ``beta`` that :class:`MLSI` would choose, or 0 if nothing is gained on held-out rows.
+    new_labels : bool, default=False
+        Whether future labels, which are not in ``y`` yet, matter. The beta is then at most 0.1,
+        and 0 if held-out labels are worse than with PCA, by more than a standard error. With one
+        label per row no labels are held out.
     compare : bool, default=True
-        Whether to compare on held-out rows. False takes a fifth of the time, ``beta="auto"``
-        is then 0.2, and ``n_components="auto"`` is 64 or less.
+        Whether to compare on held-out rows. False takes a fifth of the time, and
+        ``n_components="auto"`` is then 64 or less.
     random_state : int, default=0
         Seed of the choice of held-out rows and labels.
 
@@ -144,7 +145,7 @@ class Adapter(Embedding):
         *,
         alpha: float | str = "auto",
         beta: float | str = "auto",
-        new_labels: bool = True,
+        new_labels: bool = False,
         compare: bool = True,
         random_state: int = 0,
     ) -> None:
@@ -281,9 +282,8 @@ class Adapter(Embedding):
             self,
             stream,
             alpha,
-            rank=rank,
+            spectrum,
             wanted=None if auto else self._count(rank, f"the rows differ in {rank} directions", 0),
-            informative=spectrum.informative,
         )
         beta = choice.beta
         axes = spectrum.solve(beta, count=choice.size)
@@ -297,7 +297,13 @@ class Adapter(Embedding):
         self.status_ = "exact" + (better if choice.original_better else "")
         self.classes_ = stream.names
         self.label_directions_ = rows.place(axes.directions[:, :size] * signs)
-        self.label_means_ = rows.place(spectrum.label_mean)
+        common = common_labels(spectrum.label_mean)
+        self.label_means_ = rows.place(spectrum.label_mean - common)
+        offset = common @ (axes.directions[:, :size] * signs)
+        if offset.any():
+            self.mean_ = rows.place(
+                moved_origin(spectrum.mean, self.components_, offset), np.float64
+            )
         self.alpha_, self.beta_ = spectrum.alpha, beta
         self.adapted_ = beta > 0
         self.report_ = AdapterReport(

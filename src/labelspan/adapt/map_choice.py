@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .._typing import Array
+from ..estimators.mlsi import common_labels
 from ..graph.neighbors import nearest_neighbors
 from ..metrics.retrieval import LabelGains
 from .adapter_report import QUANTILE, HeldOutComparison
@@ -21,23 +22,21 @@ from .nested_map import AxisMap, LabelSpectrum
 
 __all__ = ["MapChoice"]
 
-# Candidate weights of the labels.
-_BETAS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.8)
-# Weight of a gain on new labels relative to one on seen labels. On six random choices of hidden
-# tags of sentence embeddings, in 16, 64 and 256 dimensions, hidden tags gained .007, .011 and .010
-# over PCA with 1, and .009, .011 and .012 with 2.
-_NEW = 2.0
-# Used if nothing is compared.
-_BALANCE, _SIZE = 0.2, 64
-# Number of standard errors that a gain must exceed. Two would be exceeded too often by chance,
-# because it is the gain of the best of several betas: three are exceeded for one in a hundred
-# sets of random labels.
-_ERRORS = 3.0
+# Weight of the labels if labels to come matter: on the development sets of ``spaces_quality`` MLSI
+# with it is as good as LSI on labels that it has not seen, and gains on the others.
+_NEW_LABELS = 0.1
+# Number of dimensions, unless more of them, or more variance, are needed.
+_SIZE = 64
+# PCA keeps this fraction of the variance.
+_VARIANCE = 0.9
+# A number of dimensions is large enough if a larger one gains at most this much nDCG.
+_ENOUGH = 0.002
+# Number of standard errors that a gain must exceed.
+_ERRORS = 2.0
 # Number of neighbours to evaluate.
 _DEPTH = 10
-# Number of principal axes for the comparison, and for the choice of a beta; the final map uses
-# all.
-_AXES, _NARROW = 512, 160
+# Number of principal axes for the comparison; the final map uses all.
+_AXES = 512
 _GROUPS = 3
 
 # Scores of each query by number of dimensions; NaN for queries without information.
@@ -47,8 +46,8 @@ Scores = dict[int, Array]
 class MapChoice:
     """A beta, a number of dimensions and the reason, with all comparisons.
 
-    ``rank`` is the number of directions in which rows differ, ``wanted`` the requested
-    number of dimensions, or None.
+    The beta is that of MLSI, or PCA if nothing is gained with it on held-out rows. ``spectrum``
+    is that of all rows, and ``wanted`` the requested number of dimensions, or None.
     """
 
     def __init__(
@@ -56,47 +55,43 @@ class MapChoice:
         model: Any,
         stream: AdapterStream,
         alpha: float | None,
+        spectrum: LabelSpectrum,
         *,
-        rank: int,
         wanted: int | None,
-        informative: bool,
     ) -> None:
         self.comparisons: tuple[HeldOutComparison, ...] = ()
         self.original_better = False
-        self._model, self._rank = model, rank
+        self._model, self._spectrum = model, spectrum
         self._n_labelled = stream.n_labelled
         self._wanted = wanted
         self._splits: list[_HeldOut] = []
         if model.compare:
-            groups = _label_groups(stream.names.size, int(model.random_state))
+            groups = _label_groups(stream, int(model.random_state)) if model.new_labels else []
             self._splits = [
                 _HeldOut(stream, part, alpha, groups)
                 for part in stream.splits()
                 if stream.n_labelled - part.size >= 2
             ]
-        self.beta, self.size, self.reason = self._chosen(informative)
+        self.beta, self.size, self.reason = self._chosen()
 
-    def _chosen(self, informative: bool) -> tuple[float, int, str]:
+    def _chosen(self) -> tuple[float, int, str]:
         """Return the beta, the number of dimensions, and why."""
-        given = self._model.beta
-        fallback = self._wanted or min(_SIZE, self._rank)
+        squares = self._spectrum.squares
         rank = min((split.rank for split in self._splits), default=0)
-        if not informative:
-            return 0.0, fallback, "The labels are unrelated to these vectors; this is PCA."
+        narrow = self._wanted or min(squares.size, max(_SIZE, _leading_part(squares)))
+        if not self._spectrum.informative:
+            return 0.0, narrow, "The labels are unrelated to these vectors; this is PCA."
+        given = self._model.beta
+        beta = self._spectrum.trusted if given == "auto" else float(given)
+        if given == "auto" and self._model.new_labels:
+            beta = min(beta, _NEW_LABELS)
         if not self._splits or rank == 0:
-            return self._untested(fallback)
+            return self._untested(beta, narrow)
         sizes = _size_grid(rank, self._wanted)
-        reference = min(self._wanted or _SIZE, sizes[-1])
-        sizes = sorted({*sizes, reference})
         original = _joined_scores([split.untouched() for split in self._splits])
         pca = _joined_sizes([split.pca(sizes) for split in self._splits])
-        if given == "auto":
-            beta, bold = self._best_beta(reference, pca)
-            shown = beta or bold or _BETAS[0]
-        else:
-            beta = shown = float(given)
         adapted, by_labels = (
-            _joined_sizes([split.adapted(shown, sizes, known=known) for split in self._splits])
+            _joined_sizes([split.adapted(beta, sizes, known=known) for split in self._splits])
             for known in (False, True)
         )
         made = (
@@ -113,9 +108,12 @@ class MapChoice:
         )
         self.comparisons = tuple(one for one in made if one is not None)
         if not self.comparisons:
-            return 0.0, fallback, "No two rows share a label; this is PCA."
-        size = self._wanted or _smallest_as_good(sizes, *(adapted if beta else pca))
-        beta, size, reason = self._verdict(beta, size, explicit=given != "auto")
+            return 0.0, narrow, "No two rows share a label; this is PCA."
+        values = self._splits[0].eigenvalues
+        size = self._wanted or max(_large_enough(sizes, adapted[0]), _leading_part(values))
+        beta, reason = self._verdict(beta, size, explicit=given != "auto")
+        if beta == 0:
+            size = self._wanted or max(narrow, _large_enough(sizes, pca[0]))
         # Without the held-out rows there may be fewer directions.
         last = max(one for one in sizes if one <= size)
         behind, error = _paired_gain(original[0], (adapted if beta else pca)[0][last])
@@ -127,59 +125,43 @@ class MapChoice:
             )
         return beta, size, reason
 
-    def _untested(self, size: int) -> tuple[float, int, str]:
+    def _untested(self, beta: float, size: int) -> tuple[float, int, str]:
         """Return the choice without a comparison: PCA, unless a beta was given."""
-        given = self._model.beta
-        if given != "auto":
-            why = "the beta was given" if self._model.compare else "it was switched off"
-            return float(given), size, f"Nothing was compared on held-out rows: {why}."
-        if not self._model.compare:
-            return _BALANCE, size, "Nothing was compared on held-out rows: it was switched off."
-        return (
-            0.0,
-            size,
-            f"{self._n_labelled} labelled rows are too few for a comparison on held-out rows, "
-            f"which needs {FEWEST}; this is PCA.",
-        )
-
-    def _best_beta(self, size: int, pca: tuple[Scores, Scores]) -> tuple[float, float]:
-        """Return the best beta for one size, 0 if it is PCA, and the best for seen labels."""
-        best, bold = (0.0, 0.0), (0.0, 0.0)
-        for beta in _BETAS:
-            seen, new = _joined_sizes(
-                [split.adapted(beta, [size], narrow=True) for split in self._splits]
+        if self._model.compare and self._model.beta == "auto":
+            return (
+                0.0,
+                size,
+                f"{self._n_labelled} labelled rows are too few for a comparison on held-out rows, "
+                f"which needs {FEWEST}; this is PCA.",
             )
-            gain, _ = _paired_gain(seen[size], pca[0][size])
-            new_gain, new_error = _paired_gain(new[size], pca[1][size])
-            bold = max(bold, (gain, beta))
-            if not self._model.new_labels:
-                best = bold
-            elif new_gain >= -new_error:
-                best = max(best, (gain + _NEW * new_gain, beta))
-        return best[1], bold[1]
+        size = self._wanted or min(size, _SIZE)
+        why = "the beta was given" if self._model.compare else "it was switched off"
+        return beta, size, f"Nothing was compared on held-out rows: {why}."
 
-    def _verdict(self, beta: float, size: int, *, explicit: bool) -> tuple[float, int, str]:
+    def _verdict(self, beta: float, size: int, *, explicit: bool) -> tuple[float, str]:
+        """Return the beta, 0 if nothing is gained with it, and why."""
         # Without the held-out rows there may be fewer directions.
-        found = [one for one in self.comparisons if one.size <= size and one.labels == "seen"][-1]
+        seen, new = (
+            [one for one in self.comparisons if one.size <= size and one.labels == kind]
+            for kind in ("seen", "new")
+        )
+        found = seen[-1]
         gained = (
             f"nDCG@10 {found.adapted:.3f} in {found.size} dimensions against {found.pca:.3f} for "
             f"PCA and {found.original:.3f} for all {self._splits[0].width}"
         )
         if explicit:
-            return beta, size, f"The beta was given: {gained}."
-        gains = found.gain > _ERRORS * found.error
-        if beta == 0 and gains:
-            new = [one for one in self.comparisons if one.size <= size and one.labels == "new"][-1]
+            return beta, f"The beta was given: {gained}."
+        if not found.gain > _ERRORS * found.error:
+            return 0.0, f"Nothing is gained on held-out rows ({gained}); this is PCA."
+        if new and new[-1].gain < -new[-1].error:
             return (
                 0.0,
-                size,
                 f"Adapting to these labels would gain ({gained}), but held-out labels would "
-                f"lose ({new.adapted:.3f} against {new.pca:.3f}); this is PCA, and "
+                f"lose ({new[-1].adapted:.3f} against {new[-1].pca:.3f}); this is PCA, and "
                 "new_labels=False would adapt.",
             )
-        if beta == 0 or not gains:
-            return 0.0, size, f"Nothing is gained on held-out rows ({gained}); this is PCA."
-        return beta, size, f"Adapted: {gained}."
+        return beta, f"Adapted: {gained}."
 
 
 class _HeldOut:
@@ -203,8 +185,9 @@ class _HeldOut:
         self._gains = _gains(asked, labels)
         self._groups = groups
         self._group_gains = [_gains(asked[:, group], labels[:, group]) for group in groups]
-        self._centred = labels - spectrum.label_mean.astype(np.float32)
-        self._maps: dict[tuple[float, int, int], AxisMap] = {}
+        self._common = common_labels(spectrum.label_mean)
+        self._centred = (labels - (spectrum.label_mean - self._common)).astype(np.float32)
+        self._maps: dict[int, AxisMap] = {}
 
     @property
     def rank(self) -> int:
@@ -215,6 +198,11 @@ class _HeldOut:
     def width(self) -> int:
         """The number of dimensions of the original vectors."""
         return int(self._wide[0].shape[1])
+
+    @property
+    def eigenvalues(self) -> Array:
+        """Eigenvalues of the map that was compared."""
+        return self._maps[-1].values
 
     def untouched(self) -> tuple[Array, Array]:
         """Return scores of the original vectors, for all labels and for held-out ones."""
@@ -229,44 +217,37 @@ class _HeldOut:
         return seen, new
 
     def adapted(
-        self, beta: float, sizes: Sequence[int], *, known: bool = False, narrow: bool = False
+        self, beta: float, sizes: Sequence[int], *, known: bool = False
     ) -> tuple[Scores, Scores]:
         """Return scores of a map, for training labels and for held-out ones.
 
-        With ``known``, items are embedded with their labels. ``narrow`` drops the last
-        principal axes, which saves most of the time.
+        With ``known``, items are embedded with their labels.
         """
-        axes = self.rank if not narrow else min(self.rank, max(_NARROW, 2 * sizes[-1]))
         seen = {
             size: self._gains.ndcg(found)
-            for size, found in self._found(beta, -1, sizes, axes, known=known)
+            for size, found in self._found(beta, -1, sizes, known=known)
         }
         parts: dict[int, list[Array]] = {size: [] for size in sizes}
         for number, gains in enumerate(self._group_gains):
-            for size, found in self._found(beta, number, sizes, axes, known=known):
+            for size, found in self._found(beta, number, sizes, known=known):
                 parts[size].append(gains.ndcg(found))
         return seen, {size: self._mean(part) for size, part in parts.items()}
 
     def _found(
-        self, beta: float, group: int, sizes: Sequence[int], axes: int, *, known: bool
+        self, beta: float, group: int, sizes: Sequence[int], *, known: bool
     ) -> Iterator[tuple[int, Array]]:
-        found = self._map(beta, group, axes)
-        widest = sizes[-1]
-        weights = found.weights[:, :widest]
-        queries, items = (side[:, :axes] @ weights for side in (self._queries, self._items))
-        if known:
-            items += self._centred @ found.directions[:, :widest]
-        return _nearest(queries, items, sizes)
-
-    def _map(self, beta: float, group: int, axes: int) -> AxisMap:
-        """Return the map without a group of labels (-1: with all of them); cached."""
-        key = beta, group, axes
-        if key not in self._maps:
+        if group not in self._maps:
+            # The map without a group of labels; -1: with all of them.
             columns = None if group < 0 else ~self._groups[group]
-            self._maps[key] = self._spectrum.leading(axes).solve(
-                beta, columns=columns, dtype=np.float32
+            self._maps[group] = self._spectrum.solve(
+                beta, count=sizes[-1], columns=columns, dtype=np.float32
             )
-        return self._maps[key]
+        found = self._maps[group]
+        offset = (self._common @ found.directions).astype(np.float32)
+        queries, items = (side @ found.weights + offset for side in (self._queries, self._items))
+        if known:
+            items += self._centred @ found.directions
+        return _nearest(queries, items, sizes)
 
     def _mean_of_groups(self, found: Array) -> Array:
         return self._mean([gains.ndcg(found) for gains in self._group_gains])
@@ -282,18 +263,25 @@ class _HeldOut:
         return np.where(counts > 0, total / np.maximum(counts, 1), np.nan)
 
 
-def _size_grid(rank: int, wanted: int | None = None) -> list[int]:
-    """Return the numbers of dimensions to compare: powers of two, and the requested one."""
-    sizes = {size for size in (2**power for power in range(3, 10)) if size <= rank}
-    sizes |= {min(rank, 8)}
-    if wanted is not None:
-        sizes.add(min(wanted, rank))
-    return sorted(sizes)
+def _size_grid(rank: int, wanted: int | None) -> list[int]:
+    """Return the numbers of dimensions to compare: powers of two, all, and the requested one."""
+    sizes = {size for size in (32, 64, 128, 256) if size < rank} | {rank}
+    return sorted(sizes | ({min(wanted, rank)} if wanted else set()))
 
 
-def _label_groups(n_labels: int, seed: int) -> list[Array]:
-    """Split labels at random into groups, each held out once; none if there are too few."""
-    if n_labels < _GROUPS:
+def _leading_part(values: Array) -> int:
+    """Return the number of leading eigenvalues with 90% of their sum."""
+    return int(np.searchsorted(np.cumsum(values), _VARIANCE * values.sum())) + 1
+
+
+def _label_groups(stream: AdapterStream, seed: int) -> list[Array]:
+    """Split labels at random into groups, each held out once; none if there are too few.
+
+    With one label per row there are none either: rows of a held-out class would have no label,
+    and be pulled together as if they had one in common.
+    """
+    n_labels = stream.names.size
+    if n_labels < _GROUPS or (stream.row_labels.sum(axis=1) <= 1).all():
         return []
     order = np.random.default_rng(seed).permutation(n_labels)
     member = np.empty(n_labels, dtype=int)
@@ -361,16 +349,8 @@ def _paired_gain(scores: Array, reference: Array) -> tuple[float, float]:
     return float(differences.mean()), float(differences.std(ddof=1) / np.sqrt(differences.size))
 
 
-def _smallest_as_good(sizes: Sequence[int], *scores: dict[int, Array]) -> int:
-    """Return the smallest size within a standard error of the best, in all scores."""
-    good = set(sizes)
-    for kind in scores:
-        if np.isnan(kind[sizes[0]]).all():
-            continue
-        means = {size: _mean_score(kind[size]) for size in sizes}
-        best = max(sizes, key=means.__getitem__)
-        for size in sizes:
-            gain, error = _paired_gain(kind[size], kind[best])
-            if gain < -error:
-                good.discard(size)
-    return min(good) if good else sizes[-1]
+def _large_enough(sizes: Sequence[int], scores: dict[int, Array]) -> int:
+    """Return the smallest size, from 64, that is as good as the best of these."""
+    means = {size: _mean_score(scores[size]) for size in sizes if size >= min(_SIZE, sizes[-1])}
+    least = max(means.values()) - _ENOUGH
+    return min(size for size in means if means[size] >= least)

@@ -18,8 +18,9 @@ import numpy as np
 from scipy import linalg
 
 from .._typing import Array
+from ..estimators.mlsi import label_trust
 from ..solvers import Statistics
-from ..solvers.alpha import leave_one_out, spectral_cross_validation
+from ..solvers.alpha import AlphaCurve, leave_one_out, spectral_cross_validation
 
 __all__ = ["AxisMap", "LabelSpectrum"]
 
@@ -50,6 +51,8 @@ class LabelSpectrum:
     label_mean: Array
     weights: Array  # U'B, (r, k)
     alpha: float
+    # Largest weight of the labels that their number and their regression justify, as in MLSI.
+    trusted: float
 
     @classmethod
     def of(
@@ -71,12 +74,13 @@ class LabelSpectrum:
         else:
             own, basis = _spectrum(labelled.xx)
         cross = basis.T @ labelled.xb
-        if alpha is None:
-            alpha = _choose_ridge(labelled, (own, basis), cross, rows, labels)
+        curve = _ridge_curve(labelled, (own, basis), cross, rows, labels)
+        alpha = curve.alpha if alpha is None else alpha
         weights = cross / (own + alpha)[:, None]
         if basis is not axes:
             weights = axes.T @ (basis @ weights)
-        return cls(whole.x_mean, axes, squares, labelled.b_mean, weights, alpha)
+        trusted = label_trust(curve, labelled.n, labelled.n / whole.n)
+        return cls(whole.x_mean, axes, squares, labelled.b_mean, weights, alpha, trusted)
 
     def coordinates(self, rows: Array) -> Array:
         """Return the coordinates of rows along the principal axes, in the dtype of the rows."""
@@ -130,27 +134,26 @@ class LabelSpectrum:
         return AxisMap(found, values, directions)
 
 
-def _choose_ridge(
+def _ridge_curve(
     labelled: Statistics, spectrum: tuple[Array, Array], cross: Array, rows: Array, labels: Array
-) -> float:
-    """Choose the ridge penalty by (generalised) cross-validation.
+) -> AlphaCurve:
+    """Return the (generalised) cross-validation error of each ridge penalty.
 
     Only moments are used if there are many more rows than dimensions, otherwise leave-one-out
     errors on some rows.
     """
     squares, axes = spectrum
     if squares.size == 0:
-        return 0.0
+        return AlphaCurve(np.zeros(1), np.zeros(1), 0.0, 0.0)
     kept = squares > _FAINT * squares[0]
     if labelled.n > _ROWS_PER_AXIS * kept.sum():
-        curve = spectral_cross_validation(
+        return spectral_cross_validation(
             squares[kept], cross[kept], float(labelled.bb.sum()), rows=labelled.n
         )
-        return float(curve.alpha)
     rows, labels = rows[:_ERROR_ROWS], labels[:_ERROR_ROWS]
     roots = np.sqrt(squares[kept])
     left = ((rows - labelled.x_mean) @ axes[:, kept]) / roots
-    curve = leave_one_out(
+    return leave_one_out(
         squares[kept],
         left,
         labels.astype(np.float64),
@@ -158,7 +161,6 @@ def _choose_ridge(
         coordinates=cross[kept] / roots[:, None],
         means=labelled.b_mean,
     )
-    return float(curve.alpha)
 
 
 def _leading(matrix: Array, count: int) -> tuple[Array, Array]:

@@ -40,7 +40,7 @@ from .training import (
     training_rows,
 )
 
-__all__ = ["MLSI", "label_scale", "label_trust"]
+__all__ = ["MLSI", "common_labels", "label_scale", "label_trust", "moved_origin"]
 
 # Labels on a larger fraction of the rows are not centred.
 _COMMON = 0.5
@@ -365,14 +365,12 @@ class MLSI(LabelledEmbedding):
 
         By cosine, rows that only share such a label have nothing in common after centring.
         """
-        means, directions = host(rows.label_means), self.label_directions_
-        common = means * (means > _COMMON)
+        directions = self.label_directions_
+        common = common_labels(host(rows.label_means))
         if self.label_kind_ == "targets" or directions is None or not common.any():
             return
         offset = common @ host(directions)
-        # The shortest change of the mean row whose image is the offset.
-        step = lstsq(host(self.components_), offset, lapack_driver="gelsy")[0]
-        self.mean_ = rows.place(host(rows.means) - step, np.float64)
+        self.mean_ = rows.place(moved_origin(rows.means, self.components_, offset), np.float64)
         self.label_means_ = rows.place(host(rows.label_means) - offset @ host(self.label_loadings_))
 
     # --- maps -------------------------------------------------------------------------
@@ -431,6 +429,18 @@ class _Chosen:
 
 def _lengths(solution: Solution) -> Array:
     return np.sqrt(np.where(solution.eigenvalues > 0, solution.eigenvalues, 1.0))
+
+
+def common_labels(means: Array) -> Array:
+    """Return the means of labels on more than half of the rows, and zeros for others."""
+    return np.where(means > _COMMON, means, 0.0)
+
+
+def moved_origin(means: Array, components: Array, offset: Array) -> Array:
+    """Return the row next to ``means`` from which these have an offset in the embedding."""
+    # The shortest step whose image is the offset.
+    step: Array = lstsq(host(components), offset, lapack_driver="gelsy")[0]
+    return np.asarray(host(means) - step)
 
 
 def label_trust(curve: AlphaCurve | None, rows: int, known: float) -> float:
