@@ -256,6 +256,23 @@ def test_two_people_lose_no_answer(folder):
         assert both[1].undo().item == given["ben"][-1]
 
 
+def test_two_people_answer_and_undo_the_same_item(folder):
+    with SemanticIndex.load(folder, write=True) as index:
+        anna, ben = (
+            Teacher(index, "strategy", items=["chess0"], who=who) for who in ("anna", "ben")
+        )
+        anna.answer("chess1", "yes")
+        ben.answer("chess1", "no")
+        # The answer of the other one stays, and counts.
+        assert anna.undo()[2:5] == ("anna", "chess1", "yes")
+        assert ben.answers()["chess1"] == "no"
+        # Both undo it before either reads what the other did.
+        (last,) = (one for one in ben.log() if one.who == "ben" and one.item == "chess1")
+        index.store.record_lesson("strategy", [("t", "anna", "undo", str(last.number))] * 2)
+        for teacher in (anna, ben, Teacher(index, "strategy")):
+            assert "chess1" not in teacher.answers()
+
+
 def test_labels_and_items_change_meanwhile(index):
     teacher = Teacher(index, "strategy", items=["chess0", "chess1"])
     asked = answer(teacher, 7)

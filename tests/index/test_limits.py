@@ -60,7 +60,7 @@ def test_too_little_memory_is_not_called_damage(folder, error, monkeypatch):
     def fails(*args, **options):
         raise error
 
-    monkeypatch.setattr("labelspan.index.folder.mmap.mmap", fails)
+    monkeypatch.setattr("labelspan._arrays.mmap.mmap", fails)
     with pytest.raises(MemoryError):
         SemanticIndex.load(folder)
     monkeypatch.undo()

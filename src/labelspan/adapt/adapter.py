@@ -114,10 +114,10 @@ class Adapter(Embedding):
     >>> from sklearn.datasets import load_digits
     >>> from labelspan import Adapter
     >>> X, y = load_digits(return_X_y=True)
-    >>> adapter = Adapter(16).fit(X, y)
+    >>> adapter = Adapter(8).fit(X, y)
     >>> adapter.transform(X).shape, adapter.report_.used
-    ((1797, 16), 'adapted')
-    >>> found = adapter.report_.comparison(16)
+    ((1797, 8), 'adapted')
+    >>> found = adapter.report_.comparison(8)
     >>> found.adapted > found.pca
     True
     """

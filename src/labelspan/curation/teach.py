@@ -251,8 +251,12 @@ class Teacher:
             Label, number of answers and time of each.
         """
         found: dict[str, Lesson] = {}
-        for label, _, time, _, event, _ in index.store.lessons():
-            step = {"undo": -1, "yes": 1, "no": 1, "skip": 1}.get(event, 0)
+        undone: set[tuple[str, str]] = set()
+        for label, _, time, _, event, value in index.store.lessons():
+            step = 1 if event in ("yes", "no", "skip") else 0
+            if event == "undo" and (label, value) not in undone:
+                undone.add((label, value))
+                step = -1
             count = found[label].n_answers if label in found else 0
             found[label] = Lesson(label, count + step, time)
         return sorted(found.values(), key=lambda one: one.time, reverse=True)
@@ -283,13 +287,21 @@ class Teacher:
             elif event == "applied":
                 self._applied = int(value)
             elif event == "undo":
-                made = self._made[value].pop()
-                self._undone.append(made._replace(undone=True))
-                if not self._made[value]:
-                    del self._made[value]
+                self._take_back(int(value))
             else:
                 made = Answer(number, time, who, value, event, undone=False)
                 self._made.setdefault(value, []).append(made)
+
+    def _take_back(self, number: int) -> None:
+        """Undo the answer with a number; nothing if two people undid it at once."""
+        for item, made in self._made.items():
+            for one in made:
+                if one.number == number:
+                    made.remove(one)
+                    self._undone.append(one._replace(undone=True))
+                    if not made:
+                        del self._made[item]
+                    return
 
     def _write(self, events: Sequence[tuple[str, str]], who: str) -> None:
         if not self.index.writable:
@@ -453,11 +465,11 @@ class Teacher:
                 found = self._made.get(item, [])[-1:]
             else:
                 name = who or self.who
-                every = [made[-1] for made in self._made.values() if made[-1].who == name]
+                every = [one for made in self._made.values() for one in made if one.who == name]
                 found = sorted(every, key=lambda one: one.number)[-1:]
             if not found:
                 return None
-            self._write([("undo", found[0].item)], who)
+            self._write([("undo", str(found[0].number))], who)
             return found[0]._replace(undone=True)
 
     # --- the model --------------------------------------------------------------------
