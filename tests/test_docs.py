@@ -193,7 +193,8 @@ def test_the_page_of_the_command_says_what_the_help_says(command):
         named = {name for row in rows for name in OPTION.findall(row.partition(" | ")[0])}
         assert named <= set(OPTION.findall(shown)), f"{path}: options are only on the page"
         listed = [line for line in shown.splitlines() if re.match(r"│ [ *]*--?[a-z]", line)]
-        in_help = {name for line in listed for name in OPTION.findall(line[:50])}
+        columns = [re.split(r" {2,}(?![ -])", line[2:].lstrip(" *"))[0] for line in listed]
+        in_help = {name for column in columns for name in OPTION.findall(column)}
         assert in_help - named <= {"--help"}, f"{path}: the page lacks {in_help - named}"
         for row in rows:
             said = re.split(r" \[(?:default|required|x|0)", row.partition(" | ")[2])[0]

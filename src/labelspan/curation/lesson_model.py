@@ -57,6 +57,16 @@ class LessonOptions:
     interval : tuple of float
         Quantiles of the simulated numbers of what is left. Expected numbers are rather too high
         than too low, so the lower one is smaller than .05 and the higher one than .95.
+
+    See Also
+    --------
+    labelspan.curation.Teacher : Takes them.
+
+    Examples
+    --------
+    >>> from labelspan.curation import LessonOptions
+    >>> LessonOptions(batch=10).batch
+    10
     """
 
     alpha: float = 10.0
@@ -156,7 +166,9 @@ class Left:
     expected : float
         Their expected number.
     low, high : int
-        Ends of an interval that holds the true number in 90% of the cases.
+        Ends of an interval. It is an estimate: it held the true number at .860 to .996 of the
+        stops of three literature reviews, and less often, .41 to .92, for labels of netflix and
+        debtags with more than 100 hidden items (``results/teach.md``).
     """
 
     expected: float

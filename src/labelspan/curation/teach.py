@@ -124,6 +124,19 @@ class TeachProgress:
         How many of the next 20 items are expected to belong.
     applied : int or None
         Number of the decision by which the lesson was applied last.
+
+    See Also
+    --------
+    labelspan.curation.Teacher.progress : Returns it.
+
+    Examples
+    --------
+    >>> from labelspan.curation import TeachProgress
+    >>> state = TeachProgress(3, 1, 0, 0, 96, left=None, next_yes=None, applied=None)
+    >>> state.enough
+    False
+    >>> state.said
+    '3 yes, 1 no. How many are left can be said after 10 answers.'
     """
 
     yes: int

@@ -124,8 +124,8 @@ class Tag:
     ----------
     label : str
     probability, threshold : float
-        A threshold of 1 means that the label is never chosen: it could not be predicted for
-        held-out items.
+        All labels have one threshold, but 1 if fewer than two items have the label: it is then
+        never chosen.
 
     See Also
     --------

@@ -12,8 +12,9 @@ and stay so. The score of a row by the model without this row has a closed form,
 row changes B by a multiple of one vector, and E with it. It is exact for given directions, which do
 not depend on the labels.
 
-With the penalty and the weight of the second term chosen by these scores, tags are about as good as
-those of a ridge regression on all features.
+The penalty and the weight of the second term are chosen by these scores. Tags are not always as
+good as those of a ridge regression on all features: nDCG@5 is .807 against .823 on debtags
+(with at most 200 directions), and .964 against .968 on reuters21578.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from ..operators.row_data import row_squares
 __all__ = ["LabelRegression", "LabelledRows", "RowView", "add_sparse", "leading_directions"]
 
 # Directions: at least the first number; one for so many rows up to the other number, and then one
-# for more rows each. More of them gained at most .003 of nDCG@5 on six collections.
+# for more rows each. On stackoverflow 400 instead of 200 gained about .005 of nDCG@5.
 _FEWEST = 4
 _RANKS = ((20, 200), (50, 400))
 _PASSES, _MORE = 2, 8

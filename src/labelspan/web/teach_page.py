@@ -80,7 +80,10 @@ class StateData(TypedDict):
     members: Annotated[Count, "items that have the label and no answer"]
     unseen: Count
     left: Annotated[float | None, "expected number of unseen items that belong"]
-    left_low: Annotated[int | None, "lower end of its interval of 90%"]
+    left_low: Annotated[
+        int | None,
+        "lower end of its interval, an estimate: results/teach.md says how often it held",
+    ]
     left_high: Annotated[int | None, "higher end"]
     enough: Annotated[bool, "whether further answers have stopped helping"]
     said: Annotated[str, "the state as a sentence"]
