@@ -428,6 +428,44 @@ def test_a_label_spelt_nearly_like_another_is_asked_about(browser, folder):
         assert labels["game"] == before["game"] + 1
 
 
+def test_a_label_is_taught_by_keys_and_an_answer_undone(browser, folder):
+    with serving(folder) as (address, _), opened(browser, address) as page:
+
+        def asked():
+            return page.locator("#question").get_attribute("data-id")
+
+        def stored():
+            rows = page.request.get("/teach/answers.csv?label=tunes").text().splitlines()
+            return [(row["item"], row["answer"]) for row in csv.DictReader(rows)]
+
+        page.goto("/teach?label=tunes&q=music")
+        page.get_by_role("button", name="Start").press("Enter")
+        page.wait_for_selector("#lesson:not([hidden]) #evidence > div")
+        said(page, "0 yes, 0 no.", "#state")
+        assert page.get_by_role("button", name="Undo").is_disabled()
+        given = []
+        for key, answer, state in (
+            ("y", "yes", "1 yes, 0 no."),
+            ("y", "yes", "2 yes, 0 no."),
+            ("n", "no", "2 yes, 1 no."),
+        ):
+            given.append((asked(), answer))
+            page.keyboard.press(key)
+            said(page, state, "#state")
+        assert len({item for item, _ in given}) == 3, "each is another item"
+        assert asked() not in {item for item, _ in given}
+        assert stored() == given
+        page.keyboard.press("u")
+        said(page, "2 yes, 0 no.", "#state")
+        page.wait_for_selector(f'#question[data-id="{given[2][0]}"]')
+        # What was answered is there again after loading the page, and no label has changed.
+        page.reload()
+        page.wait_for_selector("#lesson:not([hidden]) #evidence > div")
+        said(page, "2 yes, 0 no.", "#state")
+        assert asked() == given[2][0]
+        assert "tunes" not in page.request.get("/labels.json").json()["labels"]
+
+
 def test_kills_and_replaced_indexes_lose_nothing(browser, tmp_path):
     folder = tmp_path / "index"
     planted_index().save(folder)
