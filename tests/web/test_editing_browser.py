@@ -385,10 +385,11 @@ def test_two_windows_show_what_is_stored(browser, folder):
         )
         first.bring_to_front()
         first.get_by_role("button", name="Remove image").click()
-        first.get_by_role("button", name="Undo").wait_for()
+        said(first, "Remove image from 1 item.", "#own-labels .edit-said")
         assert own(first) == stored() == [one for one in stored() if one != "image"]
         second.bring_to_front()
         second.evaluate("() => window.old.click()")
+        second.get_by_role("button", name="Remove image").wait_for(state="detached")
         said(second, "Nothing to change.", "#own-labels .edit-said")
         assert own(second) == stored()
         assert stored(), "not 'no labels'"
