@@ -152,7 +152,7 @@ def test_add_and_replace(here, monkeypatch):
     said = one_sentence(run("add", "-", input=typo))
     assert "The new label 'Fresh' is spelt nearly like 'fresh' (3 items)." in said
     assert "--similar-label" in said
-    assert len(SemanticIndex.load("index.labelspan")) == 51
+    assert len(ids_of("index.labelspan")) == 51
     said = one_sentence(run("add", "-", input=as_lines([*more[:2], {**more[2], "id": "newer"}])))
     assert "2 items of standard input are in index.labelspan already, for example 'new0'" in said
     assert "--replace" in said
