@@ -157,6 +157,7 @@ def test_damaged_vocabularies_are_refused(text):
         LabelVocabulary.from_json(text)
 
 
+@pytest.mark.filterwarnings("ignore::labelspan.errors.UncertainPenalty")
 def test_the_commands_use_it(folder, tmp_path):
     said = run("labels", folder, "--tree").stdout
     assert "    forts  2\n" in said
