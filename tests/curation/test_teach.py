@@ -98,6 +98,16 @@ def test_a_lesson_starts_from_a_search_or_a_label(index, start):
         assert not any(item.startswith("music") for item in asked)
 
 
+def test_a_higher_score_never_has_a_lower_probability(index):
+    """Also after answers that contradict each other."""
+    features = LessonFeatures(index, "strategy", 0.7)
+    for seed in range(20):
+        rows = np.random.default_rng(seed).permutation(len(index))[:8].tolist()
+        model = LessonModel(features, rows[:4], rows[4:], LessonOptions())
+        order = np.argsort(model.scores)
+        assert (np.diff(model.probabilities()[order]) >= 0).all()
+
+
 def test_scores_without_a_row_are_those_of_a_model_without_it(index):
     features = LessonFeatures(index, "strategy", 0.7)
     options = LessonOptions()

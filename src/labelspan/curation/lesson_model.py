@@ -268,7 +268,9 @@ class LessonModel:
         """Return the probability that each row belongs, by default of all rows."""
         (constant, slope), _, centre, spread = self._calibration
         scores = self.scores if rows is None else self.scores[rows]
-        return np.asarray(special.expit(constant + slope * (scores - centre) / spread))
+        # A higher score never speaks against an item.
+        rising = max(slope, 0.0)
+        return np.asarray(special.expit(constant + rising * (scores - centre) / spread))
 
     def left(self, rows: Array) -> Left:
         """Estimate how many of some rows without an answer belong."""
