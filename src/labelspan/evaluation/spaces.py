@@ -7,6 +7,7 @@ length one.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .._typing import Array
+from ..errors import UncertainPenalty
 from ..estimators import CCA, HSL, LSI, MLSI, OPLS
 from ..index.model import Space
 from ..index.vectors import unit_rows
@@ -78,7 +80,10 @@ def embed(method: str, train: Any, Y: Array, test: Any, dimensions: int) -> Spli
 
 def ridge_scores(train: Any, Y: Array, *parts: Any) -> list[Array]:
     """Return centred scores of the labels by ridge regression, for each part."""
-    model = OPLS().fit(train, Y)
+    with warnings.catch_warnings():
+        # An embedding that does not predict the labels: the measures show it.
+        warnings.simplefilter("ignore", UncertainPenalty)
+        model = OPLS().fit(train, Y)
     return [model.label_scores(part) - model.label_means_ for part in parts]
 
 
