@@ -271,12 +271,12 @@ class Review:
         LabelEdit
             For :meth:`apply`.
         """
-        store = self.index.store
         more, less = _labels(add), _labels(remove)
         _check_apart(more, less, "edit", "added and removed")
         names = list(dict.fromkeys(as_names(items)))
         pairs: list[Change] = []
         with self._lock:
+            store = self.index.store
             for label in less:
                 store.labels.rows(label)
             for name, row in zip(names, store.rows(names).tolist(), strict=True):
@@ -490,7 +490,7 @@ class Review:
                         f"about {one.label!r} of {one.item!r}; undo that one first."
                     )
             lists = self._changed([(one, one.had) for one in made.parts if one.changes])
-            self.index.store.relabel(lists, [_record(one, undone=True) for one in made.parts])
+            self._write(lists, [_record(one, undone=True) for one in made.parts])
             groups[number] = replace(made, undone=True)
             pairs = {(one.item, one.label) for one in made.parts}
             if made.action == "review" and not pairs <= (self._findings or {}).keys():
@@ -557,10 +557,15 @@ class Review:
     # --- internal ---------------------------------------------------------------------
 
     def _groups(self) -> dict[int, DecisionGroup]:
-        """Return all decisions by number; a save replaces the store that they were read from."""
+        """Return all decisions by number, read again if something else changed the index."""
         if self._read[0] is not self.index.store:
             self._read = self.index.store, _read_decisions(self.index.store)
         return self._read[1]
+
+    def _write(self, lists: Mapping[str, Labels], records: Sequence[tuple[Any, ...]]) -> None:
+        """Write labels and decisions, of which the caller keeps those in memory up to date."""
+        self.index.record(lists, records)
+        self._read = self.index.store, self._read[1]
 
     def _latest(self) -> dict[Pair, LabelDecision]:
         """Return the decision that holds for each pair of an item and a label."""
@@ -596,7 +601,7 @@ class Review:
                     parts.append(one)
             after = lists or self._changed([(one, one.wanted) for one in parts if one.changes])
             if parts or after:
-                store.relabel(after, [_record(one, undone=False) for one in parts])
+                self._write(after, [_record(one, undone=False) for one in parts])
             if not parts:
                 return None
             groups[number] = DecisionGroup(tuple(parts))

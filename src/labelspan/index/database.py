@@ -134,9 +134,9 @@ class ItemDatabase:
         check: Callable[[], None] = lambda: None,
     ) -> None:
         self._connection, self._where, self._check = connection, where, check
-        if where == _MEMORY:
-            # An index in memory ends like any other object; one in a folder must be closed.
-            weakref.finalize(self, connection.close)
+        # One that is not closed is closed with its last user: a save or a refresh replaces the
+        # database under threads that still read the old one.
+        weakref.finalize(self, connection.close)
 
     # --- opening ----------------------------------------------------------------------
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from .inputs import (
     read_metadata,
     read_texts,
 )
+from .label_table import Labels
 from .metadata_fields import FieldKind
 from .model import IndexModel, read_model, write_model
 from .results import (
@@ -48,8 +50,29 @@ if TYPE_CHECKING:
 
 __all__ = ["SemanticIndex"]
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 # Words of a query for which near spellings are looked for: each takes some milliseconds.
 _MOST_CORRECTED = 3
+
+
+def _reads(
+    method: Callable[Concatenate[SemanticIndex, P], T],
+) -> Callable[Concatenate[SemanticIndex, P], T]:
+    """Let a method that reads items by id read again if another thread replaces one meanwhile."""
+
+    @wraps(method)
+    def read(self: SemanticIndex, /, *args: P.args, **options: P.kwargs) -> T:
+        while True:
+            content = self._content
+            try:
+                return method(self, *args, **options)
+            except InvalidInput:
+                if self._content is content:
+                    raise
+
+    return read
 
 
 class SemanticIndex:
@@ -134,13 +157,14 @@ class SemanticIndex:
         # Whether the estimator of a loaded index was the default.
         self._default = True
         self._encoder: Callable[[list[str]], Any] | None = None
-        self._model: IndexModel | None = None
-        self._store: ItemStore | None = None
+        # What was learned and the items, which a change replaces together: a thread that has read
+        # both can go on with them.
+        self._content: tuple[IndexModel, ItemStore] | None = None
         self._folder: IndexFolder | None = None
         self._mapped = True
         self.corpus_fields: dict[str, Any] = {}
-        # The tagger for the present labels, and the revision of the items that it knows.
-        self._current: tuple[int, Tagger | None] | None = None
+        # The model and the revision of the items that the tagger was updated for, and the tagger.
+        self._current: tuple[IndexModel, int, Tagger] | None = None
         self._updating = threading.Lock()
         # The first of the locks that a thread takes; those of the tagger and the store follow.
         self.write_lock = threading.RLock()
@@ -215,7 +239,7 @@ class SemanticIndex:
         assert found.vectors is not None
         with self.write_lock:
             self._encoder = encoder
-            self._hold(found.model, ItemStore(found.database, found.vectors, found.words))
+            self._content = found.model, ItemStore(found.database, found.vectors, found.words)
         return self
 
     def _items(self, owner: str, texts: Any, labels: Any, ids: Any, metadata: Any) -> list[Item]:
@@ -228,12 +252,6 @@ class SemanticIndex:
         names = read_ids(ids, len(given), owner)
         tables = read_metadata(metadata, len(given), owner)
         return [Item(*parts) for parts in zip(names, given, lists, tables, strict=True)]
-
-    def _hold(self, model: IndexModel, store: ItemStore) -> None:
-        """Replace the content of the index."""
-        if self._store is not None:
-            self._store.close()
-        self._model, self._store, self._current = model, store, None
 
     @classmethod
     def from_frame(
@@ -333,7 +351,7 @@ class SemanticIndex:
             items = self._items("add", texts, labels, ids, metadata)
             if items:
                 found = model.vectors([item.text for item in items], vectors, "add")
-                store.add(items, found, replace=replace)
+                self._content = model, store.add(items, found, replace=replace)
         return self
 
     def remove(self, ids: str | Sequence[str]) -> Self:
@@ -350,8 +368,8 @@ class SemanticIndex:
             The index without the items.
         """
         with self.write_lock:
-            _, store = self._changing("remove")
-            store.remove(as_names(ids))
+            model, store = self._changing("remove")
+            self._content = model, store.remove(as_names(ids))
         return self
 
     def relabel(self, ids: str | Sequence[str], labels: Any) -> Self:
@@ -378,12 +396,27 @@ class SemanticIndex:
         lists = read_label_lists(given, len(names), "relabel")
         if len(set(names)) < len(names):
             raise InvalidInput("relabel: an id occurs twice; give each once.")
-        with self.write_lock:
-            _, store = self._changing("relabel")
-            if names:
-                store.relabel(dict(zip(names, lists, strict=True)))
+        if names:
+            self.record(dict(zip(names, lists, strict=True)))
         return self
 
+    def record(
+        self, lists: Mapping[str, Labels], decisions: Sequence[tuple[Any, ...]] = ()
+    ) -> None:
+        """Change labels, and store the decisions that changed them, in one transaction.
+
+        Parameters
+        ----------
+        lists : dict
+            The new labels of items by id, sorted; None if they are unknown.
+        decisions : list of tuple, default=()
+            Records of :class:`labelspan.curation.Review`.
+        """
+        with self.write_lock:
+            model, store = self._changing("relabel")
+            self._content = model, store.relabel(lists, decisions)
+
+    @_reads
     def item(self, id: str) -> Item:
         """Return an item by its id.
 
@@ -399,6 +432,7 @@ class SemanticIndex:
         """
         return self.store.item(id)
 
+    @_reads
     def items(self, ids: Sequence[str] | None = None) -> list[Item]:
         """Return items by their ids, in the given order.
 
@@ -417,6 +451,7 @@ class SemanticIndex:
             return [item for _, item in store.scan()]
         return store.items(store.rows(as_names(ids)))
 
+    @_reads
     def vectors(self, ids: Sequence[str] | None = None) -> Array:
         """Return the unit vectors of items, one row per id.
 
@@ -453,13 +488,13 @@ class SemanticIndex:
         return found[0] if isinstance(texts, str) else found
 
     def __len__(self) -> int:
-        return 0 if self._store is None else len(self._store)
+        return 0 if self._content is None else len(self._content[1])
 
     def __contains__(self, id: object) -> bool:
-        return self._store is not None and self._store.find(id) is not None
+        return self._content is not None and self._content[1].find(id) is not None
 
     def __repr__(self) -> str:
-        if self._model is None:
+        if self._content is None:
             return "<SemanticIndex, not fitted>"
         k, m = len(self.labels), self.n_dimensions
         return f"<SemanticIndex: {len(self):,} items, {k:,} labels, {m} dimensions>"
@@ -517,8 +552,8 @@ class SemanticIndex:
         [(0, 'sites', 4), (1, 'forts', 2), (1, 'graves', 2)]
         """
         with self.write_lock:
-            _, store = self._changing("use_vocabulary")
-            store.use_vocabulary(vocabulary)
+            model, store = self._changing("use_vocabulary")
+            self._content = model, store.use_vocabulary(vocabulary)
         return self
 
     def label_tree(self) -> list[LabelNode]:
@@ -590,11 +625,12 @@ class SemanticIndex:
     @property
     def state(self) -> str:
         """Name of the current state of an index in a folder, the same for all its readers."""
-        generation = "" if self._folder is None else self._folder.generation
-        return f"{generation}, revision {self.store.revision}"
+        store = self.store
+        return f"{'' if store.folder is None else store.folder.name}, revision {store.revision}"
 
     # --- queries ----------------------------------------------------------------------
 
+    @_reads
     def search(
         self,
         query: Any = None,
@@ -735,6 +771,7 @@ class SemanticIndex:
             for n, word in enumerate(unknown)
         }
 
+    @_reads
     def tag(self, query: Any = None, k: int = 10, *, items: str | Sequence[str] = ()) -> Any:
         """Predict labels for one text, for several, or for items.
 
@@ -757,6 +794,7 @@ class SemanticIndex:
         check_count("tag", "k", k)
         return self._tagging().tag(query, k, items)
 
+    @_reads
     def explain_tag(
         self, label: str, query: Any = None, n: int = 5, *, items: str = ""
     ) -> TagExplanation:
@@ -797,20 +835,26 @@ class SemanticIndex:
     @property
     def tagger(self) -> Tagger | None:
         """The tagger, updated with all changes; None without labels."""
-        model, store = self._fitted()
-        if not model.can_tag:
+        return self._tagger(*self._fitted())
+
+    def _tagger(self, model: IndexModel, store: ItemStore) -> Tagger | None:
+        """Return the tagger for the labels of a store."""
+        if model.tagger is None:
             return None
         with self._updating:
-            revision = store.revision
-            if self._current is None or self._current[0] != revision:
-                before = model.tagger if self._current is None else self._current[1]
-                assert before is not None
-                self._current = revision, ItemTagger(model, store, before).current()
-            return self._current[1]
+            known = self._current
+            if known is None or known[0] is not model:
+                known = model, -1, model.tagger
+            if known[1] != store.revision:
+                found = ItemTagger(model, store, known[2]).current()
+                known = self._current = model, store.revision, found
+            return known[2]
 
     def _tagging(self) -> ItemTagger:
-        return ItemTagger(*self._fitted(), self.tagger)
+        model, store = self._fitted()
+        return ItemTagger(model, store, self._tagger(model, store))
 
+    @_reads
     def explain(
         self,
         query: Any,
@@ -856,7 +900,8 @@ class SemanticIndex:
         check_count("explain", "n", n)
         asked = Query(model, store, query, items, labels)
         balance = check_balance("explain", balance)
-        return explain(asked, self.tagger, store.item(id), n=n, balance=balance)
+        tagger = self._tagger(model, store)
+        return explain(asked, tagger, store.item(id), n=n, balance=balance)
 
     def axes(self, n: int = 5, numbers: Sequence[int] | None = None) -> list[Axis]:
         """Describe the dimensions of the embedding by the words and labels at both ends.
@@ -1032,7 +1077,7 @@ class SemanticIndex:
         except BaseException:
             store.close()
             raise
-        self._hold(model, store)
+        self._content, self._current = (model, store), None
         self.estimator, self._default = None, bool(settings.get("default_estimator"))
         self.language = settings["language"]
         self.corpus_fields = settings["fields"]
@@ -1067,11 +1112,11 @@ class SemanticIndex:
     def close(self) -> None:
         """Close the folder, so that others may write to it."""
         with self.write_lock:
-            if self._store is not None:
-                self._store.close()
+            if self._content is not None:
+                self._content[1].close()
             if self._folder is not None:
                 self._folder.close()
-            self._model = self._store = self._folder = self._current = None
+            self._content = self._folder = self._current = None
 
     def __enter__(self) -> Self:
         return self
@@ -1087,11 +1132,12 @@ class SemanticIndex:
     # --- internal ---------------------------------------------------------------------
 
     def _fitted(self) -> tuple[IndexModel, ItemStore]:
-        if self._model is None or self._store is None:
+        content = self._content
+        if content is None:
             from sklearn.exceptions import NotFittedError  # noqa: PLC0415 - only where it is raised
 
             raise NotFittedError("This SemanticIndex is empty; call fit, or SemanticIndex.load.")
-        return self._model, self._store
+        return content
 
     def _changing(self, what: str) -> tuple[IndexModel, ItemStore]:
         found = self._fitted()

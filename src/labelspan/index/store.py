@@ -1,8 +1,9 @@
 """Items of an index by permanent row numbers: database, labels, vectors and words.
 
 A change reads what it changes under the lock of the store, is one transaction of the database,
-and is then made in memory. Search takes three steps: mask the rows that a filter allows, rank them
-(:mod:`.searching`), and fetch the items that are shown.
+and returns a new store: threads that read the old one are not disturbed. Search takes three steps:
+mask the rows that a filter allows, rank them (:mod:`.searching`), and fetch the items that are
+shown.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from copy import copy
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -43,7 +45,7 @@ _SMALL_DATABASE = 1 << 20
 
 
 class ItemStore:
-    """Items in a database, with their unit vectors, labels and words in memory.
+    """Items in a database, with their unit vectors, labels and words in memory, at one revision.
 
     ``vectors`` and ``words`` are those of the rows of the last save; ``words`` is None if the index
     takes vectors. ``folder`` is where the files are, None in memory.
@@ -121,8 +123,9 @@ class ItemStore:
             files.write("vectors", {"vectors": Rows(shape, "<f4", parts)})
 
     def close(self) -> None:
-        """Close the database."""
-        self._database.close()
+        """Close the database, after what other threads read from it now."""
+        with self._lock:
+            self._database.close()
 
     def changed(self) -> bool:
         """Return whether a writer has changed the items since they were read."""
@@ -146,11 +149,13 @@ class ItemStore:
     @contextmanager
     def _change(self, *, revised: bool = True) -> Iterator[Any]:
         """Make one transaction of all changes inside, and then merge the log of the database."""
+        if revised and self.changed():
+            raise Mismatch("The items have changed since this store was read; use index.store.")
         with self._database.change(revised=revised) as cursor:
             yield cursor
         self._database.merge_log()
 
-    def add(self, items: Sequence[Item], vectors: Array, *, replace: bool) -> None:
+    def add(self, items: Sequence[Item], vectors: Array, *, replace: bool) -> Self:
         """Add items; ``replace`` allows them to replace items with the same ids."""
         with self._lock:
             with self._change() as cursor:
@@ -167,12 +172,14 @@ class ItemStore:
                 lists |= {first + n: item.labels for n, item in enumerate(items)}
                 labels = self.labels.changed(lists)
                 self._database.put_labels(cursor, labels, lists)
-            self.vectors.append(vectors)
-            self._add_words(items)
-            self._drop(gone)
-            self._take(labels)
+            made = self._with(labels)
+            made.vectors.append(vectors)
+            made._add_words(items)
+            made._drop(gone)
+            made._name_labels()
+            return made
 
-    def remove(self, ids: Iterable[str]) -> None:
+    def remove(self, ids: Iterable[str]) -> Self:
         """Remove items; all ids must exist."""
         with self._lock:
             with self._change() as cursor:
@@ -180,12 +187,14 @@ class ItemStore:
                 labels = self.labels.changed(dict.fromkeys(gone))
                 self._database.remove(cursor, gone)
                 self._database.put_labels(cursor, labels, gone)
-            self._drop(gone)
-            self._take(labels)
+            made = self._with(labels)
+            made._drop(gone)
+            made._name_labels()
+            return made
 
     def relabel(
         self, lists: Mapping[str, Labels], decisions: Sequence[tuple[Any, ...]] = ()
-    ) -> None:
+    ) -> Self:
         """Change the labels of items by id, and keep decisions, in one transaction."""
         with self._lock:
             with self._change() as cursor:
@@ -193,15 +202,19 @@ class ItemStore:
                 labels = self.labels.changed(own)
                 self._database.put_labels(cursor, labels, own)
                 self._database.put_decisions(cursor, decisions)
-            self._take(labels)
+            made = self._with(labels)
+            made._name_labels()
+            return made
 
-    def use_vocabulary(self, vocabulary: LabelVocabulary) -> None:
+    def use_vocabulary(self, vocabulary: LabelVocabulary) -> Self:
         """Store names of labels and broader labels with the items."""
         with self._lock:
             with self._change() as cursor:
                 self._database.put(cursor, VOCABULARY, vocabulary.to_json())
-            self.vocabulary = vocabulary
-            self._take(self.labels)
+            made = self._with(self.labels)
+            made.vocabulary = vocabulary
+            made._name_labels()
+            return made
 
     def has_label(self, name: str) -> bool:
         """Return whether an item has a label, or the vocabulary knows it."""
@@ -245,12 +258,13 @@ class ItemStore:
                 names = [" ".join((one, *known.concept(one).other_names)) for one in names]
             self.words.set_labels(names, self.labels.matrix())
 
-    def _take(self, labels: LabelTable) -> None:
-        """Replace the labels, and drop cached results."""
-        self.labels = labels
-        self._name_labels()
-        self.revision = self._database.about(REVISION)
-        self._computed = {}
+    def _with(self, labels: LabelTable) -> Self:
+        """Return a store with other labels, vectors and words that can change, and no results."""
+        made = copy(self)
+        made.vectors, made.words = copy(self.vectors), copy(self.words)
+        made.labels, made._computed = labels, {}
+        made.revision = self._database.about(REVISION)
+        return made
 
     def fresh_ids(self, count: int) -> list[str]:
         """Make ids for items without: unused numbers."""

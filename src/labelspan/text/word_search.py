@@ -365,13 +365,15 @@ class WordSearch:
     def near(self, word: str, n: int = 3) -> list[str]:
         """Return words of the texts with a similar spelling, the most likely first."""
         state = self._state
+        # Another thread may add words; their terms come first.
+        words = list(self.vocabulary.words)
+        own = self.vocabulary.term_of[: len(words)]
         counts = np.zeros(len(self.vocabulary.terms), dtype=np.int64)
         for one, first in zip(state.segments, state.first, strict=False):
             if one.terms.size:
                 present = state.present[first:][one.rows]
                 counts[one.terms] += np.add.reduceat(present, one.starts[:-1], dtype=np.int64)
-        words = self.vocabulary.words
-        return _near_spellings(normalise(word), words, counts[self.vocabulary.term_of], n)
+        return _near_spellings(normalise(word), words, counts[own], n)
 
     def score(self, query: ParsedQuery) -> WordScores:
         """Compute BM25 of all items, and which of them a query allows."""
