@@ -54,6 +54,7 @@ def test_labels_in_objects_and_what_is_around_them(tmp_path):
     [
         ("id,text,tags", ['a,"one, ""two""",x;y', "b,three,y"], 'a,"one, ""two""",y;z'),
         ("id,text,tags", ['"a","one","x; y"', '"b","two","y"'], '"a","one","y; z"'),
+        ("id,text,tags", ['a,"plain",x; y', 'b,two,"y"'], 'a,"plain",y; z'),
         ("id;text;tags", ['a;"line\nline";x,y', "b;two;y"], 'a;"line\nline";y,z'),
         ("id\ttext\ttags", ['a\tsay "hello\tx|y', "b\ttwo\ty"], 'a\tsay "hello\ty|z'),
         ("id,text,tags", ["a,one,\"['x', 'y']\"", "b,two,['y']"], "a,one,\"['y', 'z']\""),

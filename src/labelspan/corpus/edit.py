@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import bz2
-import csv
 import gzip
 import io
 import json
@@ -17,6 +16,7 @@ import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -421,20 +421,20 @@ def _edit_table(text: str, plan: _Plan) -> str:
 
 
 def _row(old: str, cells: list[str], changed: list[str], layout: TableLayout) -> str:
-    """Return a row in the style in which it was written."""
+    """Return a row with changed cells; the others stay as they were written."""
     mark = layout.delimiter
     if not layout.quoted:
         return mark.join(changed)
-
-    def written(row: list[str], quoting: Any) -> str:
-        out = io.StringIO()
-        # Cells are quoted if they hold a character of the line terminator.
-        csv.writer(out, delimiter=mark, quoting=quoting, lineterminator="\r\n").writerow(row)
-        return out.getvalue()[:-2]
-
-    styles = (partial(written, quoting=csv.QUOTE_ALL), partial(written, quoting=csv.QUOTE_MINIMAL))
-    same = (style for style in (*styles, mark.join) if style(cells) == old)
-    return next(same, styles[1])(changed)
+    one = f"[^{re.escape(mark)}]*"
+    raw = re.findall(f'(?:^|{re.escape(mark)})("(?:[^"]|"")*"{one}|{one})', old)
+    if len(raw) != len(cells):
+        raise InvalidInput(f"A row is not written as a table's rows are: {old[:80]!r}.")
+    raw += [""] * (len(changed) - len(raw))
+    for place, (cell, new) in enumerate(zip_longest(cells, changed, fillvalue="")):
+        if cell != new:
+            quoted = raw[place].startswith('"') or any(c in new for c in (mark, *'"\r\n'))
+            raw[place] = '"{}"'.format(new.replace('"', '""')) if quoted else new
+    return mark.join(raw)
 
 
 def _workbook(plan: _Plan) -> dict[str, bytes]:
