@@ -131,7 +131,8 @@ def listen(path, *, drawn=False, **settings):
 @contextmanager
 def command(folder, *options, script="from labelspan.cli import app; app()", given=(), cwd=None):
     """The command as a process that serves a folder on a free port; it is killed at the end."""
-    arguments = [*given, "serve", str(folder), "--port", "0", *options]
+    named = () if folder is None else (str(folder),)
+    arguments = [*given, "serve", *named, "--port", "0", *options]
     process = subprocess.Popen(
         [sys.executable, "-c", script, *arguments], stderr=subprocess.PIPE, text=True, cwd=cwd
     )

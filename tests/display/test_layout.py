@@ -145,6 +145,8 @@ def test_the_largest_come_first_and_each_item_has_its_main_label():
     assert [found.labels[n] for n in found.own] == [own[0] for own in lists]
     assert name_regions(np.zeros((0, 2)), []).regions == []
     assert name_regions(places[:3], [["x"]] * 3).regions == []
+    # Texts without a word that could be a name.
+    name_regions(places, lists, words=[[]] * len(lists), levels=2)
     # The number of items, not their order, decides.
     order = rng.permutation(len(places))
     again = name_regions(places[order], [lists[n] for n in order])

@@ -113,7 +113,7 @@ def test_changes_by_the_explorer_and_other_programs(own):
     app = make_app(served, watch=False, token=TOKEN)
     program = {"authorization": f"Bearer {TOKEN}"}
     with testclient.TestClient(app, base_url=BASE) as client:
-        client.get(served.editing.address(""), follow_redirects=False)
+        client.get(served.editing.access.address(""), follow_redirects=False)
         secret = client.get("/edit/session.json").json()["secret"]
         browser = {"origin": BASE, "x-labelspan-secret": secret}
 

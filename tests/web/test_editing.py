@@ -48,7 +48,7 @@ def editing(path, *, entered=True, **settings):
     given = {"raise_server_exceptions": False, "follow_redirects": False}
     with TestClient(app, base_url=BASE, **given) as client:
         if entered:
-            assert client.get(served.editing.address("")).status_code == 303
+            assert client.get(served.editing.access.address("")).status_code == 303
 
         def post(path, **body):
             return client.post(f"/edit/{path}.json", json=body, headers=secrets(client))
@@ -62,7 +62,7 @@ def state(client, **asked):
 
 def test_without_edit_the_review_only_reads(folder):
     with TestClient(make_app(Served(folder), watch=False), base_url=BASE) as client:
-        for address in (*GUARDED, *POSTS, *GETS, "/review/enter?token=x"):
+        for address in (*GUARDED, *POSTS, *GETS, "/enter?token=x"):
             assert client.get(address).status_code == 404
             assert client.post(address, json={}).status_code == 404
         page = client.get("/review").text
@@ -72,11 +72,11 @@ def test_without_edit_the_review_only_reads(folder):
 
 def test_the_secret_of_the_address_becomes_a_cookie(folder):
     with editing(folder, entered=False) as (client, served, _):
-        for address in (*GUARDED, "/review/enter?token=x"):
+        for address in (*GUARDED, "/enter?token=x"):
             refused = client.get(address)
             assert refused.status_code == 403
-            assert "labelspan serve --edit" in refused.text
-        entered = client.get(served.editing.address("/"))
+            assert "labelspan serve" in refused.text
+        entered = client.get(served.editing.access.address("/"))
         assert entered.headers["location"] == "/review"
         cookie = entered.headers["set-cookie"].lower()
         for part in ("httponly", "samesite=strict", "path=/"):
@@ -84,8 +84,8 @@ def test_the_secret_of_the_address_becomes_a_cookie(folder):
         assert client.get("/history").status_code == 200
         for address in ("/review", "/history", "/item?id=item0"):
             text = client.get(address).text
-            assert served.editing.address("").partition("=")[2] not in text
-            assert served.editing.form_secret not in text
+            assert served.editing.access.address("").partition("=")[2] not in text
+            assert served.editing.access.form_secret not in text
 
 
 def test_decisions_are_seen_everywhere(folder):

@@ -41,7 +41,7 @@ def client(served):
     with TestClient(
         make_app(served, watch=False), base_url="http://localhost", follow_redirects=False
     ) as client:
-        client.get(served.editing.address(""))
+        client.get(served.editing.access.address(""))
         secret = client.get("/edit/session.json").json()["secret"]
         client.headers.update({"x-labelspan-secret": secret, **FROM_HERE})
         yield client

@@ -130,6 +130,7 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
         typer.Option("--dry-run", help="Show how the corpus would be read, and fit nothing."),
     ] = False,
     as_json: AsJson = False,
+    json_steps: Annotated[bool, typer.Option("--json-steps", hidden=True)] = False,
     **reading: Any,
 ) -> None:
     """Fit an index on a tagged corpus, to search, tag, map and explore.
@@ -195,7 +196,7 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
         )
         if stream:
             note("read in blocks; if this is interrupted, the same command continues")
-        with continued(lambda: _kept(out)), progress_bar("learning") as report:
+        with continued(lambda: _kept(out)), progress_bar("learning", as_json=json_steps) as report:
             size = {} if stream else {"block": ONE_BLOCK}
             found = fit_stream(source, out, options, report=report, **size)
         answer = {
@@ -223,7 +224,7 @@ def _show_reading(corpus: str, language: str, reading: dict[str, Any], *, as_jso
         return
     report = reader.report(found)
     if as_json:
-        print_json(report.as_dict())
+        print_json({**report.as_dict(), "why_not_writable": reader.why_not_writable()})
     else:
         typer.echo("\n".join(report.lines()))
 

@@ -66,8 +66,8 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
 
     Only this machine can connect unless --host says otherwise; whoever connects can read the
     whole index. It is read-only unless --edit is given: then anyone with a second address, which
-    contains a secret, can change labels and review those that look wrong or missing. Ctrl-C stops
-    it.
+    contains a secret, can change labels and review those that look wrong or missing. Where there
+    is no index yet, a page takes a file to fit one on. Ctrl-C stops it.
 
     For example:
       labelspan serve
@@ -77,12 +77,18 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
       labelspan serve mlsi.labelspan --compare-with lsi.labelspan
     """
 
-    def started(address: str, served: Served) -> None:
+    def started(address: str, served: Served | StartApp) -> None:
+        if isinstance(served, StartApp):
+            entrance = served.access.address(address)
+            typer.echo(f"There is no index in {index} yet: drop a file at {entrance}", err=True)
+            if browser:
+                typer.launch(entrance)
+            return
         with served.lease() as snapshot:
             count = len(snapshot.index)
         by = "" if workers == 1 else f" by {workers} processes"
         typer.echo(f"Serving {count:,} items at {address}{by} (Ctrl-C ends it)", err=True)
-        entrance = address if served.editing is None else served.editing.address(address)
+        entrance = address if served.editing is None else served.editing.access.address(address)
         if served.editing is not None:
             typer.echo(f"Change labels at {entrance}", err=True)
         if not is_loopback(host):
@@ -94,14 +100,18 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
         # Imported here and below, so that --help does not wait for them.
         from ..errors import MissingData  # noqa: PLC0415
 
-        for folder in filter(None, (index, compare_with)):
-            check_index(folder)
+        if compare_with is not None:
+            check_index(compare_with)
         missing = [name for name in _NEEDED if find_spec(name) is None]
         if missing:
             raise MissingData(f"serve needs {', '.join(missing)}; run {install_command('app')}.")
         from ..web import serve as run  # noqa: PLC0415
         from ..web.server import is_loopback  # noqa: PLC0415
+        from ..web.start_app import StartApp  # noqa: PLC0415
 
+        start = index == DEFAULT and workers == 1 and is_loopback(host)
+        if not start:
+            check_index(index)
         logging.basicConfig(level=logging.INFO, format="%(message)s")
         # Ctrl-C is the usual way to stop it.
         with suppress(KeyboardInterrupt):
@@ -116,6 +126,7 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
                 corpus=corpus,
                 workers=workers,
                 compare_with=compare_with,
+                start=start,
                 started=started,
             )
 

@@ -280,8 +280,15 @@ class StepReport(Protocol):
 
 
 @contextmanager
-def progress_bar(what: str) -> Iterator[StepReport]:
-    """Show progress; give a function that is called after each step."""
+def progress_bar(what: str, *, as_json: bool = False) -> Iterator[StepReport]:
+    """Show progress, for another program as lines of JSON; give a function to call at each step."""
+    if as_json:
+
+        def tell(done: int, total: int, now: str = "") -> None:
+            typer.echo(json.dumps({"step": done, "of": total, "now": now}), err=True)
+
+        yield tell
+        return
     console = Console(stderr=True)
     columns = (
         TextColumn(what),

@@ -151,6 +151,11 @@ class _Names:
         self.table = by_name.tocsr()
 
 
+def _entries(table: sparse.csr_array, rows: Array, columns: Array) -> Array:
+    """Return entries of a table; of none, scipy would return a sparse array."""
+    return np.asarray(table[rows, columns]).reshape(-1) if rows.size else np.zeros(0)
+
+
 class _Grid:
     """Cells of a map that hold items, and how well names fit them."""
 
@@ -201,7 +206,7 @@ class _Grid:
             member = np.empty(self.size, dtype=np.intp)
             member[self._own] = larger._own
             around = larger.counts(names)
-            there = np.asarray(around[member[cell], name]).reshape(-1)
+            there = _entries(around, member[cell], name)
             q = np.maximum(q, there / larger.totals[member[cell]])
         q = np.minimum(q, 1 - 1e-9)
         odds = p * (1 - q) / np.maximum((1 - p) * q, 1e-9)
@@ -280,9 +285,7 @@ class _Grid:
         items, own = names.table.tocoo().coords
         table = scores.tocsr()
         found = np.full(len(self._places), -1, dtype=np.intp)
-        if not items.size:
-            return found
-        worth = np.asarray(table[self._own[items], own]).reshape(-1)
+        worth = _entries(table, self._own[items], own)
         kept = numbers[own] >= 0
         items, own, worth = items[kept], own[kept], worth[kept]
         # The last one written is the best; among names without a score here, that of the largest

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import mimetypes
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from functools import partial
 from typing import Any
@@ -27,7 +27,7 @@ from .render import as_json, as_page, templates
 from .requests import Refused, read_all, read_pairs, read_parameters
 from .snapshot import Served
 
-__all__ = ["make_app"]
+__all__ = ["guarded", "make_app"]
 
 POINTS = "/map/points.bin"
 
@@ -116,12 +116,16 @@ def make_app(
         return as_json(description)
 
     routes.append(Route("/openapi.json", openapi))
+    return guarded(routes, hosts, lifespan)
+
+
+def guarded(routes: Sequence[BaseRoute], hosts: Iterable[str], lifespan: Any) -> Guard:
+    """Make an application of routes and of the files that pages need."""
     for ending, kind in _KINDS.items():
         mimetypes.add_type(kind, ending)
     folders = StaticFiles(packages=[("labelspan.web", "static"), ("labelspan.display", "static")])
-    routes.append(Mount("/static", folders))
     # No redirects: /search/ does not exist.
-    router = Router(routes, redirect_slashes=False, lifespan=lifespan)
+    router = Router([*routes, Mount("/static", folders)], redirect_slashes=False, lifespan=lifespan)
     return Guard(GZipMiddleware(router, minimum_size=1000, compresslevel=6), hosts)
 
 

@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from ..corpus import CorpusEdit, edit_corpus
@@ -28,7 +28,7 @@ from ..curation.label_spelling import similar_words
 from ..curation.review_queue import finding_key
 from ..errors import InvalidFile, InvalidInput
 from ..index import SemanticIndex
-from .editing import ENTRANCE, SECRET_HEADER, Editing
+from .editing import Editing
 from .pages import Page
 from .render import as_json, as_page
 from .requests import LONGEST_NAME, Parameter, Refused, read_json_body, read_pairs, read_parameters
@@ -117,7 +117,6 @@ class DecisionData(TypedDict):
     examples: Annotated[list[str], "ids of some of its items"]
 
 
-_TOKEN = (Parameter("token", "text", "The secret that was printed.", None, 100),)
 _ABOUT = (
     Parameter("item", "text", "Only decisions about this item.", ""),
     Parameter("label", "text", "Only decisions about this label.", ""),
@@ -133,7 +132,7 @@ def edit_routes(editing: Editing, changed: Callable[[], None]) -> list[Route]:
     """Return the addresses; ``changed`` is called after labels have changed."""
     made = _Edits(editing, changed)
     return [
-        Route(ENTRANCE, made.enter),
+        editing.access.route("/review"),
         made.get("/edit/session.json", made.session),
         made.get("/edit/history.json", made.history, _ENTRIES),
         made.get("/history", made.history_page, _ABOUT),
@@ -155,18 +154,9 @@ class _Edits:
         # What an answer says is what its change has made.
         self._lock = editing.review.index.write_lock
 
-    async def enter(self, request: Request) -> Response:
-        token = read_parameters(_TOKEN, read_pairs(request.scope["query_string"]))["token"]
-        response = RedirectResponse("/review", 303)
-        session = self._editing.admit(token)
-        safe: dict[str, Any] = {"path": "/", "httponly": True, "samesite": "strict"}
-        response.set_cookie(self._editing.cookie, session, **safe)
-        return response
-
     def post(self, path: str, kind: Any, work: Callable[[Given], Any]) -> Route:
         async def answer(request: Request) -> Response:
-            self._editing.check_writing(request)
-            self._editing.check_form(request.headers.get(SECRET_HEADER, ""))
+            self._editing.access.check_writing(request)
             given = await read_json_body(request, kind)
             return as_json(await run_in_threadpool(work, given))
 
@@ -176,7 +166,7 @@ class _Edits:
         self, path: str, work: Callable[[Given], Response], known: tuple[Parameter, ...] = ()
     ) -> Route:
         async def answer(request: Request) -> Response:
-            self._editing.check(request)
+            self._editing.access.check(request)
             given = read_parameters(known, read_pairs(request.scope["query_string"]))
             response = await run_in_threadpool(work, given)
             response.headers["cache-control"] = "no-store"
@@ -261,7 +251,7 @@ class _Edits:
             raise Refused(409, str(error)) from None
 
     def session(self, given: Given) -> Response:
-        return as_json({"secret": self._editing.form_secret, "who": self._editing.who})
+        return as_json({"secret": self._editing.access.form_secret, "who": self._editing.who})
 
     def history(self, given: Given) -> Response:
         count, before = given["n"], given["before"] or None

@@ -18,6 +18,7 @@ from .requests import (
     LONGEST_ADDRESS,
     LONGEST_BODY,
     LONGEST_JSON,
+    LONGEST_UPLOAD,
     Refused,
     as_refused,
     too_large,
@@ -34,6 +35,9 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _HOST = re.compile(r"(?:\[([^\[\]]*)\]|([^:\[\]]*))(?::[0-9]+)?")
 # An answer is sent in parts of this size, each after the client has read the one before.
 _SENT_AT_ONCE = 1 << 16
+
+# Where a body may be larger.
+_LARGER = {"/edit/": LONGEST_JSON, "/api/": LONGEST_JSON, "/start/file": LONGEST_UPLOAD}
 
 _HEADERS = [
     (name.encode(), value.encode())
@@ -111,7 +115,8 @@ class Guard:
             # A proxy may use the other one, and see other requests than this server (smuggling).
             words = "A body has a Content-Length or comes in chunks, not both."
             raise Refused(400, words, {"connection": "close"})
-        longest = LONGEST_JSON if scope["path"].startswith(("/edit/", "/api/")) else LONGEST_BODY
+        larger = (size for start, size in _LARGER.items() if scope["path"].startswith(start))
+        longest = next(larger, LONGEST_BODY)
         for value in lengths:
             if not value.isdigit() or len(value) > 18 or int(value) > longest:
                 raise too_large(longest)

@@ -46,11 +46,12 @@ def as_page(
     *,
     editing: bool = False,
     json_link: str | None = None,
+    **settings: Any,
 ) -> Response:
     """Return an answer as a page with a link to its JSON endpoint.
 
     ``editing`` adds controls to change labels; an empty ``json_link`` means that there is no
-    endpoint.
+    endpoint; ``settings`` are further variables of the template.
     """
     if json_link is None:
         json_link = link(page.json_path, **asked)
@@ -64,6 +65,7 @@ def as_page(
         data=content,
         editing=editing,
         here=partial(_here, page, asked),
+        **settings,
     )
     headers = {"content-security-policy": policy_line(CONTENT_POLICY)}
     return Response(body, headers=headers, media_type=_HTML)

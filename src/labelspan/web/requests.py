@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
@@ -27,6 +27,7 @@ __all__ = [
     "LONGEST_NAME",
     "LONGEST_QUERY",
     "LONGEST_TEXT",
+    "LONGEST_UPLOAD",
     "Parameter",
     "RefusalData",
     "Refused",
@@ -35,6 +36,7 @@ __all__ = [
     "read_json_body",
     "read_pairs",
     "read_parameters",
+    "read_parts",
     "refusal",
     "text_input",
     "texts_input",
@@ -49,6 +51,7 @@ LONGEST_NAME = 4000  # characters of an id or a label
 LONGEST_ADDRESS = 60 << 10
 LONGEST_BODY = 1 << 18  # bytes
 LONGEST_JSON = 1 << 23  # bytes of a body that changes items
+LONGEST_UPLOAD = 1 << 30  # bytes of a file that is to be indexed
 LONGEST_TEXT = 50_000  # characters of a text to tag
 # Six that may be repeated 16 times, and the others.
 _MOST_FIELDS = 128
@@ -247,24 +250,36 @@ async def read_all(
     longest: int = LONGEST_BODY,
 ) -> bytes:
     """Read the body of a request, unless it is too large or too slow."""
-    parts: list[bytes] = []
-    size = 0
     try:
         async with asyncio.timeout(seconds):
-            while True:
-                message: Message = await receive()  # type: ignore[misc]
-                if message["type"] == "http.disconnect":
-                    raise Refused(400, "The connection ended before the body did.")
-                parts.append(message.get("body", b""))
-                size += len(parts[-1])
-                if size > longest:
-                    raise too_large(longest)
-                if not message.get("more_body", False):
-                    return b"".join(parts)
+            return b"".join([part async for part in read_parts(receive, seconds, longest)])
     except TimeoutError:
-        raise Refused(
-            408, f"The body did not come within {seconds:g} seconds.", {"connection": "close"}
-        ) from None
+        raise _too_slow(seconds) from None
+
+
+async def read_parts(
+    receive: Callable[[], object], seconds: float = SECONDS_FOR_A_BODY, longest: int = LONGEST_BODY
+) -> AsyncIterator[bytes]:
+    """Yield the parts of a body, unless it is too large; each must come in time."""
+    size, more = 0, True
+    while more:
+        try:
+            async with asyncio.timeout(seconds):
+                message: Message = await receive()  # type: ignore[misc]
+        except TimeoutError:
+            raise _too_slow(seconds) from None
+        if message["type"] == "http.disconnect":
+            raise Refused(400, "The connection ended before the body did.")
+        part, more = message.get("body", b""), message.get("more_body", False)
+        size += len(part)
+        if size > longest:
+            raise too_large(longest)
+        yield part
+
+
+def _too_slow(seconds: float) -> Refused:
+    words = f"The body did not come within {seconds:g} seconds."
+    return Refused(408, words, {"connection": "close"})
 
 
 _TYPES: dict[str, Any] = {

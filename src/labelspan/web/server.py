@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from multiprocessing import parent_process
 from os import PathLike
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -29,6 +30,7 @@ from .app import make_app
 from .middleware import LOOPBACK, Guard
 from .requests import LONGEST_ADDRESS
 from .snapshot import Served
+from .start_app import StartApp
 
 __all__ = ["serve"]
 
@@ -55,7 +57,8 @@ def serve(
     corpus: str | PathLike[str] | None = None,
     workers: int = 1,
     compare_with: str | PathLike[str] | None = None,
-    started: Callable[[str, Served], Any] | None = None,
+    start: bool = False,
+    started: Callable[[str, Served | StartApp], Any] | None = None,
 ) -> None:
     """Serve the index in a folder until the process is stopped.
 
@@ -70,7 +73,7 @@ def serve(
     allow_hosts : iterable of str, default=()
         Further names that are allowed in the Host header.
     edit : bool, default=False
-        Whether labels may be changed, from ``served.editing.address(address)``. The index is
+        Whether labels may be changed, from ``served.editing.access.address(address)``. The index is
         then opened for writing, so that no other process can write to it.
     who : str, default=""
         With ``edit``: who changes labels, for the history.
@@ -84,8 +87,11 @@ def serve(
     compare_with : path or None, default=None
         Another index, for example of the same items by another method, whose results are shown
         next to those of this one.
+    start : bool, default=False
+        Whether to serve a page that fits an index on a file, if the folder has none. Only for
+        this machine, and with one worker.
     started : callable or None, default=None
-        Called with the address of the explorer and the index before the first request.
+        Called with the address, and the index or the page for a file, before the first request.
 
     See Also
     --------
@@ -109,16 +115,15 @@ def serve(
         "hosts": sorted(hosts),
         "token_file": None if token_file is None else str(token_file),
     }
+    opened = partial(Served, folder, who=who, mapped=workers > 1, compare_with=compare_with)
+    start = start and workers == 1 and is_loopback(host)
     with _listen(host, port) as listening:
         address = _address(host, listening.getsockname()[1])
-        with Served(
-            folder,
-            edit=edit,
-            who=who,
-            corpus=corpus,
-            mapped=workers > 1,
-            compare_with=compare_with,
-        ) as served:
+        if start and not (Path(folder) / "manifest.json").exists():
+            page = StartApp(Path(folder), opened, edit=edit, hosts=hosts, token=token)
+            _serve_here(page, listening, started and partial(started, address, page))
+            return
+        with opened(edit=edit, corpus=corpus) as served:
             if workers == 1:
                 app = make_app(served, hosts=hosts, token=token)
                 _serve_here(app, listening, started and partial(started, address, served))
@@ -128,7 +133,9 @@ def serve(
             _serve_by(workers, listening, options)
 
 
-def _serve_here(app: Guard, listening: socket.socket, started: Callable[[], Any] | None) -> None:
+def _serve_here(
+    app: Guard | StartApp, listening: socket.socket, started: Callable[[], Any] | None
+) -> None:
     """Serve by this process."""
     server = uvicorn.Server(configure(app))
     # Requests run in parallel threads, so a matrix product uses one. Signals are captured before
@@ -221,7 +228,7 @@ class _Connection(H11Protocol):
 
 
 def configure(
-    app: Guard | str, *, workers: int = 1, header_seconds: float = _SECONDS_FOR_HEADERS
+    app: Guard | StartApp | str, *, workers: int = 1, header_seconds: float = _SECONDS_FOR_HEADERS
 ) -> uvicorn.Config:
     """Return the configuration of uvicorn for an application, or the name of what makes it."""
     return uvicorn.Config(

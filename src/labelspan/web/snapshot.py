@@ -21,6 +21,7 @@ from ..errors import LabelspanError
 from ..index import SemanticIndex, Tag
 from ..index.passages import QueryWords
 from ..index.tagging import ItemTagger
+from .access import Access
 from .editing import Editing
 
 __all__ = ["PAIRS", "Served", "Snapshot"]
@@ -245,6 +246,8 @@ class Served:
         truncated then ends the process.
     compare_with : path or None, default=None
         Another index, of the same items for example, to compare with.
+    access : Access or None, default=None
+        With ``edit``: who may change labels; None makes new secrets.
 
     Attributes
     ----------
@@ -273,6 +276,7 @@ class Served:
         corpus: str | PathLike[str] | None = None,
         mapped: bool = False,
         compare_with: str | PathLike[str] | None = None,
+        access: Access | None = None,
     ) -> None:
         self.folder = Path(folder)
         self._edit, self._mapped = edit, mapped
@@ -288,7 +292,7 @@ class Served:
             opened.callback(self._current.index.close)
             if edit:
                 file = None if corpus is None else Path(corpus)
-                self.editing = Editing(self._current.index, who, file)
+                self.editing = Editing(self._current.index, who, file, access)
                 self._current.review = self.editing.review
             # Everything could be opened, and stays open.
             opened.pop_all()

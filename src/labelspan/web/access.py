@@ -1,0 +1,89 @@
+"""Who may change something in the explorer.
+
+A secret in the address that ``labelspan serve`` prints becomes a cookie, which scripts cannot read
+and other sites cannot send. A request that changes something must also hold a second secret, and
+must come from a page of this server.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from .requests import Parameter, Refused, read_pairs, read_parameters
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+__all__ = ["SECRET_HEADER", "Access"]
+
+SECRET_HEADER = "x-labelspan-secret"
+_ENTRANCE = "/enter"
+_LOCKED = "For this page, open the address that `labelspan serve` printed, which holds a secret."
+_TOKEN = (Parameter("token", "text", "The secret that was printed.", None, 100),)
+
+
+class Access:
+    """The secrets of one start of the server."""
+
+    def __init__(self) -> None:
+        self._token = secrets.token_urlsafe(24)
+        self._session = secrets.token_urlsafe(32)
+        self.form_secret = secrets.token_urlsafe(32)
+        # Cookies do not distinguish ports: servers of one machine need different names.
+        self._cookie = f"labelspan-{hashlib.sha256(self._token.encode()).hexdigest()[:12]}"
+
+    def address(self, base: str) -> str:
+        """Return the address that lets a browser in; ``base`` ends in a slash."""
+        return f"{base.rstrip('/')}{_ENTRANCE}?token={self._token}"
+
+    def route(self, then: str) -> Route:
+        """Return the entrance, which sets the cookie and leads to a page."""
+
+        async def enter(request: Request) -> Response:
+            given = read_parameters(_TOKEN, read_pairs(request.scope["query_string"]))
+            if not _same(given["token"], self._token):
+                raise Refused(403, _LOCKED)
+            response = RedirectResponse(then, 303)
+            response.set_cookie(
+                self._cookie, self._session, path="/", httponly=True, samesite="strict"
+            )
+            return response
+
+        return Route(_ENTRANCE, enter)
+
+    def check(self, request: Request) -> None:
+        """Refuse a request without the cookie."""
+        if not _same(request.cookies.get(self._cookie, ""), self._session):
+            raise Refused(403, _LOCKED)
+
+    def check_writing(self, request: Request) -> None:
+        """Refuse a request that does not come from a page of this server, or lacks its secret."""
+        self.check(request)
+        site = request.headers.getlist("sec-fetch-site")
+        origins = request.headers.getlist("origin")
+        # A browser sends one of them with every form; other programs can send Origin.
+        fits = all(one == "same-origin" for one in site) and all(
+            _place(one) == request.headers.get("host", "").lower() for one in origins
+        )
+        if not fits or not (site or origins):
+            raise Refused(403, "This can only be asked for by a page of this server.")
+        if not _same(request.headers.get(SECRET_HEADER, ""), self.form_secret):
+            raise Refused(403, "This form is from an earlier start of the server; load it again.")
+
+
+def _place(origin: str) -> str:
+    """Return host and port of an Origin header; an empty text for ``null``."""
+    try:
+        return urlsplit(origin).netloc.lower() or "null"
+    except ValueError:
+        return "null"
+
+
+def _same(given: str, known: str) -> bool:
+    return secrets.compare_digest(given.encode("utf-8", "replace"), known.encode())

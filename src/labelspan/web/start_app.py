@@ -1,0 +1,155 @@
+"""The explorer before there is an index: a page that takes a file, and then the index of it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict
+
+from anyio.to_thread import run_sync
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from .access import Access
+from .app import guarded, make_app
+from .file_fit import FileFit
+from .pages import Page
+from .render import as_json, as_page, templates
+from .requests import (
+    LONGEST_NAME,
+    LONGEST_UPLOAD,
+    Refused,
+    read_json_body,
+    read_pairs,
+    read_parameters,
+    read_parts,
+    text_input,
+)
+from .schema import Characters, Entries
+from .snapshot import Served
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
+
+__all__ = ["StartApp"]
+
+_STATE = "/start.json"
+_FILE = (text_input("name", "Name of the file.", None, largest=255),)
+_FIELDS = Annotated[list[Annotated[str, Characters(LONGEST_NAME)]], Entries(100)]
+
+
+class ReadBody(TypedDict):
+    """Options by which the file is read, as those of `labelspan fit`; missing ones are guessed."""
+
+    text: NotRequired[_FIELDS]
+    labels: NotRequired[Annotated[_FIELDS, "an empty list reads no labels"]]
+    separator: NotRequired[Annotated[str | None, Characters(20)]]
+
+
+class NoBody(TypedDict):
+    """A request without parameters."""
+
+
+class StartApp:
+    """An ASGI application that becomes the explorer of the index that it fits.
+
+    ``opened(edit, corpus, access)`` opens that index; with ``edit``, labels may be changed then by
+    whoever may use this page.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        opened: Callable[..., Served],
+        *,
+        edit: bool,
+        hosts: Iterable[str],
+        token: str = "",
+    ) -> None:
+        self.access, self._hosts, self._token = Access(), list(hosts), token
+        self._open, self._edit = opened, edit
+        self._served: Served | None = None
+        self.fit = FileFit(folder, self._opened)
+        self._page = Page("start", "/", "Start", lambda snapshot, asked: {})
+        templates()
+        self._app = self._start = guarded(
+            [
+                self.access.route("/"),
+                Route("/", self._answer(self._show)),
+                Route(_STATE, self._answer(self._state)),
+                Route("/start/file", self._answer(self._receive, write=True), methods=["POST"]),
+                self._post("/start/read.json", ReadBody, self._read),
+                self._post("/start/fit.json", NoBody, lambda given: self.fit.fit()),
+                self._post("/start/cancel.json", NoBody, lambda given: self.fit.cancel()),
+            ],
+            self._hosts,
+            self._lifespan,
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request: by the page, or by the explorer once there is one."""
+        # This application began, so it ends, too; its page asks whether the index is there.
+        own = scope["type"] == "lifespan" or scope["path"] == _STATE
+        app = self._start if own else self._app
+        await app(scope, receive, send)
+
+    @asynccontextmanager
+    async def _lifespan(self, app: Any) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            await run_sync(self.fit.close)
+            if self._served is not None:
+                self._served.close()
+
+    def _opened(self, report: dict[str, Any], file: Path) -> None:
+        """Show the index from now on."""
+        corpus = file if report.get("can_write") else None
+        edit = self._edit and bool(report.get("n_labelled"))
+        served = self._open(edit=edit, corpus=corpus, access=self.access)
+        self._served = served
+        self._app = make_app(served, hosts=self._hosts, token=self._token)
+        served.start()
+
+    # --- addresses ------------------------------------------------------------------------
+
+    def _answer(self, work: Callable[[Request], Any], *, write: bool = False) -> Any:
+        async def answer(request: Request) -> Response:
+            (self.access.check_writing if write else self.access.check)(request)
+            response: Response = await work(request)
+            response.headers["cache-control"] = "no-store"
+            return response
+
+        return answer
+
+    def _post(self, path: str, kind: Any, work: Callable[[dict[str, Any]], None]) -> Route:
+        async def answer(request: Request) -> Response:
+            given = await read_json_body(request, kind)
+            await run_sync(work, given)
+            return await self._state(request)
+
+        return Route(path, self._answer(answer, write=True), methods=["POST"])
+
+    async def _show(self, request: Request) -> Response:
+        content = {"longest": LONGEST_UPLOAD, "edit": self._edit}
+        return as_page(self._page, content, {}, json_link="", menu=())
+
+    async def _state(self, request: Request) -> Response:
+        return as_json({**self.fit.state(), "secret": self.access.form_secret})
+
+    async def _receive(self, request: Request) -> Response:
+        if request.headers.get("content-type") != "application/octet-stream":
+            raise Refused(415, "A file must be sent as application/octet-stream.")
+        name = read_parameters(_FILE, read_pairs(request.scope["query_string"]))["name"]
+        await self.fit.receive(name, read_parts(request.receive, longest=LONGEST_UPLOAD))
+        return await self._state(request)
+
+    def _read(self, given: dict[str, Any]) -> None:
+        options = [f"--text={name}" for name in given.get("text", ())]
+        if "labels" in given:
+            options += [f"--labels={name}" for name in given["labels"] or ("",)]
+        if given.get("separator") is not None:
+            options.append(f"--separator={given['separator']}")
+        self.fit.read(options)

@@ -1,0 +1,156 @@
+"""The explorer without an index: a file is dropped, read, and fitted."""
+
+import json
+import os
+import re
+import time
+from functools import partial
+
+import pytest
+from _support.chromium import CHROMIUM
+from _support.explorer import BASE, command
+
+pytest.importorskip("starlette", reason="install labelspan[app]")
+pytest.importorskip("uvicorn", reason="install labelspan[app]")
+from starlette.testclient import TestClient
+
+from labelspan.web import Served
+from labelspan.web.middleware import LOOPBACK
+from labelspan.web.requests import LONGEST_UPLOAD
+from labelspan.web.start_app import StartApp
+
+TOPICS = {"game": "chess board player dice", "music": "audio song radio tune"}
+ROWS = [
+    f"s{n},{words} number {n},{topic}{';new' if n % 5 == 0 else ''},{2000 + n % 7}"
+    for n in range(20)
+    for topic, words in TOPICS.items()
+]
+TABLE = "id,text,tags,year\n" + "\n".join(
+    row.replace("s", f"s{n}", 1) for n, row in enumerate(ROWS)
+)
+
+
+@pytest.fixture
+def started(tmp_path):
+    """A client that may use the page, the headers of its requests, and the folder of the index."""
+    out = tmp_path / "index.labelspan"
+    app = StartApp(out, partial(Served, out), edit=True, hosts=LOOPBACK)
+    with TestClient(app, base_url=BASE, raise_server_exceptions=False) as client:
+        client.get(app.access.address(""))
+        secret = client.get("/start.json").json()["secret"]
+        yield client, {"x-labelspan-secret": secret, "origin": BASE}, out
+
+
+def drop(client, headers, name, content):
+    headers = {**headers, "content-type": "application/octet-stream"}
+    return client.post("/start/file", params={"name": name}, content=content, headers=headers)
+
+
+def settled(client, *states):
+    end = time.monotonic() + 120
+    while (now := client.get("/start.json").json())["state"] not in states:
+        assert time.monotonic() < end, now
+        time.sleep(0.05)
+    return now
+
+
+def test_only_a_page_of_this_server_may_send_a_file(started):
+    client, headers, _ = started
+    for other in (
+        {"x-labelspan-secret": "x"},
+        {"origin": "http://localhost:1"},
+        {"origin": "null"},
+    ):
+        assert drop(client, {**headers, **other}, "a.csv", TABLE).status_code == 403
+        given = {"json": {}, "headers": {**headers, **other}}
+        assert client.post("/start/fit.json", **given).status_code == 403
+    assert (
+        drop(client, {"x-labelspan-secret": headers["x-labelspan-secret"]}, "a", "").status_code
+        == 403
+    )
+    plain = {**headers, "content-type": "text/plain"}
+    assert client.post("/start/file?name=a", content="x", headers=plain).status_code == 415
+    large = {**headers, "content-length": str(LONGEST_UPLOAD + 1)}
+    assert drop(client, large, "a.csv", "x").status_code == 413
+    assert client.post("/start/fit.json", json={}, headers=headers).status_code == 409
+    assert client.get("/start.json").json()["state"] == "empty"
+    client.cookies.clear()
+    for address in ("/", "/start.json", "/enter?token=x"):
+        assert client.get(address).status_code == 403
+    assert drop(client, headers, "a.csv", TABLE).status_code == 403
+
+
+def test_a_file_that_cannot_be_read_is_refused_and_forgotten(started):
+    client, headers, out = started
+    assert (
+        drop(client, headers, "../a/b<i>.png", b"\x89PNG\r\n\x1a\n" + bytes(100)).status_code == 200
+    )
+    now = settled(client, "empty", "read")
+    assert now["state"] == "empty"
+    assert "b_i_.png" in now["message"]
+    assert os.sep not in now["message"]
+    assert not out.exists()
+
+
+def test_a_fit_that_is_cancelled_leaves_nothing(started):
+    client, headers, out = started
+
+    def post(name, **body):
+        return client.post(f"/start/{name}.json", json=body, headers=headers)
+
+    drop(client, headers, "programs.csv", TABLE)
+    now = settled(client, "read")
+    assert (now["report"]["n_items"], now["report"]["n_labels"]) == (40, 3)
+    assert now["report"]["why_not_writable"] is None
+    # What cannot be read as it is asked for leaves the file.
+    post("read", labels=["nothing"])
+    now = settled(client, "read")
+    assert "nothing" in now["message"]
+    assert now["report"] is None
+    post("read", text=["text"], labels=["tags"], separator=";")
+    now = settled(client, "read")
+    assert now["command"] == "labelspan fit programs.csv --text=text --labels=tags '--separator=;'"
+    assert post("fit").json()["state"] == "fitting"
+    assert post("fit").status_code == 409
+    assert drop(client, headers, "b.csv", TABLE).status_code == 409
+    assert post("cancel").json()["state"] == "read"
+    assert "Stopped" in client.get("/start.json").json()["message"]
+    assert not out.exists()
+    post("fit")
+    now = settled(client, "read", "ready")
+    assert now["state"] == "ready", now["message"]
+    assert now["steps"][-1]["what"] == "done"
+    assert client.get("/index.json").json()["items"] == 40
+    assert client.get("/index.json").json()["name"] == "programs"
+    # Who may use the page may change labels, and gets the file back.
+    assert client.get("/changes/file").text == TABLE
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+def test_a_file_is_dropped_and_its_map_opens(browser, tmp_path):
+    (tmp_path / "empty").mkdir()
+    complaints = []
+    with command(None, cwd=tmp_path / "empty") as process:
+        where = re.search(r"http://\S+", process.stderr.readline())[0]
+        context = browser.new_context(viewport={"width": 390, "height": 800})
+        context.on("console", lambda message: complaints.append(message.text))
+        page = context.new_page()
+        page.set_default_timeout(120_000)
+        page.goto(where)
+        given = page.evaluate_handle(
+            "(text) => { const all = new DataTransfer();"
+            " all.items.add(new File([text], 'programs.csv')); return all; }",
+            TABLE,
+        )
+        page.locator("#drop").dispatch_event("drop", {"dataTransfer": given})
+        page.locator("#counts", has_text="40 items").wait_for()
+        assert page.locator("#fields select").first.input_value() == "text"
+        page.get_by_label("Use of year").select_option("labels")
+        page.locator("#counts", has_text="10 different labels").wait_for()
+        page.get_by_role("button", name="Make the index").press("Enter")
+        page.wait_for_url("**/map")
+        page.wait_for_selector("#map[data-drawn]")
+        assert page.evaluate("corpusMap.data.ids.length") == 40
+        context.close()
+    assert complaints == []
+    assert json.loads((tmp_path / "empty" / "index.labelspan" / "manifest.json").read_text())
