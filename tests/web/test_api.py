@@ -232,7 +232,7 @@ def test_token_files(tmp_path):
 
 # --- the shell example of the documentation -------------------------------------------------
 
-PAGE = Path(__file__).parents[2] / "docs/howto/tags-for-another-program.md"
+PAGE = Path(__file__).parents[2] / "docs/howto/other-programs.md"
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")

@@ -163,7 +163,7 @@ _SHARED = (
     "The paper does not say whether features were standardised: both are shown.",
     "Three projections are shown: U, as printed in Eq. 3; 'DLE whitened', S_w^-1/2 A^-1/2 U, as "
     "derived; and 'DLE smooth', F = A^-1/2 U, of the text before Eq. 7.",
-    "1,792 readings of what the paper leaves open in table 3 were tried, and none reproduces it.",
+    "No reading of what the paper leaves open in table 3 that was tried reproduces it.",
     "The paper's soybean may be the small set of UCI, 47 rows and 4 classes: its largest class "
     "has 17 of 47 rows, 36.2 per cent, the printed number of CF; an SVM has 70.5 there, near the "
     "printed 70.3.",
