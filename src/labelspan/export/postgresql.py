@@ -1,12 +1,12 @@
 """Write an index to PostgreSQL with pgvector, with SQL functions that search as labelspan does.
 
 The schema holds ``items`` (texts, labels, metadata, unit vectors, and what labels add to their
-places), ``postings`` (the BM25 weight of each stem in each item, without its rarity, which follows
-from their number; stems in the names of labels have # in front), ``words`` (the stem of each word,
-whether it is a frequent one, which is left out of queries, and its weight in a query) and
-``spread`` (second moments of the vectors, by which the scores of words and space are brought to
-one scale). The places of items by their labels share a scale, which every change of a label moves,
-so that ``similar`` puts them together: with each item compared.
+places), ``postings`` (how often each stem is in each item, and the length of the item; stems in the
+names of labels have # in front, and no length), ``words`` (the stem of each word, whether it is a
+frequent one, which is left out of queries, and its weight in a query) and ``spread`` (second
+moments of the vectors, by which the scores of words and space are brought to one scale). What every
+change moves is in ``about``: the mean length, and the scale of the places by labels, which
+``similar`` puts together with each item compared.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from ..errors import InvalidInput, Mismatch, MissingData
 from ..index.results import Item
 from ..index.vectors import label_parts
 from ..text.analysis import RUNS
-from ..text.word_search import FILLER_WEIGHT, LABEL_WEIGHT
+from ..text.word_search import FILLER_WEIGHT, K1, LABEL_WEIGHT, B
 
 if TYPE_CHECKING:
     from ..index import SemanticIndex
 
 __all__ = ["EXAMPLES", "export_postgresql"]
 
-_FORMAT = 3
+_FORMAT = 4
 # The extension with the type of vectors.
 _VECTOR = "vector"
 _ITEMS_AT_ONCE = 2000
@@ -42,20 +42,22 @@ _MOST_INDEXED = 2000
 _TABLES = """
 CREATE SCHEMA {s};
 CREATE TABLE {s}.about (
-    format integer NOT NULL, dimensions integer NOT NULL, label_scale float8 NOT NULL);
-INSERT INTO {s}.about VALUES ({format}, {width}, 0);
+    format integer NOT NULL, dimensions integer NOT NULL, label_scale float8 NOT NULL,
+    mean_length float8 NOT NULL);
+INSERT INTO {s}.about VALUES ({format}, {width}, 0, 1);
 CREATE TABLE {s}.items (
     item integer PRIMARY KEY, id text NOT NULL UNIQUE, title text NOT NULL, text text NOT NULL,
     labels text[], metadata jsonb NOT NULL,
     vector vector({width}), label_part vector({width}), digest text NOT NULL);
-CREATE TABLE {s}.postings (term text NOT NULL, item integer NOT NULL, weight real NOT NULL);
+CREATE TABLE {s}.postings (
+    term text NOT NULL, item integer NOT NULL, times real NOT NULL, length real);
 CREATE TABLE {s}.words (
     word text PRIMARY KEY, term text NOT NULL, common boolean NOT NULL, weight real NOT NULL);
 CREATE TABLE {s}.spread (dimension integer PRIMARY KEY, mean float8 NOT NULL,
     second vector({width}) NOT NULL);
 """
 _INDEXES = """
-CREATE INDEX ON {s}.postings (term, item) INCLUDE (weight);
+CREATE INDEX ON {s}.postings (term, item) INCLUDE (times, length);
 CREATE INDEX ON {s}.postings (item);
 CREATE INDEX ON {s}.items USING gin (labels);
 CREATE INDEX ON {s}.items (lower(title));
@@ -102,13 +104,16 @@ SET hnsw.ef_search = 256 AS $$
         SELECT v.term, w.times, v.most,
                ln(1 + (t.items - f.items + 0.5) / (f.items + 0.5)) AS rarity
         FROM {s}.terms(query) AS w CROSS JOIN total AS t CROSS JOIN LATERAL (VALUES
-                 (w.term, ARRAY[w.term, '#' || w.term], 2.2),
+                 (w.term, ARRAY[w.term, '#' || w.term], {most}),
                  ('#' || w.term, ARRAY['#' || w.term], {label})) AS v (term, counted, most)
              CROSS JOIN LATERAL (SELECT count(DISTINCT item) AS items FROM {s}.postings AS p
                                  WHERE p.term = ANY (v.counted)) AS f
-        WHERE f.items > 0 OR v.most = 2.2),
-    words AS (SELECT item, sum(weight * times * rarity) AS score
-              FROM {s}.postings JOIN wanted USING (term) GROUP BY item),
+        WHERE f.items > 0 OR v.most = {most}),
+    words AS (SELECT p.item, sum(
+                  w.times * w.rarity * CASE WHEN p.length IS NULL THEN {label} ELSE {most} * p.times
+                  / (p.times + {k1} * (1 - {b} + {b} * p.length / a.mean_length)) END) AS score
+              FROM {s}.postings AS p JOIN wanted AS w USING (term) CROSS JOIN {s}.about AS a
+              GROUP BY p.item),
     most AS (SELECT coalesce(sum(most * times * rarity), 0) AS score FROM wanted),
     scales AS MATERIALIZED (
         SELECT CASE WHEN variance > 0 THEN (1 - balance) / sqrt(variance) ELSE 0 END AS words,
@@ -231,9 +236,9 @@ class _Writer:
         self._width = index.n_dimensions
 
     @cached_property
-    def _weights(self) -> tuple[list[str], Any]:
-        """All words, and the weight of each in each row of the index."""
-        return self._words.term_weights()
+    def _counts(self) -> tuple[list[str], Any, Array, float]:
+        """All terms, how often each row has them, the lengths of the rows and their mean."""
+        return self._words.term_counts()
 
     def write(self, *, update: bool) -> dict[str, int]:
         exists = self._check(update=update)
@@ -282,7 +287,7 @@ class _Writer:
         columns = (
             "SELECT count(*) FROM information_schema.columns WHERE table_schema = '{s}' AND "
             "(table_name, column_name) IN (('items', 'digest'), ('items', 'vector'), "
-            "('postings', 'weight'), ('about', 'format'), ('about', 'dimensions'))"
+            "('postings', 'times'), ('about', 'format'), ('about', 'dimensions'))"
         )
         if self._number(columns) != 5:
             raise Mismatch(
@@ -321,14 +326,15 @@ class _Writer:
                 metadata = json.dumps(item.metadata).replace("\\u0000", "")
                 both = (_vector(one) if one.any() else None for one in (vector, part))
                 copy.write_row((number, *texts, labels, metadata, *both, digest))
-        terms, weights = self._weights
+        terms, counts, lengths, _ = self._counts
         rows = self._index.store.rows([item.id for item, *_ in items]).tolist()
-        with cursor.copy(f"COPY {self._schema}.postings (term, item, weight) FROM STDIN") as copy:
+        with cursor.copy(f"COPY {self._schema}.postings FROM STDIN") as copy:
             for number, row in enumerate(rows, first):
-                at = slice(weights.indptr[row], weights.indptr[row + 1])
-                own = zip(weights.indices[at].tolist(), weights.data[at].tolist(), strict=True)
-                for term, weight in own:
-                    copy.write_row((terms[term], number, weight))
+                at = slice(counts.indptr[row], counts.indptr[row + 1])
+                own = zip(counts.indices[at].tolist(), counts.data[at].tolist(), strict=True)
+                for term, times in own:
+                    length = None if terms[term].startswith("#") else float(lengths[row])
+                    copy.write_row((terms[term], number, times, length))
 
     def _delete(self, ids: list[str]) -> None:
         s = self._schema
@@ -339,8 +345,9 @@ class _Writer:
     def _write_statistics(self) -> None:
         """Write the moments of the vectors, as a search uses them, and the stems of words."""
         self._run("TRUNCATE {s}.spread, {s}.words;")
-        scale = float(self._label_parts[1])
-        self._connection.execute(f"UPDATE {self._schema}.about SET label_scale = %s", (scale,))
+        values = float(self._label_parts[1]), float(self._counts[-1])
+        update = f"UPDATE {self._schema}.about SET label_scale = %s, mean_length = %s"
+        self._connection.execute(update, values)
         cursor = self._connection.cursor()
         moments = zip(*self._index.store.moments(), strict=True)
         rows = [(n, float(mean), _vector(second)) for n, (mean, second) in enumerate(moments, 1)]
@@ -368,6 +375,9 @@ class _Writer:
             "format": _FORMAT,
             "width": self._width,
             "label": LABEL_WEIGHT,
+            "k1": K1,
+            "b": B,
+            "most": K1 + 1,
             "slack": repr(self._index.store.vectors.slack),
             "template": "simple" if stemmer is None else f"snowball, Language = {stemmer}",
             "runs": RUNS.pattern,

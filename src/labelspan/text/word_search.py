@@ -256,11 +256,11 @@ class _State:
         self.present = np.ones(self.n, dtype=bool)
         self.present[removed] = False
         self.alive = self.n - removed.size
-        lengths = np.concatenate([np.zeros(0), *(one.lengths for one in segments)])
-        total = float(lengths[self.present].sum())
-        average = total / self.alive if total > 0 else 1.0
+        self.lengths = np.concatenate([np.zeros(0), *(one.lengths for one in segments)])
+        total = float(self.lengths[self.present].sum())
+        self.average = total / self.alive if total > 0 else 1.0
         # The weight that gives half of the maximum score.
-        self.halves = (K1 * (1 - B + B * lengths / average)).astype(np.float32)
+        self.halves = (K1 * (1 - B + B * self.lengths / self.average)).astype(np.float32)
 
     def rarity(self, count: int) -> float:
         """Return the inverse document frequency of a word that a number of items have."""
@@ -403,24 +403,25 @@ class WordSearch:
                 shares[match.word] = float(match.scores[own][0])
         return shares
 
-    def term_weights(self) -> tuple[list[str], sparse.csr_matrix]:
-        """Return all terms, and the score of each row without their rarity, for other programs.
+    def term_counts(self) -> tuple[list[str], sparse.csr_matrix, Array, float]:
+        """Return what scores are computed from, for other programs.
 
-        A term in the name of a label is another one, with # in front.
+        All terms; how often each row has them; the length of each row, and the mean of all. A term
+        in the name of a label is another one, with # in front.
         """
         state, named = self._state, self._state.labels
         names = [*self.vocabulary.terms, *(f"#{term}" for term in named.terms)]
         first = len(self.vocabulary.terms)
         columns = np.repeat(np.arange(first, len(names)), np.diff(named.starts))
-        parts = [(named.rows, columns, np.full(named.rows.size, LABEL_WEIGHT))]
+        parts = [(named.rows, columns, np.ones(named.rows.size, dtype=np.int32))]
         for one, start in zip(state.segments, state.first, strict=False):
-            rows = one.rows + start
             columns = np.repeat(one.terms, np.diff(one.starts))
-            parts.append((rows, columns, state.filled(rows, one.weights)))
-        rows, columns, weights = (np.concatenate(own) for own in zip(*parts, strict=True))
+            parts.append((one.rows + start, columns, one.weights))
+        rows, columns, counts = (np.concatenate(own) for own in zip(*parts, strict=True))
         own = state.present[rows]
-        entries = weights[own].astype(np.float32), (rows[own], columns[own].astype(np.int32))
-        return names, sparse.csr_matrix(entries, shape=(state.n, max(1, len(names))))
+        entries = counts[own], (rows[own], columns[own].astype(np.int32))
+        found = sparse.csr_matrix(entries, shape=(state.n, max(1, len(names))))
+        return names, found, state.lengths, state.average
 
     def _matches(self, state: _State, query: ParsedQuery) -> tuple[list[_Match], bool]:
         """Find the items with each word, and whether all words are frequent."""

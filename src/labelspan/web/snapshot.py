@@ -21,6 +21,7 @@ from ..errors import LabelspanError
 from ..index import SemanticIndex, Tag
 from ..index.passages import QueryWords
 from ..index.tagging import ItemTagger
+from ..text import WordSearch
 from .access import Access
 from .editing import Editing
 
@@ -48,7 +49,6 @@ class Snapshot:
         # An index that was not named is called like its corpus.
         named = "" if folder == "index.labelspan" else folder.removesuffix(".labelspan")
         self.name = named or str(index.corpus_fields.get("name") or "index")
-        self.words = index.store.words
         # Words that say nothing by themselves, such as articles.
         self.common: frozenset[str] = frozenset()
         if self.words is not None:
@@ -93,6 +93,11 @@ class Snapshot:
             if len(kept) > _MOST_KEPT:
                 del kept[next(iter(kept))]
         return found
+
+    @property
+    def words(self) -> WordSearch | None:
+        """Words of the items as they are now; None if the index takes vectors."""
+        return self.index.store.words
 
     @property
     def unlabelled(self) -> int:
