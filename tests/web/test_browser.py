@@ -125,6 +125,27 @@ def test_search_ask_why_and_open_an_item(open_page):
     assert link.startswith("/map?item=")
 
 
+def test_next_and_previous_follow_the_list_that_one_came_from(open_page):
+    page = open_page()
+    page.goto("/search?q=chess&sort=title")
+    ids = page.evaluate("fetch('/search/ids.json?q=chess&sort=title').then((a) => a.json())")["ids"]
+    page.locator(".hit h3 a").nth(1).click()
+    turn, title = page.locator("#turn"), page.locator("article .id")
+    for step, at in (("", 1), ("Next", 2), ("Previous", 1), ("Previous", 0)):
+        if step:
+            turn.get_by_role("link", name=step).click()
+        page.locator("#turn", has_text=f"{at + 1} of {len(ids)}").wait_for()
+        assert title.inner_text().strip() == ids[at].strip()
+    assert turn.get_by_role("link", name="Previous").count() == 0
+    turn.get_by_role("link", name="Back to the list").click()
+    page.wait_for_url("**/search?q=chess&sort=title")
+    # A value of the item is a filter of the list; the item then belongs to that list.
+    page.locator(".hit h3 a").first.click()
+    page.locator(".metadata a").first.click()
+    page.wait_for_url("**/search?meta=*")
+    assert page.locator(".hit").count() > 0
+
+
 def chosen_ids(page):
     return set(
         page.locator("#chosen li[data-id]").evaluate_all("all => all.map((a) => a.dataset.id)")

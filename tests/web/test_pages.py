@@ -405,3 +405,31 @@ def test_focus_can_be_seen_and_both_themes_have_every_colour():
         for front, back in [*pairs, ("accent-text", "accent")]:
             high, low = sorted([colour[front], colour[back]], reverse=True)
             assert (high + 0.05) / (low + 0.05) >= 4.5, (theme, front, back)
+
+
+def test_values_filter_one_by_one_and_images_only_if_allowed(tmp_path):
+    """Of a list each value is a link of its own; an image is a link unless images are allowed."""
+    topics = ["chess board", "radio music"] * 6
+    where = ["Canada, India", "India", "Peru, Canada", "India, Peru"] * 3
+    picture = 'https://elsewhere.example/a.png?x="1&y'
+    metadata = [
+        {"country": one, "poster": "https://elsewhere.example/a.png?x=1&y", "odd": picture, "n": ""}
+        for one in where
+    ]
+    index = SemanticIndex(estimator=LSI(2)).fit(topics, metadata=metadata)
+    index.save(tmp_path / "index")
+    for allowed in (False, True):
+        with explore(tmp_path / "index", images=allowed) as client:
+            got = client.get("/item", params={"id": "0"})
+            page, policy = Page(got.text), got.headers["content-security-policy"]
+            assert client.get("/item.json?id=0").json()["values"]["country"] == ["Canada", "India"]
+            links = [one["href"] for one in page.all("a")]
+            for name, count in (("Canada", 6), ("India", 9)):
+                (href,) = [one for one in links if one.endswith(f"meta=country%3D{name}")]
+                assert client.get(f"/search.json{href[7:]}").json()["count"] == count
+            images = page.all("img")
+            assert [one["src"] for one in images] == [metadata[0]["poster"]] * allowed
+            assert all(one["referrerpolicy"] == "no-referrer" for one in images)
+            assert ("http:" in policy) is allowed
+            assert metadata[0]["poster"] in links
+            assert "http:" not in client.get("/search").headers["content-security-policy"]

@@ -54,6 +54,13 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
         Path | None,
         typer.Option(help="Another index, to see its results next to those of this one."),
     ] = None,
+    images: Annotated[
+        bool,
+        typer.Option(
+            "--images",
+            help="Show the images that items link to, which tells other servers what you look at.",
+        ),
+    ] = False,
     workers: Annotated[
         int,
         typer.Option(help="Number of server processes, for many clients.", min=1, max=64),
@@ -126,6 +133,7 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
                 corpus=corpus,
                 workers=workers,
                 compare_with=compare_with,
+                images=images,
                 start=start,
                 started=started,
             )

@@ -46,6 +46,7 @@ def make_app(
     hosts: Iterable[str] = LOOPBACK,
     watch: bool = True,
     token: str = "",
+    images: bool = False,
 ) -> Guard:
     """Make the explorer of an index.
 
@@ -59,6 +60,8 @@ def make_app(
         Whether to draw the map and to look for changes of the index in the background.
     token : str, default=""
         What other programs must send to use ``/api/1/``; empty refuses them.
+    images : bool, default=False
+        Whether the page of an item shows the images that it links to, from other servers.
 
     Returns
     -------
@@ -97,7 +100,7 @@ def make_app(
 
     templates()
     routes: list[BaseRoute] = []
-    as_html = partial(as_page, editing=served.editing is not None)
+    as_html = partial(as_page, editing=served.editing is not None, images=images)
     for page in PAGES:
         methods = ["GET", "POST"] if page.posts else ["GET"]
         for path, render in ((page.path, as_html), (page.json_path, _page_as_json)):

@@ -251,24 +251,23 @@ def _shared(one: Mapping[str, Any]) -> str:
     return f'<dl class="reasons">{"".join(f"<div>{part}</div>" for part in parts)}</dl>'
 
 
-def told(metadata: Mapping[str, Any], title: str) -> dict[str, Any]:
-    """Return metadata without values that are missing, or that are the title again."""
-    return {
-        key: value
-        for key, value in metadata.items()
-        if value not in (None, "") and metadata_text(value) != title
-    }
-
-
 _ADDRESS = re.compile(r"https?://[^\s<>\"]+", re.IGNORECASE)
+_IMAGE = re.compile(r"[^?#]+\.(avif|gif|jpe?g|png|svg|webp)([?#].*)?", re.IGNORECASE)
 
 
-def linked(value: Any, key: str, kind: str | None) -> Markup:
-    """Return a value of the metadata: an address as a link, others as a filter of the list."""
-    text = metadata_text(value)
+def linked(text: str, key: str, kind: str | None, images: bool = False) -> Markup:
+    """Return a value of the metadata: an address as a link, others as a filter of the list.
+
+    With ``images``, the image behind an address that ends like one is shown.
+    """
     if _ADDRESS.fullmatch(text):
-        shown = escape(cut(text, 100))
-        return Markup(f'<a href="{escape(text)}" rel="noopener noreferrer">{shown}</a>')
+        shown, address = escape(cut(text, 100)), escape(text)
+        if images and _IMAGE.fullmatch(text):
+            about = escape(cut(key, 60))
+            shown = (
+                f'<img src="{address}" alt="{about}" loading="lazy" referrerpolicy="no-referrer">'
+            )
+        return Markup(f'<a href="{address}" rel="noopener noreferrer">{shown}</a>')
     if kind not in (None, "text") and len(text) <= LONGEST_NAME:
         address = escape(link("/search", meta=[f"{key}={text}"]))
         return Markup(f'<a href="{address}">{escape(text)}</a>')
@@ -292,6 +291,5 @@ FILTERS = {
     "percent": lambda value: f"{value:.0%}",
     "share": lambda value: f"{value:.0%}" if value >= 0.1 else f"{value:.1%}",
     "linked": linked,
-    "told": told,
     "thousands": lambda value: f"{value:,}",
 }

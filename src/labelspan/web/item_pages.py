@@ -9,8 +9,8 @@ import numpy as np
 
 from .._axis_ends import Entry
 from .._typing import Array
-from ..index import Hit, Tag
-from ..index.metadata_fields import FieldKind
+from ..index import Hit, Item, Tag
+from ..index.metadata_fields import FieldKind, metadata_text
 from ..index.passages import SharedWords, passage
 from ..index.results import WordShare
 from ..text import parse_query
@@ -119,6 +119,7 @@ class ItemData(TypedDict):
     labels: Annotated[list[str] | None, "null if they are not known"]
     metadata: dict[str, Any]
     fields: Annotated[dict[str, FieldKind], "what kind of values each key of the metadata has"]
+    values: Annotated[dict[str, list[str]], "metadata that is shown; a list has several values"]
     predicted: Annotated[list[Tag], "the most probable labels"]
     neighbours: Annotated[list[NeighbourData], "other items, the most similar first"]
 
@@ -138,6 +139,7 @@ def item(snapshot: Snapshot, asked: Asked) -> ItemData:
         "labels": None if found.labels is None else list(found.labels),
         "metadata": found.metadata,
         "fields": snapshot.index.fields(),
+        "values": _values(snapshot, found),
         "predicted": snapshot.predicted([found.id])[0][:_PREDICTED],
         "neighbours": [
             {
@@ -152,6 +154,21 @@ def item(snapshot: Snapshot, asked: Asked) -> ItemData:
             for hit, part in zip(near, parts, strict=True)
         ],
     }
+
+
+def _values(snapshot: Snapshot, found: Item) -> dict[str, list[str]]:
+    """Return the values of the metadata by which the list can be filtered, one by one.
+
+    Those that are missing, or that are the title again, are left out.
+    """
+    fields, shown = snapshot.index.store.fields(), {}
+    for key, value in found.metadata.items():
+        text, field = metadata_text(value), fields.get(key)
+        if value in (None, "") or text == found.title:
+            continue
+        several = field is not None and field.parts is not None and value in field.values
+        shown[key] = field.parts[field.values.index(value)] if several else [text]  # type: ignore
+    return shown
 
 
 class AxisItemData(TypedDict):

@@ -46,12 +46,14 @@ def as_page(
     *,
     editing: bool = False,
     json_link: str | None = None,
+    images: bool = False,
     **settings: Any,
 ) -> Response:
     """Return an answer as a page with a link to its JSON endpoint.
 
     ``editing`` adds controls to change labels; an empty ``json_link`` means that there is no
-    endpoint; ``settings`` are further variables of the template.
+    endpoint; ``images`` allows images of other servers on the page of an item; ``settings`` are
+    further variables of the template.
     """
     if json_link is None:
         json_link = link(page.json_path, **asked)
@@ -64,10 +66,14 @@ def as_page(
         asked=asked,
         data=content,
         editing=editing,
+        images=images,
         here=partial(_here, page, asked),
         **settings,
     )
-    headers = {"content-security-policy": policy_line(CONTENT_POLICY)}
+    policy = CONTENT_POLICY
+    if images and page.name == "item":
+        policy = {**policy, "img-src": "'self' http: https:"}
+    headers = {"content-security-policy": policy_line(policy)}
     return Response(body, headers=headers, media_type=_HTML)
 
 

@@ -57,6 +57,7 @@ def serve(
     corpus: str | PathLike[str] | None = None,
     workers: int = 1,
     compare_with: str | PathLike[str] | None = None,
+    images: bool = False,
     start: bool = False,
     started: Callable[[str, Served | StartApp], Any] | None = None,
 ) -> None:
@@ -87,6 +88,9 @@ def serve(
     compare_with : path or None, default=None
         Another index, for example of the same items by another method, whose results are shown
         next to those of this one.
+    images : bool, default=False
+        Whether the page of an item shows the images that it links to. They are loaded from other
+        servers, which learn of it.
     start : bool, default=False
         Whether to serve a page that fits an index on a file, if the folder has none. Only for
         this machine, and with one worker.
@@ -109,23 +113,24 @@ def serve(
         )
     token = "" if token_file is None else read_token(token_file)
     hosts = LOOPBACK | {host.strip("[]").lower()} | {name.lower() for name in allow_hosts}
+    given: dict[str, Any] = {"hosts": sorted(hosts), "images": images}
     options = {
         "folder": str(folder),
         "compare_with": None if compare_with is None else str(compare_with),
-        "hosts": sorted(hosts),
         "token_file": None if token_file is None else str(token_file),
+        "given": given,
     }
     opened = partial(Served, folder, who=who, mapped=workers > 1, compare_with=compare_with)
     start = start and workers == 1 and is_loopback(host)
     with _listen(host, port) as listening:
         address = _address(host, listening.getsockname()[1])
         if start and not (Path(folder) / "manifest.json").exists():
-            page = StartApp(Path(folder), opened, edit=edit, hosts=hosts, token=token)
+            page = StartApp(Path(folder), opened, edit=edit, token=token, **given)
             _serve_here(page, listening, started and partial(started, address, page))
             return
         with opened(edit=edit, corpus=corpus) as served:
             if workers == 1:
-                app = make_app(served, hosts=hosts, token=token)
+                app = make_app(served, token=token, **given)
                 _serve_here(app, listening, started and partial(started, address, served))
             elif started is not None:
                 started(address, served)
@@ -169,7 +174,7 @@ def worker_app() -> Guard:
     token = "" if file is None else read_token(file)
     # Closed by the application when it ends.
     served = Served(options["folder"], mapped=True, compare_with=options["compare_with"])
-    return make_app(served, hosts=options["hosts"], token=token)
+    return make_app(served, token=token, **options["given"])
 
 
 def _end_with_parent() -> None:

@@ -56,7 +56,7 @@ class StartApp:
     """An ASGI application that becomes the explorer of the index that it fits.
 
     ``opened(edit, corpus, access)`` opens that index; with ``edit``, labels may be changed then by
-    whoever may use this page.
+    whoever may use this page. ``settings`` are further ones of ``make_app``.
     """
 
     def __init__(
@@ -66,9 +66,9 @@ class StartApp:
         *,
         edit: bool,
         hosts: Iterable[str],
-        token: str = "",
+        **settings: Any,
     ) -> None:
-        self.access, self._hosts, self._token = Access(), list(hosts), token
+        self.access, self._hosts, self._settings = Access(), list(hosts), settings
         self._open, self._edit = opened, edit
         self._served: Served | None = None
         self.fit = FileFit(folder, self._opened)
@@ -110,7 +110,7 @@ class StartApp:
         edit = self._edit and bool(report.get("n_labelled"))
         served = self._open(edit=edit, corpus=corpus, access=self.access)
         self._served = served
-        self._app = make_app(served, hosts=self._hosts, token=self._token)
+        self._app = make_app(served, hosts=self._hosts, **self._settings)
         served.start()
 
     # --- addresses ------------------------------------------------------------------------
