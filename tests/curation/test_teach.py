@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from labelspan import LSI, SemanticIndex
-from labelspan.curation import LessonOptions, Review, Teacher
+from labelspan.curation import Review, Teacher
 from labelspan.curation.lesson_model import LessonFeatures, LessonModel
 from labelspan.errors import InvalidInput, InvalidParameter, Mismatch
 
@@ -88,7 +88,7 @@ def test_a_lesson_starts_from_a_search_or_a_label(index, start):
         assert teacher.progress().members == 2
     elif start == "search":
         teacher = Teacher(index, "strategy", query="chess opening")
-        assert teacher.questions(1)[0].probability == 0.5
+        assert teacher.questions(1)[0].probability is None
     else:
         index.relabel([f"photo{n}" for n in range(30)], [["image", "game"]] * 30)
         teacher = Teacher(index, "strategy", query="chess", within="game")
@@ -100,19 +100,18 @@ def test_a_lesson_starts_from_a_search_or_a_label(index, start):
 
 def test_a_higher_score_never_has_a_lower_probability(index):
     """Also after answers that contradict each other."""
-    features = LessonFeatures(index, "strategy", 0.7)
+    features = LessonFeatures(index, "strategy")
     for seed in range(20):
         rows = np.random.default_rng(seed).permutation(len(index))[:8].tolist()
-        model = LessonModel(features, rows[:4], rows[4:], LessonOptions())
+        model = LessonModel(features, rows[:4], rows[4:])
         order = np.argsort(model.scores)
         assert (np.diff(model.probabilities()[order]) >= 0).all()
 
 
 def test_scores_without_a_row_are_those_of_a_model_without_it(index):
-    features = LessonFeatures(index, "strategy", 0.7)
-    options = LessonOptions()
+    features = LessonFeatures(index, "strategy")
     yes, no = [0, 3, 6, 9], [1, 2, 4, 5]
-    model = LessonModel(features, yes, no, options)
+    model = LessonModel(features, yes, no)
     # The weights of a model with one row less differ by one factor, which alpha makes up for.
     assert model.left_out.shape == (8,)
     words, labels = features.words.toarray(), features.labels.toarray()
@@ -154,14 +153,27 @@ def test_words_and_labels_speak_for_and_against(index):
 
 def test_near_misses_come_in_between(index):
     teacher = Teacher(index, "strategy", items=["chess0", "chess1"])
-    kinds = []
-    for _ in range(40):
+    teacher.answer("photo0", "no")
+    for asked in range(3, 40):
         (question,) = teacher.questions(1)
-        kinds.append(question.kind)
+        # The twentieth question is one; at the fortieth nothing is likely any more.
+        assert question.kind == ("near" if asked == 19 else "likely")
+        if question.kind == "near":
+            assert question.probability < 0.5
+            likelier = [one.probability >= 0.5 for one in teacher.questions(6)]
+            assert likelier == [False] + [True] * 5
         teacher.answer(question.item, truth(question.item))
-    assert kinds.count("near") == 2
-    none = Teacher(index, "other", items=["chess0"], options=LessonOptions(near=0))
-    assert {one.kind for one in none.questions(30)} == {"likely"}
+
+
+def test_a_probability_is_shown_when_it_is_known(index):
+    teacher = Teacher(index, "strategy", items=["chess0", "chess1"])
+    assert {one.probability for one in teacher.questions(20)} == {None}
+    assert teacher.probabilities() == {}
+    for n in range(3):
+        teacher.answer(f"photo{n}", "no")
+    assert all(0 < one.probability < 1 for one in teacher.questions(20))
+    # Items that have the label are evidence of what belongs.
+    assert Teacher(index, "game").questions(1)[0].probability is not None
 
 
 def test_the_end_is_said(index):

@@ -90,8 +90,17 @@ def test_the_page_and_the_map_show_a_lesson(client):
     assert state["questions"][0]["title"] in page
     assert 'href="/teach?label=new"' in client.get("/teach").text
     found = client.get("/teach/map.json", params={"label": "new"}).json()
-    assert len(found["yes"]) == 2
-    assert all(0 <= chance <= 1 for chance in found["likely"].values())
+    assert (len(found["yes"]), found["likely"]) == (2, {})
+    # Before there are answers of both kinds no probability is known.
+    assert state["questions"][0]["probability"] is None
+    assert "not known yet" in page
+    for one in state["questions"][:4]:
+        post(client, "answer", item=one["id"], answer="no")
+    found = client.get("/teach/map.json", params={"label": "new"}).json()
+    shades = list(found["likely"].values())
+    assert shades[0] == 1
+    assert shades == sorted(shades, reverse=True)
+    assert 20 <= len(shades) < len(client.get("/search/ids.json").json()["ids"])
     assert client.get("/teach/map.json", params={"label": "nothing"}).status_code == 404
     assert client.get("/teach", params={"label": "nothing"}).status_code == 200
 

@@ -147,9 +147,10 @@ def _apply(teacher: Teacher, form: Form, rest: str, at_least: float | None) -> N
 
 def _ask(teacher: Teacher) -> None:
     """Ask about one item after the other, until all have an answer or the keys end."""
+    from ..curation.teach import BATCH  # noqa: PLC0415
+
     console = PlainConsole(highlight=False)
     keys = pressed_keys()
-    known = 0
     while True:
         found = teacher.questions(1)
         if found:
@@ -168,10 +169,9 @@ def _ask(teacher: Teacher) -> None:
             )
         elif key in _KEYS and found:
             teacher.answer(found[0].item, _KEYS[key])
-            done = teacher.progress()
             # What is left is estimated again when the ranking is.
-            if (done.yes + done.no) // teacher.options.batch != known:
-                known = (done.yes + done.no) // teacher.options.batch
+            if len(teacher.log()) % BATCH == 0:
+                done = teacher.progress()
                 console.print(Text(done.said, style="bold" if done.enough else ""))
         else:
             typer.echo(f"Keys: {_HELP}.")
@@ -190,7 +190,8 @@ def _show(console: PlainConsole, teacher: Teacher, question: Question) -> None:
     console.print()
     title = Text(f"{teacher.label}? ", style="bold")
     title.append("near miss, " if question.kind == "near" else "", style="dim")
-    title.append(f"{question.probability:.0%}", style="dim")
+    known = question.probability is not None
+    title.append(f"{question.probability:.0%}" if known else "not known yet", style="dim")
     console.print(title)
     line(f"{item.id}: {item.title}", "bold")
     shown = Text(item.text[:_LONGEST_TEXT])

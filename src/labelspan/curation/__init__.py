@@ -3,7 +3,6 @@
 from .audit_results import Finding, LabelAudit
 from .decisions import DecisionGroup, LabelDecision, LabelEdit
 from .label_audit import audit_labels
-from .lesson_model import LessonOptions
 from .review_queue import Review
 from .teach import Teacher, TeachProgress
 
@@ -13,7 +12,6 @@ __all__ = [
     "LabelAudit",
     "LabelDecision",
     "LabelEdit",
-    "LessonOptions",
     "Review",
     "TeachProgress",
     "Teacher",

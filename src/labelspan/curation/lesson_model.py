@@ -24,7 +24,7 @@ from ..index import SemanticIndex
 from ..index.store import ItemStore
 from ..text import TextFeatures
 
-__all__ = ["Left", "LessonFeatures", "LessonModel", "LessonOptions"]
+__all__ = ["Left", "LessonFeatures", "LessonModel"]
 
 # Intercept and slope of the calibration before any answer, for scores in units of their spread,
 # and their standard deviations: an item of median score hardly ever belongs.
@@ -32,51 +32,13 @@ _PRIOR, _PRIOR_DEVIATIONS = np.array([-6.0, 2.0]), np.array([1.5, 10.0])
 _STEPS = 50
 _DRAWS = 400
 _GROUPS = 1000
-
-
-@dataclass(frozen=True)
-class LessonOptions:
-    """Options of a lesson, chosen on the reviews ADHD and Triptans of Cohen et al. (2006).
-
-    Attributes
-    ----------
-    alpha : float
-        Regularization strength.
-    ratio : float
-        Weight of all that belong, in multiples of that of all that do not.
-    words : float
-        Share of the words in the inner products; the rest is that of other labels.
-    most : int
-        Maximum number of items to learn from.
-    batch : int
-        Number of answers after which the ranking is new.
-    near : int
-        One question in this many is a near miss.
-    spread : float
-        Factor of the uncertainty of the calibration.
-    interval : tuple of float
-        Quantiles of the simulated numbers of what is left. Expected numbers are rather too high
-        than too low, so the lower one is smaller than .05 and the higher one than .95.
-
-    See Also
-    --------
-    labelspan.curation.Teacher : Takes them.
-
-    Examples
-    --------
-    >>> from labelspan.curation import LessonOptions
-    >>> LessonOptions(batch=10).batch
-    10
-    """
-
-    alpha: float = 10.0
-    ratio: float = 10.0
-    words: float = 0.7
-    most: int = 500
-    batch: int = 5
-    near: int = 20
-    spread: float = 2.0
-    interval: tuple[float, float] = (0.005, 0.8)
+# Regularization strength; weight of all that belong, in multiples of that of all that do not; share
+# of the words in the inner products, the rest is that of other labels. Chosen on the reviews ADHD
+# and Triptans: half and twice of each is not better.
+_ALPHA, _RATIO, _WORDS = 10.0, 10.0, 0.7
+# Factor of the uncertainty of the calibration, and quantiles of the simulated numbers of what is
+# left: expected numbers are rather too high than too low.
+_SPREAD, _INTERVAL = 2.0, (0.005, 0.8)
 
 
 class LessonFeatures:
@@ -87,14 +49,14 @@ class LessonFeatures:
 
     _known: ClassVar[WeakKeyDictionary[ItemStore, sparse.csr_matrix]] = WeakKeyDictionary()
 
-    def __init__(self, index: SemanticIndex, label: str, share: float) -> None:
+    def __init__(self, index: SemanticIndex, label: str) -> None:
         store = index.store
         self.texts = _text_features(index)
         self.words = self._words(store, self.texts)
         self.labels = _unit(_weighted_labels(store, store.labels.number.get(label, -1)))
         self.label_names = store.labels.names
         # Shares of words and labels in the inner products.
-        self.shares = (share, 1.0 - share) if self.labels.nnz else (1.0, 0.0)
+        self.shares = (_WORDS, 1.0 - _WORDS) if self.labels.nnz else (1.0, 0.0)
 
     def gram(self, rows: Array) -> Array:
         """Return the inner products of some rows."""
@@ -185,8 +147,6 @@ class LessonModel:
         Of all rows.
     yes, no : array of int
         Rows with answers.
-    options : LessonOptions
-        Options of the lesson.
     presumed : array of int
         Further rows that belong, but may be wrong: they are learned from, but not calibrated on.
     """
@@ -196,24 +156,25 @@ class LessonModel:
         features: LessonFeatures,
         yes: Sequence[int],
         no: Sequence[int],
-        options: LessonOptions,
         *,
         presumed: Sequence[int] = (),
     ) -> None:
         groups = [np.asarray(one, dtype=np.intp) for one in (yes, no, presumed)]
-        self.features, self.options = features, options
+        self.features = features
         self.rows = np.concatenate(groups)
         sizes = [len(one) for one in groups]
         self.targets = np.repeat([1.0, -1.0, 1.0], sizes)
         self.answered = np.repeat([True, True, False], sizes)
         positive = self.targets > 0
         against = max(1, len(groups[1]))
-        weights = np.where(positive, options.ratio * against / max(1, int(positive.sum())), 1.0)
+        # Probabilities need answers of both kinds, or items that have the label.
+        self.calibrated = all(sizes[:2]) or sizes[2] > 0
+        weights = np.where(positive, _RATIO * against / max(1, int(positive.sum())), 1.0)
         self._learn(weights * (len(weights) / float(weights.sum())))
 
     def _learn(self, weights: Array) -> None:
         gram = self.features.gram(self.rows) + 1.0
-        gram[np.diag_indices_from(gram)] += self.options.alpha / weights
+        gram[np.diag_indices_from(gram)] += _ALPHA / weights
         factor, lower = linalg.cho_factor(gram, lower=True, overwrite_a=True, check_finite=False)
         half, _ = linalg.lapack.dpotri(factor, lower=lower, overwrite_c=True)
         self.inverse = np.tril(half) + np.tril(half, -1).T
@@ -278,7 +239,7 @@ class LessonModel:
             return Left(0.0, 0, 0)
         found, covariance, centre, spread = self._calibration
         rng = np.random.default_rng(0)
-        scale = linalg.cholesky(covariance, lower=True) * self.options.spread
+        scale = linalg.cholesky(covariance, lower=True) * _SPREAD
         drawn = found + rng.standard_normal((_DRAWS, 2)) @ scale.T
         # A higher score never speaks against an item.
         drawn[:, 1] = np.maximum(drawn[:, 1], 0.0)
@@ -290,6 +251,6 @@ class LessonModel:
         chances = special.expit(drawn[:, :1] + drawn[:, 1:] * values)
         means, variances = chances @ sizes, (chances * (1 - chances)) @ sizes
         totals = means + np.sqrt(variances) * rng.standard_normal(_DRAWS)
-        low, high = np.quantile(np.clip(totals, 0.0, len(rows)), self.options.interval)
+        low, high = np.quantile(np.clip(totals, 0.0, len(rows)), _INTERVAL)
         expected = float(self.probabilities(rows).sum())
         return Left(expected, int(np.floor(low)), int(np.ceil(high)))

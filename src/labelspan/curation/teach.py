@@ -9,9 +9,9 @@ from __future__ import annotations
 import csv
 import io
 import json
-import threading
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
@@ -23,7 +23,7 @@ from ..index.inputs import as_names, check_count, label_name, read_label_lists
 from ..index.results import WordShare
 from ..index.searching import Filter
 from .decisions import LONGEST_WHO, DecisionGroup, LabelEdit
-from .lesson_model import Left, LessonFeatures, LessonModel, LessonOptions
+from .lesson_model import Left, LessonFeatures, LessonModel
 from .review_queue import Review
 
 if TYPE_CHECKING:
@@ -34,51 +34,35 @@ __all__ = ["Answer", "Lesson", "Question", "TeachProgress", "Teacher"]
 
 Verdict = Literal["yes", "no", "skip"]
 Form = Literal["add", "split", "clean"]
+# After this many answers the ranking is new; the last question of every fourth one is a near miss.
+BATCH, _NEAR = 5, 4
 # Further answers have stopped helping when fewer than one of the next items is expected to belong.
 _NEXT = 20
 # Fewest answers from which a statement about what is left is made.
 _FEWEST = 10
 # An interval of more than this share of the unseen items says nothing.
 _VAGUE = 0.5
-_WORDS = 6
+# Maximum number of answers to learn from: a new ranking of 30,000 items then takes 100 ms at most.
+_MOST_LEARNED = 500
+# Maximum number of items that a search to start from finds.
+_MOST_FOUND = 200
 
 
 class Question(NamedTuple):
     """An item to be asked about.
 
-    Attributes
-    ----------
-    item : str
-        Its id.
-    probability : float
-        Probability that it belongs, from a model without it.
-    kind : {"likely", "near"}
-        Whether it is among the likeliest, or a near miss.
+    The probability that it belongs comes from a model without it. It is None while it is not known:
+    before there are answers of both kinds, or items that have the label. A near miss is the
+    likeliest item that rather does not belong, also among those that have the label.
     """
 
     item: str
-    probability: float
+    probability: float | None
     kind: Literal["likely", "near"]
 
 
 class Answer(NamedTuple):
-    """An answer of a lesson, as it is exported.
-
-    Attributes
-    ----------
-    number : int
-        Order of the answers of a lesson.
-    time : str
-        When, in UTC.
-    who : str
-        Who answered; empty if no name was given.
-    item : str
-        Id of the item.
-    answer : {"yes", "no", "skip"}
-        What was answered.
-    undone : bool
-        Whether it was undone.
-    """
+    """An answer of a lesson, as it is exported: in order, with time (UTC) and who gave it."""
 
     number: int
     time: str
@@ -89,17 +73,7 @@ class Answer(NamedTuple):
 
 
 class Lesson(NamedTuple):
-    """A label that is being taught.
-
-    Attributes
-    ----------
-    label : str
-        The label.
-    n_answers : int
-        Number of answers in effect.
-    time : str
-        Time of the last event, in UTC.
-    """
+    """A label that is being taught, its number of answers, and when the last event was (UTC)."""
 
     label: str
     n_answers: int
@@ -136,7 +110,7 @@ class TeachProgress:
     >>> state.enough
     False
     >>> state.said
-    '3 yes, 1 no. How many are left can be said after 10 answers.'
+    '3 yes, 1 no. How many are left can be said after 10 answers of both kinds.'
     """
 
     yes: int
@@ -158,7 +132,7 @@ class TeachProgress:
         """The state as a sentence."""
         found = f"{self.yes:,} yes, {self.no:,} no"
         if self.left is None:
-            return f"{found}. How many are left can be said after {_FEWEST} answers."
+            return f"{found}. How many are left can be said after {_FEWEST} answers of both kinds."
         if self.left.high - self.left.low > self.unseen * _VAGUE:
             return f"{found}. It is too early to say how many are left."
         number, total = round(self.left.expected), self.yes + self.members
@@ -170,6 +144,50 @@ class TeachProgress:
         return (
             f"{found}; {left}. Enough: of the next {_NEXT}, fewer than one is expected to belong."
         )
+
+
+@dataclass
+class _Events:
+    """What the events of a lesson say."""
+
+    last: int = 0
+    time: str = ""
+    start: dict[str, str] = field(default_factory=dict)
+    applied: int | None = None
+    log: dict[int, Answer] = field(default_factory=dict)
+
+    def take(self, number: int, time: str, who: str, event: Any, value: str) -> None:
+        self.last, self.time = number, time
+        if event == "start":
+            self.start = json.loads(value)
+        elif event == "applied":
+            self.applied = int(value)
+        elif event == "undo":
+            # Two people may have undone it at once.
+            self.log[int(value)] = self.log[int(value)]._replace(undone=True)
+        else:
+            self.log[number] = Answer(number, time, who, value, event, undone=False)
+
+    def answers(self) -> dict[str, Verdict]:
+        found: dict[str, Verdict] = {}
+        for one in self.log.values():
+            if not one.undone:
+                found.pop(one.item, None)
+                found[one.item] = one.answer
+        return found
+
+
+class _Ranking(NamedTuple):
+    """Rows without an answer, in the order of the questions, and the near miss among them."""
+
+    model: LessonModel | None
+    order: list[int]
+    near: int = -1
+
+    def probabilities(self, rows: Sequence[int]) -> list[float | None]:
+        if self.model is None or not self.model.calibrated:
+            return [None] * len(rows)
+        return list(self.model.probabilities(np.array(rows, dtype=np.intp)).tolist())
 
 
 class Teacher:
@@ -194,8 +212,6 @@ class Teacher:
         Ask only about items with this label, for example to split it.
     who : str, default=""
         Who answers.
-    options : LessonOptions, default=LessonOptions()
-        Options of the ranking.
 
     See Also
     --------
@@ -235,17 +251,13 @@ class Teacher:
         query: str = "",
         within: str = "",
         who: str = "",
-        options: LessonOptions | None = None,
     ) -> None:
         (names,) = read_label_lists([[label] if label else []], 1, "teach")
         if not names:
             raise InvalidInput("teach: give the name of a label, new or existing.")
         self.index, self.label, self.who = index, names[0], _checked_who(who)
-        self.options = options or LessonOptions()
-        self._lock = threading.RLock()
         self._store: ItemStore | None = None
-        self._forget()
-        with self._lock:
+        with index.write_lock:
             self._read()
             self._begin(list(dict.fromkeys(as_names(items))), query.strip(), label_name(within))
 
@@ -263,58 +275,25 @@ class Teacher:
         list of Lesson
             Label, number of answers and time of each.
         """
-        found: dict[str, Lesson] = {}
-        undone: set[tuple[str, str]] = set()
-        for label, _, time, _, event, value in index.store.lessons():
-            step = 1 if event in ("yes", "no", "skip") else 0
-            if event == "undo" and (label, value) not in undone:
-                undone.add((label, value))
-                step = -1
-            count = found[label].n_answers if label in found else 0
-            found[label] = Lesson(label, count + step, time)
-        return sorted(found.values(), key=lambda one: one.time, reverse=True)
+        found: dict[str, _Events] = defaultdict(_Events)
+        for label, *event in index.store.lessons():
+            found[label].take(*event)
+        listed = [Lesson(name, len(one.answers()), one.time) for name, one in found.items()]
+        return sorted(listed, key=lambda one: one.time, reverse=True)
 
     # --- events -----------------------------------------------------------------------
 
-    def _forget(self) -> None:
-        self._last = 0
-        self._made: dict[str, list[Answer]] = {}
-        self._undone: list[Answer] = []
-        self._start: dict[str, Any] | None = None
-        self._applied: int | None = None
-        self._model: tuple[Any, LessonModel | None] = None, None
-        self._queue: tuple[Any, list[Question]] = None, []
-        self._features: tuple[int, LessonFeatures] | None = None
-
-    def _read(self) -> None:
+    def _read(self) -> _Events:
         """Read the events that were stored since, by this Teacher or another."""
         store = self.index.store
         if store is not self._store:
-            # The index was saved or loaded again.
-            self._forget()
-            self._store = store
-        for _, number, time, who, event, value in store.lessons(self.label, self._last):
-            self._last = number
-            if event == "start":
-                self._start = json.loads(value)
-            elif event == "applied":
-                self._applied = int(value)
-            elif event == "undo":
-                self._take_back(int(value))
-            else:
-                made = Answer(number, time, who, value, event, undone=False)
-                self._made.setdefault(value, []).append(made)
-
-    def _take_back(self, number: int) -> None:
-        """Undo the answer with a number; nothing if two people undid it at once."""
-        for item, made in self._made.items():
-            for one in made:
-                if one.number == number:
-                    made.remove(one)
-                    self._undone.append(one._replace(undone=True))
-                    if not made:
-                        del self._made[item]
-                    return
+            # The index is new, or was saved or loaded again.
+            self._store, self._events = store, _Events()
+            self._features: tuple[int, LessonFeatures] | None = None
+            self._ranking: tuple[Any, _Ranking] | None = None
+        for _, *event in store.lessons(self.label, self._events.last):
+            self._events.take(*event)
+        return self._events
 
     def _write(self, events: Sequence[tuple[str, str]], who: str) -> None:
         if not self.index.writable:
@@ -334,29 +313,27 @@ class Teacher:
                 f"teach: {within!r} cannot be split into itself; name another label."
             )
         start = {"query": query, "within": within}
-        before = self._start
-        if before is not None:
-            for name, value in start.items():
-                if value and value != before[name]:
-                    raise InvalidInput(
-                        f"teach: the lesson of {self.label!r} was started with {name} "
-                        f"{before[name]!r:.80}, not {value!r:.80}; omit it, or teach another label."
-                    )
-        elif not (items or query or within or self.label in store.labels.totals):
+        before = self._events.start
+        for name, value in start.items() if before else ():
+            if value and value != before[name]:
+                raise InvalidInput(
+                    f"teach: the lesson of {self.label!r} was started with {name} "
+                    f"{before[name]!r:.80}, not {value!r:.80}; omit it, or teach another label."
+                )
+        if not (before or items or query or within or self.label in store.labels.totals):
             raise InvalidInput(
                 f"{store.labels.unknown(self.label)} Give items or a search to start from."
             )
-        fresh = [name for name in items if name not in self._made]
-        events = [("yes", name) for name in fresh]
-        if before is None:
-            events.insert(0, ("start", json.dumps(start)))
+        known = self._events.answers()
+        events = [] if before else [("start", json.dumps(start))]
+        events += [("yes", name) for name in items if name not in known]
         if events:
             self._write(events, self.who)
 
     @property
     def within(self) -> str:
         """The label whose items are asked about; empty for all items."""
-        return str((self._start or {})["within"])
+        return self._events.start["within"]
 
     def answers(self) -> dict[str, Verdict]:
         """Return the answer about each item, the last one if there are several.
@@ -366,10 +343,8 @@ class Teacher:
         dict
             "yes", "no" or "skip" by id, in the order of the answers.
         """
-        with self._lock:
-            self._read()
-            last = sorted((made[-1] for made in self._made.values()), key=lambda one: one.number)
-            return {one.item: one.answer for one in last}
+        with self.index.write_lock:
+            return self._read().answers()
 
     def log(self) -> list[Answer]:
         """List all answers in their order, including those that were undone.
@@ -379,13 +354,11 @@ class Teacher:
         list of Answer
             With time and who answered.
         """
-        with self._lock:
-            self._read()
-            kept = [one for made in self._made.values() for one in made]
-            return sorted([*kept, *self._undone], key=lambda one: one.number)
+        with self.index.write_lock:
+            return [*self._read().log.values()]
 
     def to_csv(self) -> str:
-        """Return all answers as CSV: number, time, who, item, answer, undone.
+        """Return all answers as CSV: label, number, time, who, item, answer, undone.
 
         Returns
         -------
@@ -413,27 +386,27 @@ class Teacher:
         Returns
         -------
         list of Question
-            The likeliest first, after items whose answer was undone; one in twenty is a near miss.
+            Items whose answer was undone, then the likeliest; one in twenty is a near miss.
             Empty when all items have an answer.
         """
         check_count("questions", "n", n)
-        with self._lock:
-            answers = self.answers()
-            key = self._state(answers), n + len(without)
-            if self._queue[0] != key:
-                self._queue = key, self._ranked(answers, n + len(without))
+        with self.index.write_lock:
+            answers, names = self.answers(), self._names()
             left_out = {*answers, *without}
-            # What was undone is asked about again first.
-            names = dict.fromkeys(one.item for one in reversed(self._undone))
-            again = [name for name in names if name in self._rows()]
-            found = {name: self._question(name) for name in again}
-            found |= {one.item: one for one in self._queue[1] if one.item not in found}
-            return [one for one in found.values() if one.item not in left_out][:n]
-
-    def _question(self, item: str) -> Question:
-        model = self._current()
-        chance = 0.5 if model is None else model.probabilities(np.array([self._rows()[item]]))[0]
-        return Question(item, float(chance), "likely")
+            again = [one.item for one in self._events.log.values() if one.undone]
+            ranking = self._ranked()
+            rows = [self._rows()[name] for name in again if name in self._rows()]
+            chosen: list[int] = []
+            for row in dict.fromkeys((*rows, *ranking.order)):
+                if len(chosen) == n:
+                    break
+                if names[row] not in left_out:
+                    chosen.append(row)
+            chances = ranking.probabilities(chosen)
+            return [
+                Question(names[row], chance, "near" if row == ranking.near else "likely")
+                for row, chance in zip(chosen, chances, strict=True)
+            ]
 
     def answer(self, item: str, answer: Verdict, *, who: str = "") -> None:
         """Store an answer; it is on disk when this returns.
@@ -451,7 +424,7 @@ class Teacher:
             raise InvalidParameter(
                 f"teach: answer must be yes, no or skip, but {answer!r:.40} was given."
             )
-        with self._lock:
+        with self.index.write_lock:
             self.index.store.row(item)
             self._write([(answer, item)], who)
 
@@ -472,25 +445,16 @@ class Teacher:
         Answer or None
             The answer that was undone; None if there is none.
         """
-        with self._lock:
-            self._read()
-            if item:
-                found = self._made.get(item, [])[-1:]
-            else:
-                name = who or self.who
-                every = [one for made in self._made.values() for one in made if one.who == name]
-                found = sorted(every, key=lambda one: one.number)[-1:]
+        with self.index.write_lock:
+            kept = [one for one in self.log() if not one.undone]
+            name = who or self.who
+            found = [one for one in kept if (one.item == item if item else one.who == name)]
             if not found:
                 return None
-            self._write([("undo", str(found[0].number))], who)
-            return found[0]._replace(undone=True)
+            self._write([("undo", str(found[-1].number))], who)
+            return found[-1]._replace(undone=True)
 
     # --- the model --------------------------------------------------------------------
-
-    def _state(self, answers: Mapping[str, Verdict]) -> tuple[Any, ...]:
-        """Return what a ranking depends on: labels, and the answers in steps of five."""
-        decided = sum(one != "skip" for one in answers.values())
-        return self.index.store.revision, decided // self.options.batch, len(self._undone)
 
     def _names(self) -> dict[int, str]:
         store = self.index.store
@@ -502,99 +466,77 @@ class Teacher:
             "rows by id", lambda: {name: row for row, name in names.items()}
         )
 
-    def _pool(self) -> Array:
-        """Mark the rows that can be asked about."""
-        store = self.index.store
-        if not self.within:
-            return store.vectors.alive.copy()
-        mask = np.zeros(store.vectors.alive.size, dtype=bool)
-        if self.within in store.labels.totals:
-            mask[store.labels.rows(self.within)] = True
-        return mask
-
-    def _members(self) -> Array:
-        """Return the rows that have the label."""
+    def _with_label(self, label: str) -> Array:
         table = self.index.store.labels
-        if self.label not in table.totals:
-            return np.zeros(0, dtype=np.intp)
-        return table.rows(self.label)
+        return table.rows(label) if label in table.totals else np.zeros(0, dtype=np.intp)
 
-    def _current(self) -> LessonModel | None:
-        """Return the model for the current answers; None if nothing is known to belong."""
+    def _unanswered(self, answers: Mapping[str, Verdict]) -> tuple[Array, Array]:
+        """Return the rows without an answer: without the label, and with it."""
+        rows, mask = self._rows(), self.index.store.vectors.alive.copy()
+        if self.within:
+            mask[:] = False
+            mask[self._with_label(self.within)] = True
+        mask[[rows[name] for name in answers if name in rows]] = False
+        members = self._with_label(self.label)
+        members = members[mask[members]]
+        mask[members] = False
+        return np.flatnonzero(mask), members
+
+    def _ranked(self) -> _Ranking:
+        """Return the ranking, which is new after five answers, an undo or a change of labels."""
         answers = self.answers()
-        key = self._state(answers)
-        if self._model[0] != key:
-            self._model = key, self._learned(answers)
-        return self._model[1]
+        log = self._events.log.values()
+        round_, undone = len(log) // BATCH, sum(one.undone for one in log)
+        key = self.index.store.revision, round_, undone
+        if self._ranking is None or self._ranking[0] != key:
+            self._ranking = key, self._rank(answers, near=round_ % _NEAR == _NEAR - 1)
+        return self._ranking[1]
 
-    def _learned(self, answers: Mapping[str, Verdict]) -> LessonModel | None:
-        rows, options = self._rows(), self.options
-        # Of more answers than are learned from, the last ones count.
+    def _rank(self, answers: Mapping[str, Verdict], *, near: bool) -> _Ranking:
+        unseen, members = self._unanswered(answers)
+        model = self._learn(answers)
+        if model is None:
+            return _Ranking(None, self._searched(unseen))
+        order = unseen[np.argsort(-model.scores[unseen], kind="stable")].tolist()
+        if near:
+            every = np.concatenate([unseen, members])
+            doubtful = every[model.probabilities(every) < 0.5]
+            if doubtful.size:
+                row = int(doubtful[np.argmax(model.scores[doubtful])])
+                if row not in order[:BATCH]:
+                    order.insert(BATCH - 1, row)
+                    return _Ranking(model, order, row)
+        return _Ranking(model, order)
+
+    def _learn(self, answers: Mapping[str, Verdict]) -> LessonModel | None:
+        """Learn from the last answers, and from items that have the label."""
+        rows = self._rows()
         known = [(rows[name], one) for name, one in answers.items() if name in rows]
-        known = [one for one in known if one[1] != "skip"][-options.most :]
+        known = [one for one in known if one[1] != "skip"][-_MOST_LEARNED:]
         yes = [row for row, one in known if one == "yes"]
         no = [row for row, one in known if one == "no"]
-        rng = np.random.default_rng(0)
-        answered = np.array([*yes, *no], dtype=np.intp)
-        members = rng.permutation(np.setdiff1d(self._members(), answered))
-        members = members[: max(0, options.most // 2 - len(yes))]
+        members = np.setdiff1d(self._with_label(self.label), [*yes, *no])
+        members = np.random.default_rng(0).permutation(members)
+        members = members[: max(0, _MOST_LEARNED // 2 - len(yes))]
         if not yes and not members.size:
             return None
-        if self._features is None or self._features[0] != self.index.store.revision:
-            made = LessonFeatures(self.index, self.label, options.words)
-            self._features = self.index.store.revision, made
-        features = self._features[1]
-        return LessonModel(features, yes, no, options, presumed=members.tolist())
+        revision = self.index.store.revision
+        if self._features is None or self._features[0] != revision:
+            self._features = revision, LessonFeatures(self.index, self.label)
+        return LessonModel(self._features[1], yes, no, presumed=members.tolist())
 
-    def _unseen(self, answers: Mapping[str, Verdict], *, members: bool = False) -> Array:
-        """Return the rows without an answer, and without the label unless ``members``."""
-        rows, mask = self._rows(), self._pool()
-        mask[[rows[name] for name in answers if name in rows]] = False
-        if not members:
-            mask[self._members()] = False
-        return np.flatnonzero(mask)
-
-    def _ranked(self, answers: Mapping[str, Verdict], n: int) -> list[Question]:
-        """Return the next questions; one in twenty is a near miss, also among the members."""
-        names = self._names()
-        model, unseen = self._current(), self._unseen(answers)
-        if model is None:
-            return self._searched(answers, n)
-        # More than are asked for, because the ranking stays until five were answered.
-        wanted = n + self.options.batch
-        chances = model.probabilities()
-        best = unseen[np.argsort(-model.scores[unseen], kind="stable")[:wanted]]
-        found = [Question(names[row], float(chances[row]), "likely") for row in best.tolist()]
-        every = np.setdiff1d(self._unseen(answers, members=True), best)
-        doubt = chances[every] * (1.0 - chances[every])
-        step = self.options.near
-        if step and doubt.sum() > 0:
-            decided = sum(one != "skip" for one in answers.values())
-            rng = np.random.default_rng(decided)
-            count = min(int(np.count_nonzero(doubt)), 1 + len(found) // step)
-            drawn = rng.choice(every, count, replace=False, p=doubt / doubt.sum())
-            # The place of the next near miss follows from the number of answers.
-            place = step - 1 - decided % step
-            for row in drawn.tolist():
-                if place > len(found):
-                    break
-                found.insert(place, Question(names[row], float(chances[row]), "near"))
-                place += step
-        return found
-
-    def _searched(self, answers: Mapping[str, Verdict], n: int) -> list[Question]:
-        """Return what the search finds, before anything is known to belong."""
-        query, labels = str((self._start or {})["query"]), [self.within] if self.within else []
+    def _searched(self, unseen: Array) -> list[int]:
+        """Rank what the search finds, then the others, before anything is known to belong."""
+        query, rows = self._events.start["query"], self._rows()
+        found: list[int] = []
         if query:
-            most = n + len(answers) + self.options.batch
-            hits = self.index.search(query, most, Filter(labels=tuple(labels)))
-            return [Question(hit.id, 0.5, "likely") for hit in hits if hit.id not in answers]
-        names = self._names()
-        unseen = self._unseen(answers)
-        drawn = np.random.default_rng(len(answers)).permutation(unseen)[: n + self.options.batch]
-        return [Question(names[row], 0.5, "likely") for row in drawn.tolist()]
+            labels = (self.within,) if self.within else ()
+            hits = self.index.search(query, _MOST_FOUND, Filter(labels=labels))
+            found = [rows[hit.id] for hit in hits]
+        others = np.random.default_rng(0).permutation(unseen)
+        return list(dict.fromkeys([*found, *others.tolist()]))
 
-    def explain(self, item: str, n: int = _WORDS) -> tuple[list[WordShare], list[WordShare]]:
+    def explain(self, item: str, n: int = 6) -> tuple[list[WordShare], list[WordShare]]:
         """Explain the score of an item by words and by other labels, learned without the item.
 
         Parameters
@@ -611,17 +553,17 @@ class Teacher:
             it. The largest first.
         """
         check_count("explain", "n", n)
-        with self._lock:
-            row, model = self.index.store.row(item), self._current()
+        with self.index.write_lock:
+            row, model = self.index.store.row(item), self._ranked().model
             if model is None:
                 return [], []
             of_words, of_labels = model.contributions(row)
-        features = model.features
-        words: dict[str, float] = {}
-        if features.texts is not None:
-            words = features.texts.word_shares(self.index.item(item).text, of_words)
-        labels = dict(zip(features.label_names, of_labels.tolist(), strict=True))
-        return _largest(words, n), _largest(labels, n)
+            features = model.features
+            words: dict[str, float] = {}
+            if features.texts is not None:
+                words = features.texts.word_shares(self.index.item(item).text, of_words)
+            labels = dict(zip(features.label_names, of_labels.tolist(), strict=True))
+            return _largest(words, n), _largest(labels, n)
 
     def probabilities(self) -> dict[str, float]:
         """Return the probability that each item belongs, from models without the item.
@@ -629,13 +571,15 @@ class Teacher:
         Returns
         -------
         dict
-            By id, without items that have an answer; empty before anything is known to belong.
+            By id, without items that have an answer, the likeliest first; empty while
+            probabilities are not known.
         """
-        with self._lock:
-            answers, model = self.answers(), self._current()
-            if model is None:
+        with self.index.write_lock:
+            model, names = self._ranked().model, self._names()
+            if model is None or not model.calibrated:
                 return {}
-            names, rows = self._names(), self._unseen(answers, members=True)
+            rows = np.concatenate(self._unanswered(self.answers()))
+            rows = rows[np.argsort(-model.scores[rows], kind="stable")]
             chances = model.probabilities(rows).tolist()
             return {names[row]: chance for row, chance in zip(rows.tolist(), chances, strict=True)}
 
@@ -647,27 +591,23 @@ class Teacher:
         TeachProgress
             The numbers; ``progress.said`` is a sentence.
         """
-        with self._lock:
-            answers = self.answers()
-            given = list(answers.values())
-            unseen, left, next_yes = self._unseen(answers), None, None
-            model = self._current()
-            decided = sum(one != "skip" for one in given)
-            if model is not None and decided >= _FEWEST:
+        with self.index.write_lock:
+            answers, model = self.answers(), self._ranked().model
+            yes, no, skipped = ([*answers.values()].count(one) for one in get_args(Verdict))
+            unseen, members = self._unanswered(answers)
+            left = next_yes = None
+            if model is not None and model.calibrated and yes + no >= _FEWEST:
                 left = model.left(unseen)
                 next_yes = float(np.sort(model.probabilities(unseen))[-_NEXT:].sum())
-            rows = self._rows()
-            answered = [rows[name] for name in answers if name in rows]
-            members = int(np.setdiff1d(self._members(), answered).size)
             return TeachProgress(
-                given.count("yes"),
-                given.count("no"),
-                given.count("skip"),
-                members,
-                int(unseen.size),
+                yes,
+                no,
+                skipped,
+                members.size,
+                unseen.size,
                 left,
                 next_yes,
-                self._applied,
+                self._events.applied,
             )
 
     # --- the end ----------------------------------------------------------------------
@@ -703,7 +643,7 @@ class Teacher:
             raise Mismatch("teach: a split needs a lesson within a label; start it with within=.")
         if rest and form != "split":
             raise Mismatch("teach: rest is only used with form='split'.")
-        with self._lock:
+        with self.index.write_lock:
             answers, review = self.answers(), Review(self.index)
             there = self._rows()
             yes = [name for name, one in answers.items() if one == "yes" and name in there]
@@ -717,8 +657,7 @@ class Teacher:
             if form == "clean" and no and self.label in self.index.labels:
                 pairs += review.plan_edit(no, remove=self.label).pairs
             if form == "split" and self.within in self.index.labels:
-                inside = self._names()
-                members = [inside[row] for row in np.flatnonzero(self._pool()).tolist()]
+                members = [self._names()[row] for row in self._with_label(self.within).tolist()]
                 moved = members if rest else [name for name in yes if name in set(members)]
                 if moved:
                     pairs += review.plan_edit(moved, remove=self.within).pairs
@@ -750,7 +689,7 @@ class Teacher:
         """
         made = (review or Review(self.index)).apply(edit, who=who or self.who, create=True)
         if made is not None:
-            with self._lock:
+            with self.index.write_lock:
                 self._write([("applied", str(made.number))], who)
         return made
 

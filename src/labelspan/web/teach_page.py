@@ -30,8 +30,8 @@ _SHOWN = 5
 _MOST_ASKED = 20
 _MOST_EXAMPLES = 10_000
 _LONGEST_TEXT = 5000
-# Below this probability an item is drawn as one that does not belong.
-_LEAST_DRAWN = 0.02
+# On the map likely items stand out: those that rather belong, and at least this many.
+_LEAST_DRAWN = 20
 _MOST_TEACHERS = 8
 
 TEACH_INPUTS = (
@@ -63,7 +63,7 @@ class QuestionData(TypedDict):
     cut: Annotated[bool, "whether the text is longer"]
     labels: list[str]
     metadata: dict[str, Any]
-    probability: Unit
+    probability: Annotated[Unit | None, "null while it is not known"]
     kind: Literal["likely", "near"]
     words: Annotated[list[WordShare], "words that speak for the item, and against it"]
     label_shares: Annotated[list[WordShare], "labels that speak for the item, and against it"]
@@ -103,7 +103,10 @@ class LessonMapData(TypedDict):
 
     yes: Annotated[list[str], "ids of items that belong"]
     no: list[str]
-    likely: Annotated[dict[str, Unit], "probabilities of other items that are not small"]
+    likely: Annotated[
+        dict[str, Unit],
+        "shades of the other items that rather belong, and of the 20 likeliest: 1 is the likeliest",
+    ]
 
 
 _teachers: WeakKeyDictionary[SemanticIndex, dict[str, Teacher]] = WeakKeyDictionary()
@@ -137,7 +140,7 @@ def teach(snapshot: Snapshot, asked: Asked) -> TeachData:
 
 
 def map_colours(snapshot: Snapshot, asked: Asked) -> LessonMapData:
-    """Return what the map of a lesson shows: answers, members, and probabilities."""
+    """Return what the map of a lesson shows: answers, members, and the likeliest others."""
     index, label = snapshot.index, asked["label"]
     if label not in {one.label for one in Teacher.lessons(index)}:
         raise Refused(404, "label: there is no lesson of this label.")
@@ -148,14 +151,13 @@ def map_colours(snapshot: Snapshot, asked: Asked) -> LessonMapData:
         members = {names[row] for row in index.store.labels.rows(teacher.label).tolist()}
     no = [item for item, one in answers.items() if one == "no"]
     yes = {item for item, one in answers.items() if one == "yes"} | members.difference(no)
+    others = {item: chance for item, chance in chances.items() if item not in yes}
+    count = max(_LEAST_DRAWN, sum(chance >= 0.5 for chance in others.values()))
+    likely = list(others)[:count]
     return {
         "yes": sorted(yes),
         "no": no,
-        "likely": {
-            item: rounded(chance)
-            for item, chance in chances.items()
-            if chance >= _LEAST_DRAWN and item not in yes
-        },
+        "likely": {item: rounded(1.0 - n / len(likely)) for n, item in enumerate(likely)},
     }
 
 
@@ -169,7 +171,7 @@ def _question(teacher: Teacher, question: Question) -> QuestionData:
         "cut": len(item.text) > _LONGEST_TEXT,
         "labels": list(item.labels or ()),
         "metadata": item.metadata,
-        "probability": rounded(question.probability),
+        "probability": None if question.probability is None else rounded(question.probability),
         "kind": question.kind,
         "words": words,
         "label_shares": labels,

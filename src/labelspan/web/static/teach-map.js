@@ -43,11 +43,11 @@ const TeachMap = (() => {
         put(n, name, opacity);
         ranks[n] = rank;
       };
-      for (const [id, chance] of Object.entries(now.likely)) mark(id, "likely", 0.25 + 0.75 * chance, 1);
+      for (const [id, shade] of Object.entries(now.likely)) mark(id, "likely", 0.4 + 0.6 * shade, 1);
       for (const id of now.no) mark(id, "no", 0.6, 2);
       for (const id of now.yes) mark(id, "yes", 1, 3);
       scatter.paint(colours, Uint32Array.from(ids.keys()).sort((a, b) => ranks[a] - ranks[b]));
-      const likely = Object.values(now.likely).filter((chance) => chance >= 0.5).length;
+      const likely = Object.keys(now.likely).length;
       const counts = { yes: now.yes.length, no: now.no.length, likely };
       key.replaceChildren(...KEY.map(([name, words]) => {
         const line = document.createElement("li");

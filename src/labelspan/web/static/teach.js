@@ -91,7 +91,7 @@
         proposal.replaceChildren(waiting ? "…" : "All items have an answer.");
         document.getElementById("evidence").replaceChildren();
       } else if (section.dataset.id !== now.id) {
-        const chance = `${Math.round(100 * now.probability)}%${now.kind === "near" ? ", near miss" : ""}`;
+        const chance = `${now.probability === null ? "not known yet" : `${Math.round(100 * now.probability)}%`}${now.kind === "near" ? ", near miss" : ""}`;
         proposal.replaceChildren(isolated(now.title), element("span", { className: "score" }, ` ${chance} `), element("span", { className: "unseen" }, "Does it belong to "), element("span", { className: "unseen" }, name));
         document.getElementById("evidence").replaceChildren(...evidence(now));
       }
