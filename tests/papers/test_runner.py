@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from labelspan.cli import app
-from labelspan.errors import InvalidInput
+from labelspan.errors import InvalidInput, MissingData
 from labelspan.evaluation.measurements import ReportTable, Results
 from labelspan.papers import reproduction as machinery
 from labelspan.papers.paper import Paper, PaperPart, Scale
@@ -168,6 +168,27 @@ def test_papers_are_complete(name):
             assert all("seed" in key for key in part.jobs(scale))
         assert part.tables(Results([])) is not None
         assert machinery.find_part(name, part.name) is part
+
+
+def test_missing_data_is_listed_and_skipped(tmp_path):
+    empty = tmp_path / "empty"
+    needed = machinery.needed_data(machinery.PAPERS, scale=Scale(quick=True), data_home=empty)
+    found = {one.name: one for one in needed}
+    assert found["reuters21578"].source == "labelspan data info reuters21578"
+    assert found["yeast"].source == "labelspan data get yeast"
+    assert "yu2005 figure 1" in found["reuters21578"].used_by
+    here = {paper.split()[0] for one in needed if one.available for paper in one.used_by}
+    assert here == set(machinery.PAPERS), "a paper has no part that needs no download"
+    with pytest.raises(MissingData, match="labelspan data info reuters21578"):
+        machinery.reproduce(["yu2005"], tmp_path, parts=["figure 1"], data_home=empty)
+    parts = ["figure 1 on digits", "figure 2"]
+    report = machinery.reproduce(
+        ["sun2009"], tmp_path, parts=parts, scale=Scale(quick=True), data_home=empty
+    )
+    text = (report.folder / "sun2009.md").read_text(encoding="utf-8")
+    assert "figure 1 on digits" in text
+    assert "## figure 2" not in text
+    assert report.failed == []
 
 
 KILLED = """

@@ -13,7 +13,9 @@ from .data import Home
 from .shared import continued, plain_errors, print_json, progress_bar
 
 if TYPE_CHECKING:
-    from ..papers.reproduction import Report
+    from collections.abc import Sequence
+
+    from ..papers.reproduction import NeededData, Report
 
 __all__ = ["reproduce"]
 
@@ -41,30 +43,52 @@ def reproduce(  # noqa: PLR0917 - typer reads options from parameters
 ) -> None:
     """Measure what the papers claim, and report the result of each claim.
 
-    Results are saved as they come: the same command continues an interrupted run.
+    First the data sets are listed, with the source of each. What needs a data set that is not
+    available is skipped; one part of each paper needs no download. Results are saved as they
+    come: the same command continues an interrupted run.
 
     Examples: `labelspan reproduce --quick --out try`, `labelspan reproduce wang2010 --table 3`.
     """
     from ..papers.paper import Scale  # noqa: PLC0415
-    from ..papers.reproduction import PAPERS  # noqa: PLC0415
+    from ..papers.reproduction import PAPERS, needed_data  # noqa: PLC0415
     from ..papers.reproduction import reproduce as run  # noqa: PLC0415
 
     parts = [f"figure {figure}"] * (figure is not None) + [f"table {table}"] * (table is not None)
     kept = continued(lambda: f"finished results are in {out}")
+    with plain_errors():
+        chosen = [paper] if paper else PAPERS
+        scale = Scale(quick, repeats)
+        needed = needed_data(chosen, parts=parts or None, scale=scale, data_home=data_home)
+        _print_data(needed)
     with kept, plain_errors(), progress_bar("jobs") as progress:
         report = run(
-            [paper] if paper else PAPERS,
+            chosen,
             out,
             parts=parts or None,
-            scale=Scale(quick, repeats),
+            scale=scale,
             data_home=data_home,
             processes=jobs,
             progress=progress,
         )
     _print(report, as_json=as_json, quick=quick)
+    if not all(one.available for one in needed):
+        typer.echo(
+            "Data sets were missing: claims are judged by those that were available.", err=True
+        )
     if check and report.failed:
         typer.echo(f"{len(report.failed)} claim(s) that must hold do not.", err=True)
         raise typer.Exit(1)
+
+
+def _print_data(needed: Sequence[NeededData]) -> None:
+    table = Table(title="Data sets")
+    table.add_column("data set", no_wrap=True)
+    table.add_column("from")
+    table.add_column("used by")
+    for one in needed:
+        source = one.source if one.available else f"missing, is skipped; see `{one.source}`"
+        table.add_row(one.name, source, ", ".join(one.used_by))
+    Console(stderr=True).print(table)
 
 
 def _print(report: Report, *, as_json: bool, quick: bool) -> None:

@@ -57,6 +57,8 @@ class PaperPart:
         Returns a matplotlib figure.
     deviations : sequence of str
         Differences from the experiment in the paper, one sentence each.
+    data : function of a key
+        Returns the name of the data set that the job needs, as in :mod:`labelspan.datasets`.
     """
 
     name: str
@@ -66,6 +68,7 @@ class PaperPart:
     tables: Callable[[Results], Sequence[ReportTable]]
     draw: Callable[[Results], Any] | None = None
     deviations: Sequence[str] = ()
+    data: Callable[[Key], str] = lambda key: str(key["data"])
 
 
 @dataclass(frozen=True)

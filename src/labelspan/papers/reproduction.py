@@ -13,7 +13,9 @@ from typing import Any, BinaryIO
 
 from .._files import write_whole
 from .._install import install_command
-from ..errors import InvalidInput, InvalidParameter
+from ..datasets import card, names
+from ..datasets.registry import find
+from ..errors import InvalidInput, InvalidParameter, MissingData
 from ..evaluation.measurements import Results
 from .paper import Paper, PaperPart, Scale
 from .records import Done, RecordFile
@@ -21,9 +23,21 @@ from .report import Section, markdown_pages, page
 from .runner import Job, JobProgress, plan, run_jobs, select
 from .verdicts import Verdict, judge, load_claims
 
-__all__ = ["PAPERS", "Report", "find_part", "load_paper", "reproduce"]
+__all__ = ["PAPERS", "NeededData", "Report", "find_part", "load_paper", "needed_data", "reproduce"]
 
 PAPERS = ("yu2005", "sun2009", "wang2010")
+# In the package or in scikit-learn; digits are not one of labelspan.datasets.
+_BUNDLED = ("debtags", "iris", "wine", "digits")
+
+
+@dataclass(frozen=True)
+class NeededData:
+    """A data set that some parts need: whether it is available, and where it comes from."""
+
+    name: str
+    used_by: Sequence[str]
+    available: bool
+    source: str
 
 
 @dataclass(frozen=True)
@@ -69,6 +83,8 @@ def reproduce(
 ) -> Report:
     """Run papers, or some parts of one, and write the report.
 
+    Jobs whose data set is not available are skipped, see :func:`needed_data`.
+
     Parameters
     ----------
     papers : sequence of str
@@ -94,6 +110,73 @@ def reproduce(
     """
     _need_matplotlib()
     scale = Scale() if scale is None else scale
+    chosen = _chosen(papers, parts)
+    needed = needed_data(papers, parts=parts, scale=scale, data_home=data_home)
+    here = {one.name for one in needed if one.available}
+    data = {(paper.name, part.name): part.data for paper, part in chosen}
+    jobs = [job for job in plan(chosen, scale) if data[job.paper, job.part](job.key) in here]
+    if not jobs:
+        missing = "; ".join(f"{one.name}: {one.source}" for one in needed)
+        raise MissingData(
+            f"No data set of {', '.join(parts or papers)} is available ({missing}). Without "
+            "--figure and --table each paper has a part that needs no download."
+        )
+    ran = {(job.paper, job.part) for job in jobs}
+    chosen = [(paper, part) for paper, part in chosen if (paper.name, part.name) in ran]
+    file = RecordFile(out / "results.jsonl")
+    run_jobs(jobs, file, find_part, data_home=data_home, processes=processes, progress=progress)
+    return write_report(out, chosen, jobs, file.read(), scale)
+
+
+def needed_data(
+    papers: Sequence[str],
+    *,
+    parts: Sequence[str] | None = None,
+    scale: Scale | None = None,
+    data_home: Path | None = None,
+) -> list[NeededData]:
+    """List the data sets that papers, or some parts of them, need.
+
+    Parameters
+    ----------
+    papers : sequence of str
+        Names from ``PAPERS``.
+    parts : sequence of str or None, default=None
+        Such as "table 3"; None means all.
+    scale : Scale or None, default=None
+        None means a full run.
+    data_home : Path or None, default=None
+        Folder of the data sets; see :mod:`labelspan.datasets`.
+
+    Returns
+    -------
+    list of NeededData
+        In the order of first use.
+    """
+    used: dict[str, list[str]] = {}
+    for paper, part in _chosen(papers, parts):
+        for key in part.jobs(Scale() if scale is None else scale):
+            places = used.setdefault(part.data(key), [])
+            place = f"{paper.name} {part.name}"
+            if place not in places:
+                places.append(place)
+    return [NeededData(name, places, *_found(name, data_home)) for name, places in used.items()]
+
+
+def _found(name: str, data_home: Path | None) -> tuple[bool, str]:
+    if name in _BUNDLED:
+        return True, "labelspan" if name == "debtags" else "scikit-learn"
+    if name not in names():
+        return True, "of the part itself"
+    about = card(name)
+    found = find(about, data_home)
+    if found is not None:
+        return True, found[0].name
+    command = "info" if about.public is None else "get"
+    return False, f"labelspan data {command} {name}"
+
+
+def _chosen(papers: Sequence[str], parts: Sequence[str] | None) -> list[tuple[Paper, PaperPart]]:
     chosen = [
         (load_paper(paper), part)
         for paper in papers
@@ -104,10 +187,7 @@ def reproduce(
         raise InvalidParameter(
             f"{', '.join(papers)} has no part {', '.join(parts or ())}; omit it to run all."
         )
-    jobs = plan(chosen, scale)
-    file = RecordFile(out / "results.jsonl")
-    run_jobs(jobs, file, find_part, data_home=data_home, processes=processes, progress=progress)
-    return write_report(out, chosen, jobs, file.read(), scale)
+    return chosen
 
 
 def write_report(

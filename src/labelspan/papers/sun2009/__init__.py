@@ -2,7 +2,7 @@
 
 from ..paper import Paper
 from .equivalence import EQUIVALENCE
-from .figure1 import FIGURE_1
+from .figure1 import FIGURE_1, ON_BUNDLED
 from .figure2 import FIGURE_2
 from .graph_penalty import fit_with_graph
 from .two_stage_comparison import BEYOND
@@ -14,5 +14,5 @@ PAPER = Paper(
     title="A least squares formulation for a class of generalized eigenvalue problems",
     citation="L. Sun, S. Ji, J. Ye. A least squares formulation for a class of generalized "
     "eigenvalue problems in machine learning. ICML 2009.",
-    parts=(FIGURE_1, FIGURE_2, EQUIVALENCE, BEYOND),
+    parts=(FIGURE_1, FIGURE_2, EQUIVALENCE, BEYOND, ON_BUNDLED),
 )

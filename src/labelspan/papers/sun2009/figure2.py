@@ -140,6 +140,7 @@ FIGURE_2 = PaperPart(
     run=_run,
     tables=_tables,
     draw=_draw,
+    data=lambda _: "yahoo_arts",
     deviations=(
         "'eigen, as printed' is section 5 of the paper: a factor of the d x d matrix, then "
         "Lanczos. 'eigen' is labelspan's direct solver, which uses the shorter side of X.",

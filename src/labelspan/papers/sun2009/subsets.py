@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.datasets import load_digits
 from sklearn.feature_extraction.text import TfidfTransformer
 
 from ..._typing import Array
@@ -50,6 +51,8 @@ class SubsetRows:
 
 def load_rows(name: str, data_home: Path | None, features: int | None = None) -> SubsetRows:
     """Load a data set; for yahoo_arts, TF-IDF of the ``features`` most informative words."""
+    if name == "digits":
+        return SubsetRows(*load_digits(return_X_y=True))
     data = load(name, data_home)
     if name != "yahoo_arts":
         return SubsetRows(data.X.astype(np.float64), data.Y if data.y is None else data.y)

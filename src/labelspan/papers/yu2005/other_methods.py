@@ -22,6 +22,7 @@ from .protocol import (
     DATA,
     MEASURES,
     SETTINGS,
+    data_set,
     evaluate_map,
     fold_keys,
     load_corpus,
@@ -171,6 +172,7 @@ BEYOND = PaperPart(
     run=_run,
     tables=_tables,
     draw=_draw,
+    data=data_set,
     deviations=(
         "None of this is in the paper. The splits are those of figures 1 and 2, the first fold "
         "of each of 10 repeats.",

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import sklearn
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import normalize
 from sklearn.svm import SVC
 from sklearn.utils.extmath import safe_sparse_dot
@@ -28,12 +29,14 @@ from ...metrics import f1_scores, mean_auc
 from ..paper import Key, Scale
 
 __all__ = [
+    "BUNDLED",
     "COMMON",
     "DATA",
     "MEASURES",
     "SETTINGS",
     "PaperCorpus",
     "Split",
+    "data_set",
     "evaluate_map",
     "fold_keys",
     "load_corpus",
@@ -42,10 +45,13 @@ __all__ = [
 ]
 
 DATA: Mapping[str, str] = {"reuters": "Reuters", "rcv1": "RCV1"}
+# What stands in for them where neither is available.
+BUNDLED = "debtags"
 SETTINGS = ("I", "II")
 MEASURES = ("macro F1", "micro F1", "AUC")
 FOLDS = 5
 PENALTY = 100.0
+PROGRAMS = 1600
 # Number of stories of RCV1 in yu2005.
 STORIES = 3588
 LEAST_TOPICS = 3
@@ -89,12 +95,24 @@ class Split:
     new: Array
 
 
+def data_set(key: Key) -> str:
+    """Return the name of the data set of a job."""
+    return "reuters21578" if key["data"] == "reuters" else str(key["data"])
+
+
 @lru_cache(maxsize=2)
 def load_corpus(name: str, data_home: Path | None) -> PaperCorpus:
-    """Load one of the two corpora of yu2005, or the closest available one."""
+    """Load one of the two corpora of yu2005 (or the closest available one), or the bundled one."""
     if name == "reuters":
         data = load("reuters21578", data_home)
         return PaperCorpus(data.X, data.Y.toarray())
+    if name == BUNDLED:
+        programs = load(name)
+        rows = np.sort(np.random.default_rng(2005).choice(len(programs), PROGRAMS, replace=False))
+        Y = programs.Y[rows].toarray()
+        words = TfidfVectorizer(min_df=LEAST_WORDS, stop_words="english", sublinear_tf=True)
+        X = words.fit_transform([programs.texts[row] for row in rows])
+        return PaperCorpus(X, Y[:, Y.sum(axis=0) >= LEAST_STORIES])
     data = load("rcv1", data_home)
     Y = data.Y.toarray()
     many = np.flatnonzero(Y.sum(axis=1) >= LEAST_TOPICS)

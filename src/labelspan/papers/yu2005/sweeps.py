@@ -17,6 +17,7 @@ from .protocol import (
     COMMON,
     MEASURES,
     SETTINGS,
+    data_set,
     evaluate_map,
     fold_keys,
     load_corpus,
@@ -126,6 +127,7 @@ FIGURE_3 = PaperPart(
     run=_run,
     tables=_tables,
     draw=_draw,
+    data=data_set,
     deviations=(
         "In full, 10 repeats of five folds, 50 runs in all, while the paper has 50 repeats.",
         *COMMON,
