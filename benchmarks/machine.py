@@ -13,16 +13,7 @@ from threadpoolctl import threadpool_info
 
 __all__ = ["describe_machine", "load"]
 
-_PACKAGES = (
-    "labelspan",
-    "numpy",
-    "scipy",
-    "scikit-learn",
-    "cca-zoo",
-    "gensim",
-    "ikpls",
-    "skmatter",
-)
+_PACKAGES = ("labelspan", "numpy", "scipy", "scikit-learn")
 
 
 def describe_machine() -> dict[str, Any]:
