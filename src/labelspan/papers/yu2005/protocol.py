@@ -24,7 +24,7 @@ from sklearn.svm import SVC
 from sklearn.utils.extmath import safe_sparse_dot
 
 from ..._typing import Array
-from ...datasets import load
+from ...datasets import load, load_debtags
 from ...metrics import f1_scores, mean_auc
 from ..paper import Key, Scale
 
@@ -107,11 +107,12 @@ def load_corpus(name: str, data_home: Path | None) -> PaperCorpus:
         data = load("reuters21578", data_home)
         return PaperCorpus(data.X, data.Y.toarray())
     if name == BUNDLED:
-        programs = load(name)
-        rows = np.sort(np.random.default_rng(2005).choice(len(programs), PROGRAMS, replace=False))
+        programs = load_debtags()
+        texts = programs.texts or ()
+        rows = np.sort(np.random.default_rng(2005).choice(len(texts), PROGRAMS, replace=False))
         Y = programs.Y[rows].toarray()
         words = TfidfVectorizer(min_df=LEAST_WORDS, stop_words="english", sublinear_tf=True)
-        X = words.fit_transform([programs.texts[row] for row in rows])
+        X = words.fit_transform([texts[row] for row in rows])
         return PaperCorpus(X, Y[:, Y.sum(axis=0) >= LEAST_STORIES])
     data = load("rcv1", data_home)
     Y = data.Y.toarray()
