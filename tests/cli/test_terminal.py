@@ -1,6 +1,8 @@
 """Text of items does not control the terminal that it is printed to."""
 
+import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -42,6 +44,19 @@ def test_commands_print_no_control_characters(command, folder):
     said = done.stdout + done.stderr
     assert said.strip()
     assert said == printable(said)
+
+
+@pytest.mark.parametrize("command", ["fit", "add"])
+def test_reading_a_corpus_prints_no_control_characters(command, folder, tmp_path):
+    rows = [
+        {"id": f"{n}{RED}", "text": f"chess {TITLE}{n}", "tags": [f"game{NEW}"], f"more{RED}": n}
+        for n in range(6)
+    ]
+    (tmp_path / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    options = ["--dry-run"] if command == "fit" else ["-i", shutil.copytree(folder, tmp_path / "i")]
+    done = run(command, tmp_path / "corpus.jsonl", *options)
+    assert done.exit_code == 0, done.output
+    assert done.output == printable(done.output)
 
 
 def test_a_review_prints_no_control_characters(folder):

@@ -25,6 +25,7 @@ from .shared import (
     check_corpus,
     continued,
     counted,
+    echo,
     label_language,
     note,
     open_corpus,
@@ -226,7 +227,7 @@ def _show_reading(corpus: str, language: str, reading: dict[str, Any], *, as_jso
     if as_json:
         print_json({**report.as_dict(), "why_not_writable": reader.why_not_writable()})
     else:
-        typer.echo("\n".join(report.lines()))
+        echo("\n".join(report.lines()))
 
 
 def _kept(out: Path) -> str:

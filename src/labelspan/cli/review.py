@@ -155,7 +155,7 @@ def _ask(index: Path, label: str, kind: str, *, skipped: bool) -> None:
         review = Review(opened)
         problem = opened.corpus_fields.get("why_not_writable")
         looking = "Looking for labels to merge, and labels that look missing or wrong ..."
-        typer.echo(f"Note: {problem}\n{looking}" if problem else looking, err=True)
+        echo(f"Note: {problem}\n{looking}" if problem else looking, err=True)
         queue = _queue(review, label, kind, skipped=skipped)
         keys = pressed_keys("r")
         # What was decided, with the decision; a merge that is rejected makes none.
@@ -231,7 +231,7 @@ def _rename(review: Review, finding: Finding, name: str) -> DecisionGroup | None
     edit = review.plan_replace(finding.labels, name)
     similar = review.similar(edit.new_labels, edit.removed)
     if similar:
-        typer.echo(f"{similar_words(similar, review.index.labels)} Give that name, or another.")
+        echo(f"{similar_words(similar, review.index.labels)} Give that name, or another.")
         return None
     return review.apply(edit, create=True)
 

@@ -100,7 +100,7 @@ def reason_lines(why: TagExplanation) -> list[str]:
 
 def note(line: str) -> None:
     """Print a progress message on stderr."""
-    typer.echo(f"  {line}", err=True)
+    echo(f"  {line}", err=True)
 
 
 def counted(number: int, what: str) -> str:
