@@ -1,4 +1,4 @@
-"""Kill the commands that write an index at random moments, and count what is lost.
+"""Kill commands that write an index, damage its files, fill the disk, and count what is lost.
 
 Each round runs one way of writing in a process of its own: a fit, a fit of a stream, `add`,
 `relabel`, `remove`, decisions of a review, and the copy of a corpus with these decisions. The
@@ -6,7 +6,13 @@ process gets SIGKILL after a random part of the time that it needs. The index mu
 be what it was before or what it would be after; a copy is whole or not there, and the corpus is
 never changed.
 
-    python -m benchmarks.kills --kills 200
+Then files of an index are damaged, one at a time, with the log of a killed writer among them: a bit
+changed, cut, empty, a page of zeros, gone, or the content of another file. Loading must refuse the
+index in a sentence, or answer as before. At last every way of writing runs where no file may grow
+beyond a random size, as on a full disk, and in a folder that cannot be written to: it must end with
+a sentence, and the index must be the one before or the one after.
+
+    python -m benchmarks.kills --kills 300 --damages 300 --full 100
 """
 
 from __future__ import annotations
@@ -15,7 +21,10 @@ import argparse
 import json
 import os
 import random
+import resource
+import shutil
 import signal
+import sqlite3
 import sys
 import tempfile
 import time
@@ -26,8 +35,8 @@ from typing import Any
 
 from labelspan import SemanticIndex
 from labelspan.cli import app
-from labelspan.curation import Review
-from labelspan.errors import MissingData
+from labelspan.curation import Review, audit_labels
+from labelspan.errors import LabelspanError, MissingData
 
 TOPICS = {
     "game": ["chess", "board", "player", "level", "score", "puzzle", "dice", "card"],
@@ -86,6 +95,8 @@ class Kills:
         self.content = self.corpus.read_bytes()
         self.took: dict[str, float] = {}
         self.seen: Counter[tuple[str, str]] = Counter()
+        # Tells a process of its own what it may not do.
+        self.limit: Callable[[], Any] = lambda: None
         self.ways: dict[str, Callable[[], None]] = {
             "fit": self.fit,
             "stream": self.stream,
@@ -104,8 +115,7 @@ class Kills:
         """Return a call of the command."""
         return lambda: app([str(arg) for arg in args])
 
-    @staticmethod
-    def run(task: Callable[[], Any], delay: float | None = None) -> int:
+    def run(self, task: Callable[[], Any], delay: float | None = None) -> int:
         """Run a task in a process of its own; return its status, -9 if it was killed."""
         number = os.fork()
         if number == 0:
@@ -114,6 +124,7 @@ class Kills:
                 silent = os.open(os.devnull, os.O_WRONLY)
                 os.dup2(silent, 1)
                 os.dup2(silent, 2)
+                self.limit()
                 task()
                 status = 0
             except SystemExit as end:
@@ -269,6 +280,134 @@ class Kills:
         with SemanticIndex.load(self.out, write=True) as index:
             Review(index).undo()
 
+    # --- damaged files, a full disk, and a folder that is read only -----------------------
+
+    def damage(self, count: int) -> Counter[str]:
+        """Damage one file at a time of an index with the log of a killed writer."""
+
+        def change() -> None:
+            with SemanticIndex.load(self.out, write=True) as index:
+                # A reader who does not end keeps the log from being merged.
+                other = sqlite3.connect(index.store.folder / "items.sqlite")
+                other.execute("BEGIN")
+                other.execute("SELECT count(*) FROM items").fetchone()
+                index.add(["late chess"], [["game"]], ["late"]).relabel("item3", ["late"])
+                index.remove("item4")
+                Review(index).feedback("item5", ["late"])
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        whole = self.out.with_name("whole")
+        assert self.run(change) == -signal.SIGKILL
+        self.out.rename(whole)
+        names = [path.relative_to(whole) for path in sorted(whole.rglob("*")) if path.is_file()]
+        kept = [name for name in names if not name.name.endswith(("-shm", "lock"))]
+        contents = [(whole / name).read_bytes() for name in kept]
+        expected, found = self.answers(whole), Counter[str]()
+        for number in range(count):
+            shutil.rmtree(self.out, ignore_errors=True)
+            shutil.copytree(whole, self.out)
+            name = kept[number % len(kept)]
+            path, content = self.out / name, contents[number % len(kept)]
+            place = self.rng.randrange(len(content))
+            wrong: Any = bytearray(content)
+            wrong[place] ^= 1 << self.rng.randrange(8)
+            page = place // 4096 * 4096
+            cleared = (
+                content[:page] + bytes(min(4096, len(content) - page)) + content[page + 4096 :]
+            )
+            ways = (wrong, content[:place], b"", cleared, self.rng.choice(contents), None)
+            made = self.rng.choices(ways, (6, 2, 1, 2, 1, 1))[0]
+            if made is None:
+                path.unlink()
+            else:
+                path.write_bytes(made)
+            for write in (False, True):
+                try:
+                    answer = self.answers(self.out, write=write)
+                except LabelspanError as error:
+                    found["refused"] += not write
+                    said = str(error)
+                else:
+                    assert answer == expected, f"{name}: silently other answers"
+                    found["no harm"] += not write
+                    said = "."
+                assert said.endswith((".", "?")), said
+        shutil.rmtree(self.out)
+        whole.rename(self.out)
+        self.change(lambda index: index.save())
+        return found
+
+    @staticmethod
+    def answers(folder: Path, *, write: bool = False) -> Any:
+        """Return what an index answers, all of its files verified."""
+        with SemanticIndex.load(folder, write=write, verify=True) as index:
+            found = [(item.id, item.text, item.labels) for item in index.items()]
+            decisions = [one.item for one in Review(index).decisions()]
+            audit = [(one.kind, one.items, one.labels) for one in audit_labels(index).findings]
+            return found, decisions, index.labels, index.search("chess"), index.tag("song"), audit
+
+    def full(self, count: int) -> Counter[tuple[str, str]]:
+        """Write each way in turn where no file may become larger than a random size."""
+        largest = max(path.stat().st_size for path in self.out.rglob("*") if path.is_file())
+
+        def limit() -> None:
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+        found = Counter[tuple[str, str]]()
+        for number in range(count):
+            size = self.rng.randrange(largest)
+            found[self.limited(number, limit)] += 1
+        return found
+
+    def read_only(self) -> Counter[tuple[str, str]]:
+        """Write each way in a folder whose files cannot be written."""
+        folders = [self.out, *(path for path in self.out.rglob("*") if path.is_dir())]
+
+        def limit() -> None:
+            for path in folders:
+                path.chmod(0o555)
+            if os.geteuid() == 0:
+                # Nothing is read only for root.
+                os.setuid(65534)
+
+        self.out.parent.chmod(0o755)
+        found = Counter[tuple[str, str]]()
+        for number in range(len(self.ways)):
+            found[self.limited(number, limit)] += 1
+        return found
+
+    def limited(self, number: int, limit: Callable[[], Any]) -> tuple[str, str]:
+        """Write in one way under a limit; return its name, and whether it was done."""
+        options = ("--out", self.out, "--dimensions", 3, "--force")
+        decide = lambda index: [Review(index).feedback("item8", ["sound"], ["text"])]  # noqa: E731
+        tasks = {
+            "fit": self.task("fit", self.corpus, *options),
+            "stream": self.task("fit", self.corpus, *options, "--stream"),
+            "add": self.task("add", self.more, "--index", self.out),
+            "relabel": self.task("relabel", "--from", self.changes, "--index", self.out),
+            "remove": self.task("remove", "item7", "--index", self.out),
+            "review": lambda: self.change(decide),
+            "write-back": self.task("review", self.out, "--apply", self.corpus, "--out", self.copy),
+        }
+        name = list(tasks)[number % len(tasks)]
+        before, kept = self.state(), self.out.with_name("kept")
+        shutil.copytree(self.out, kept)
+        self.copy.unlink(missing_ok=True)
+        self.limit = limit
+        try:
+            status = self.run(tasks[name])
+        finally:
+            self.limit = lambda: None
+        for path in (self.out, *self.out.glob("generation-*")):
+            path.chmod(0o755)
+        assert status in {0, 1}, f"{name}: status {status}"
+        assert status == 0 or self.state() == before, f"{name}: it failed, and changed the index"
+        assert self.corpus.read_bytes() == self.content, name
+        shutil.rmtree(self.out)
+        kept.rename(self.out)
+        return name, "done" if status == 0 else "refused"
+
     def rounds(self, count: int, ways: list[str] | None = None) -> Counter[tuple[str, str]]:
         """Kill each way of writing in turn."""
         names = list(ways or self.ways)
@@ -281,15 +420,25 @@ def main() -> None:
     """Print how often each way of writing left the state before, and the state after."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--damages", type=int, default=300)
+    parser.add_argument("--full", type=int, default=70)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--quick", action="store_true", help="14 kills")
+    parser.add_argument("--quick", action="store_true", help="14 of each")
     given = parser.parse_args()
-    kills = 14 if given.quick else given.kills
+    kills, damages, full = (
+        14 if given.quick else number for number in (given.kills, given.damages, given.full)
+    )
     with tempfile.TemporaryDirectory() as folder:
-        seen = Kills(Path(folder), given.seed).rounds(kills)
-    for way in dict.fromkeys(name for name, _ in seen):
-        print(f"{way:12} before {seen[way, 'before']:3}, after {seen[way, 'after']:3}, lost 0")
-    print(f"{sum(seen.values())} processes killed; every index, copy and corpus was whole.")
+        work = Kills(Path(folder), given.seed)
+        seen = work.rounds(kills)
+        for way in dict.fromkeys(name for name, _ in seen):
+            print(f"{way:12} before {seen[way, 'before']:3}, after {seen[way, 'after']:3}, lost 0")
+        print(f"{sum(seen.values())} processes killed; every index, copy and corpus was whole.")
+        if damages:
+            counts = work.damage(damages)
+            print(f"{damages} damaged files: {dict(counts)}; none was silently another index.")
+        for name, found in (("full disk", work.full(full)), ("read only", work.read_only())):
+            print(f"{name}: {dict(sorted(found.items()))}; nothing changed by what failed.")
 
 
 if __name__ == "__main__":
