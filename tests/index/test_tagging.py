@@ -20,8 +20,8 @@ def index():
     return fitted()
 
 
-def predicted(index, ids, **options):
-    return ItemTagger(index.model, index.store, index.tagger).without_item(ids, **options)
+def predicted(index, ids):
+    return index.tag(items=ids, k=12)
 
 
 def as_pairs(tags):
@@ -75,7 +75,8 @@ def test_items_without_labels_are_predicted():
     texts, labels, ids, _ = corpus(90, seed=1)
     labels[3] = None
     index = SemanticIndex(estimator=MLSI(5)).fit(texts, labels, ids)
-    assert as_pairs(predicted(index, [ids[3]])[0]) == as_pairs(index.tag(items=ids[3]))
+    assert as_pairs(index.tag(items=ids[3])) == as_pairs(index.tag(texts[3]))
+    assert as_pairs(index.tag(items=ids[2:4])[1]) == as_pairs(index.tag(texts[3]))
 
 
 def test_added_items_vote_and_teach_new_labels():
@@ -86,6 +87,15 @@ def test_added_items_vote_and_teach_new_labels():
     assert found.label == "farm"
     assert {row.label: row.support for row in index.label_report()}["farm"] == 6
     assert index.explain_tag("farm", text).votes[0].has_label
+
+
+def test_probabilities_are_frequencies_after_most_items_were_added():
+    texts, labels, _, _ = corpus(600, seed=2)
+    index = SemanticIndex(estimator=MLSI(5)).fit(texts[:30], labels[:30])
+    index.add(texts[30:], labels[30:])
+    new, wanted, _, _ = corpus(300, seed=3)
+    expected = sum(tag.probability for tags in index.tag(new, 9) for tag in tags)
+    assert expected == pytest.approx(sum(map(len, wanted)), rel=0.05)
 
 
 def test_a_folder_keeps_the_tagger_and_what_changed_later(tmp_path):

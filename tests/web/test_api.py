@@ -162,6 +162,9 @@ def test_feedback_is_a_decision_and_is_learned_at_once(folder):
         assert (said["who"], said["action"], said["items"]) == ("api", "feedback", 0)
         body = {"item": "q0", "rejected": ["marsupial"]}
         assert send("feedback", body).json()["labels"] == []
+        with served.lease() as snapshot:
+            found = [{tag.label for tag in own} for own in snapshot.predicted(["q0", "q1"])]
+            assert ["marsupial" in own for own in found] == [False, True], "it was rejected"
         review.undo()
         assert review.index.item("q0").labels == ("marsupial",)
         # A decision is not asked about in a review.

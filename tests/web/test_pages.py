@@ -10,7 +10,6 @@ import pytest
 from _support.explorer import BASE, ODD, WORDS, Page, explore, read_points
 
 from labelspan import LSI, SemanticIndex
-from labelspan.index.tagging import ItemTagger
 
 testclient = pytest.importorskip("starlette.testclient", reason="install labelspan[test]")
 
@@ -191,8 +190,7 @@ def test_search_returns_the_results_of_the_index(client, index):
         [h.score for h in hits], abs=1e-4
     )
     for hit, found in zip(given["hits"], hits, strict=True):
-        tagger = ItemTagger(index.model, index.store, index.tagger)
-        chosen = [tag.label for tag in tagger.without_item([found.id])[0] if tag.chosen]
+        chosen = [tag.label for tag in index.tag(items=found.id) if tag.chosen]
         expected = [name for name in chosen if name not in (found.labels or ())]
         assert [one["label"] for one in hit["suggested"]] == expected, "only what disagrees"
 

@@ -35,8 +35,9 @@ def export_file(
     """Write the items of an index as a table that other programs read.
 
     The columns are ``id``, ``title``, ``text``, ``labels``, ``predicted`` (the labels that the
-    tagger would choose), ``x`` and ``y`` on the map, the metadata, and ``vector``, of length one in
-    the space. A metadata field named like another column has ``metadata_`` before its name.
+    tagger chooses without the item), ``x`` and ``y`` on the map, the metadata, and ``vector``, of
+    length one in the space. A metadata field named like another column has ``metadata_`` before its
+    name.
 
     Parameters
     ----------

@@ -782,7 +782,7 @@ class SemanticIndex:
         k : int, default=10
             Maximum number of labels.
         items : str or list of str, default=()
-            Ids of items, instead of a query.
+            Ids of items, instead of a query: their labels are predicted by the model without them.
 
         Returns
         -------
@@ -828,7 +828,7 @@ class SemanticIndex:
         list of LabelReport
             In the order of the labels: ``support`` items have the label, for ``chosen`` held-out
             items it was predicted, with ``precision`` and ``recall``; with a ``threshold`` of 1 it
-            never is. Items added or relabelled after the fit count only in ``support``.
+            never is. Each item is predicted by the model without it.
         """
         return self._tagging().report()
 

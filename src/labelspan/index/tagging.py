@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ItemTagger"]
 
-# Labels of each item that are predicted without it.
-_MOST = 12
+# Share of the items that may change before probabilities are calibrated again: with as many items
+# added as there were, the sum of the probabilities was 1.1 to 2.8 times the number of labels.
+_FEW_CHANGES = 0.02
 
 
 class ItemTagger:
@@ -33,16 +34,24 @@ class ItemTagger:
             raise Mismatch("This index was fitted without labels, so it cannot predict any.")
         self._model, self._store, self._tagger = model, store, tagger
 
-    def features(self, query: Any, items: str | Sequence[str]) -> tuple[Any, bool]:
-        """Compute the features of texts or items for the tagger, and whether it is a single one."""
+    def features(self, query: Any, items: str | Sequence[str]) -> tuple[Any, Array | None, bool]:
+        """Compute the features of texts or items for the tagger, and whether it is a single one.
+
+        With them are the numbers of items among the labelled ones, -1 for others.
+        """
         if (query is None) == (not items):
             raise InvalidInput("tag: give either a text or items.")
         if items:
-            return self.of_rows(self._store.rows(as_names(items))), isinstance(items, str)
+            rows = self._store.rows(as_names(items))
+            own = self._tagger.places(rows)
+            known = bool((own >= 0).all())
+            found = self._tagger.features[own] if known else self.of_rows(rows)
+            return found, own, isinstance(items, str)
         if not self._model.reads_texts:
-            return text_vectors(self._model, query)
+            vectors, single = text_vectors(self._model, query)
+            return vectors, None, single
         texts, single = several_texts(query, "tag")
-        return self._of_texts(texts), single
+        return self._of_texts(texts), None, single
 
     def of_rows(self, rows: Array) -> Any:
         """Compute the features of the items in some rows from which their labels are predicted."""
@@ -68,29 +77,37 @@ class ItemTagger:
             for pair in zip(best.tolist(), chances.tolist(), strict=True)
         ]
 
-    def tag(self, query: Any, k: int, items: str | Sequence[str]) -> Any:
-        """Predict the ``k`` most probable labels of a text, of several, or of items."""
-        features, single = self.features(query, items)
-        answers = self._tags(*self._tagger.best(features, k))
+    def tag(self, query: Any, k: int, items: str | Sequence[str], *, chosen: bool = False) -> Any:
+        """Predict the ``k`` most probable labels of a text, of several, or of items without them.
+
+        ``chosen`` leaves out those below their thresholds.
+        """
+        features, own, single = self.features(query, items)
+        best, chances = self._tagger.best(features, k, own)
+        low = self._tagger.thresholds[best] if chosen else 0.0
+        # A label that no item has any more cannot be predicted.
+        best[(chances < low) | (self._tagger.support[best] == 0)] = -1
+        answers = self._tags(best, chances)
         return answers[0] if single else answers
 
     def probabilities(self, query: Any, items: Sequence[str]) -> dict[str, Tag]:
         """Return all labels with their mean probability for texts or items."""
         tagger = self._tagger
-        means = tagger.probabilities(self.features(query, items)[0]).mean(axis=0).tolist()
+        features, own, _ = self.features(query, items)
+        means = tagger.probabilities(features, own).mean(axis=0).tolist()
         parts = zip(tagger.labels, means, tagger.thresholds.tolist(), strict=True)
         return {label: Tag(label, *rest) for label, *rest in parts}
 
     def explain(self, label: str, query: Any, n: int, items: str) -> TagExplanation:
         """Explain the probability of a label by words and by neighbours; of an item, without it."""
-        features, single = self.features(query, items)
+        features, own, single = self.features(query, items)
         tagger, label = self._tagger, label_name(label)
         if not single:
             raise InvalidInput("explain_tag: give one text or one item, not several.")
         if label not in tagger.columns:
             raise InvalidInput(f"explain_tag: the tagger has not learned the label {label!r}.")
         column = tagger.columns[label]
-        own = self._places(items) if items else np.array([-1])
+        own = np.array([-1]) if own is None else own
         probability = float(tagger.decision.probability(tagger.scores(features, own))[0, column])
         words: dict[str, float] = {}
         if tagger.texts is not None:
@@ -118,10 +135,6 @@ class ItemTagger:
             (int(tagger.support[column]) - has) / max(1, others),
         )
 
-    def _places(self, items: str | Sequence[str]) -> Array:
-        """Return the numbers of items among the labelled ones, -1 for others."""
-        return self._tagger.places(self._store.rows(as_names(items)))
-
     def report(self) -> list[LabelReport]:
         """Report how well each label is predicted."""
         tagger, record = self._tagger, self._tagger.record
@@ -133,25 +146,6 @@ class ItemTagger:
             limit = float(tagger.thresholds[j])
             found.append(LabelReport(tagger.labels[j], support, chosen, precision, recall, limit))
         return found
-
-    def without_item(self, ids: list[str], *, chosen: bool = False) -> list[ResultTable[Tag]]:
-        """Return some labels for each of some items, predicted without the item.
-
-        ``chosen`` leaves out those below their thresholds.
-        """
-        tagger, rows = self._tagger, self._store.rows(ids)
-        own = tagger.places(rows)
-        columns = np.zeros((len(ids), min(_MOST, len(tagger.labels))), dtype=np.int64)
-        chances = np.zeros(columns.shape, dtype=np.float32)
-        for inside in (True, False):
-            some = np.flatnonzero((own >= 0) == inside)
-            if some.size:
-                features = tagger.features[own[some]] if inside else self.of_rows(rows[some])
-                found = tagger.best(features, _MOST, own[some] if inside else None)
-                columns[some], chances[some] = found
-        if chosen:
-            columns[chances < tagger.thresholds[columns]] = -1
-        return self._tags(columns, chances)
 
     def current(self) -> Tagger:
         """Return the tagger for the current labels of the items; the same if nothing changed."""
@@ -177,6 +171,13 @@ class ItemTagger:
             return tagger
         features = self.of_rows(rows[fresh]) if fresh.size else None
         changed = np.union1d(relabelled, fresh)
-        return tagger.updated(
+        found = tagger.updated(
             tuple(table.names), rows[changed], targets[changed], features, gone.tolist()
         )
+        # The vectors of an index of vectors have seen the labels of the items of the fit.
+        if self._model.reads_texts and found.changes > _FEW_CHANGES * found.rows.size:
+            # It takes as long as a few searches, and is rarely needed.
+            from ..tagger.learning import recalibrated  # noqa: PLC0415
+
+            return recalibrated(found)
+        return found

@@ -40,7 +40,7 @@ _LEFT_OUT = 12
 _SHAPES = {
     "rows": "i8 n",
     "levels": "f8 2 knots",
-    "numbers": "f8 6",
+    "numbers": "f8 7",
     "directions": "f2 d r",
 }
 _DAMAGED = "The parts of the tagger do not match; the index is damaged."
@@ -129,6 +129,8 @@ class Tagger:
     texts: TextFeatures | None = None
     # Whether it was trained on only a sample of the labelled items.
     sampled: bool = False
+    # Number of items that changed since the decision was chosen.
+    changes: int = 0
 
     @property
     def n_features(self) -> int:
@@ -304,6 +306,7 @@ class Tagger:
             rows=every[order],
             features=found,
             targets=_stacked(_resized(self.targets, count, width), given)[source],
+            changes=self.changes + rows.size + count - kept.size,
         )
 
     # --- storage ----------------------------------------------------------------------
@@ -313,7 +316,7 @@ class Tagger:
         decision = self.decision
         numbers = [
             *(self.alpha, self.rest, decision.weight, decision.threshold),
-            *(self.sampled, self.n_features),
+            *(self.sampled, self.n_features, self.changes),
         ]
         texts = {} if self.texts is None else self.texts.arrays()
         return {
@@ -344,7 +347,7 @@ class Tagger:
             np.isfinite(levels).all() and (np.diff(levels) >= 0).all() and levels.size > 0,
             np.isfinite(numbers).all() and numbers[0] > 0,
         )
-        alpha, rest, weight, threshold, sampled, width = numbers.tolist()
+        alpha, rest, weight, threshold, sampled, width, changes = numbers.tolist()
         features = _unpacked("features", arrays, rows.size, int(width))
         targets = _unpacked("targets", arrays, rows.size, len(labels))
         require(_DAMAGED, len(directions) == width, texts is None or texts.size == width)
@@ -359,6 +362,7 @@ class Tagger:
             directions,
             texts,
             sampled > 0,
+            int(changes),
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from .decision import Decision, HeldOutScores, make_comparable
 from .label_regression import LabelledRows, LabelRegression, RowView, add_sparse, leading_directions
 from .label_tagger import Tagger, Voters
 
-__all__ = ["Fold", "learn_tagger"]
+__all__ = ["Fold", "learn_tagger", "recalibrated"]
 
 # Items whose held-out scores choose the penalty and the weights, and then the map to
 # probabilities and the threshold.
@@ -89,16 +90,11 @@ def learn_tagger(
     scale = max(float(row_squares(features).mean()), 1e-12) if targets.shape[0] else 1.0
     held = [one.some(_CALIBRATING // len(parts), rng) for one in parts]
     chosen = _choose([one.some(_CHOOSING // len(held), rng) for one in held], scale, rng)
-    scores = [
-        HeldOutScores(pairs.scores, pairs.truth, pairs.weights)
-        for one in held
-        for pairs in _pairs(one, chosen, rng)
-    ]
     return Tagger(
         tuple(labels),
         chosen.alpha,
         chosen.rest,
-        Decision.choose(HeldOutScores.join(scores), chosen.votes),
+        _decision(held, chosen, rng),
         np.asarray(rows, dtype=np.int64),
         features,
         targets,
@@ -106,6 +102,27 @@ def learn_tagger(
         texts,
         sampled,
     )
+
+
+def recalibrated(tagger: Tagger, seed: int = 0) -> Tagger:
+    """Return the tagger with probabilities and a threshold chosen on its items as they are."""
+    if tagger.rows.size < 2:
+        return tagger
+    rows, rng = tagger.regression.rows, np.random.default_rng(seed)
+    every = _ScoredRows(rows, rows.features, rows.labels, np.arange(len(rows.own)))
+    weights = _Weights(tagger.alpha, tagger.rest, tagger.decision.weight)
+    decision = _decision([every.some(_CALIBRATING, rng)], weights, rng)
+    return replace(tagger, decision=decision, changes=0)
+
+
+def _decision(held: Sequence[_ScoredRows], weights: _Weights, rng: np.random.Generator) -> Decision:
+    """Choose the map from scores to probabilities on held-out rows."""
+    scores = [
+        HeldOutScores(pairs.scores, pairs.truth, pairs.weights)
+        for one in held
+        for pairs in _pairs(one, weights, rng)
+    ]
+    return Decision.choose(HeldOutScores.join(scores), weights.votes)
 
 
 def _fold(

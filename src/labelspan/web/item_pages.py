@@ -21,7 +21,6 @@ from .snapshot import Snapshot
 
 __all__ = ["axis", "compare", "compared", "item", "why"]
 
-_PREDICTED = 10
 _LONGEST_SHOWN = 20_000
 # On the page of an axis.
 _WORDS, _LABELS, _ITEMS, _BARS = 8, 6, 5, 30
@@ -140,7 +139,7 @@ def item(snapshot: Snapshot, asked: Asked) -> ItemData:
         "metadata": found.metadata,
         "fields": snapshot.index.fields(),
         "values": _values(snapshot, found),
-        "predicted": snapshot.predicted([found.id])[0][:_PREDICTED],
+        "predicted": snapshot.predicted([found.id])[0],
         "neighbours": [
             {
                 "id": hit.id,

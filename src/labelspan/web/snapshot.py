@@ -36,6 +36,8 @@ _LOOKS_AFTER_A_PROBLEM = 5
 PAIRS = ("wrong", "missing")
 _MOST_OTHERS = 200
 _MOST_KEPT = 20
+# Labels that are predicted for an item.
+_PREDICTED = 10
 
 
 class Snapshot:
@@ -114,13 +116,25 @@ class Snapshot:
     def predicted(self, ids: list[str], *, chosen: bool = False) -> list[list[Tag]]:
         """Return the most probable labels of some items, predicted without the item.
 
-        ``chosen`` leaves out those that are not probable enough.
+        Labels that somebody rejected are left out; with ``chosen`` also those that are not probable
+        enough.
         """
         if not self.tags or not ids:
             return [[] for _ in ids]
         index = self.index
         tagger = ItemTagger(index.model, index.store, index.tagger)
-        return list(tagger.without_item(ids, chosen=chosen))
+        found = tagger.tag(None, _PREDICTED, ids, chosen=chosen)
+        rejected = {
+            (one.item, one.label)
+            for one in self.review.decisions()
+            if one.action in {"review", "feedback"}
+            and one.decision != "skip"
+            and one.wanted == (one.decision == "reject")
+        }
+        return [
+            [tag for tag in tags if (name, tag.label) not in rejected]
+            for name, tags in zip(ids, found, strict=True)
+        ]
 
     @property
     def findings(self) -> list[Finding]:
