@@ -20,6 +20,7 @@ ITEMS = rows(COUNT)
 TAGS = [item["tags"] for item in ITEMS]
 TITLES = [item["title"] for item in ITEMS]
 BODIES = [item["body"] for item in ITEMS]
+KINDS = sorted({tag for own in TAGS for tag in own})
 PEOPLE = ["Ann Lee", "Bo Müller", "Cem Öz"]
 
 
@@ -576,6 +577,78 @@ def arff():
     return "\n".join(made)
 
 
+def by_key():
+    return json.dumps(
+        {f"k{n}": {k: ITEMS[n][k] for k in ("title", "body", "tags")} for n in range(COUNT)}
+    )
+
+
+def graph():
+    nodes = [
+        {"node": {**ITEMS[n], "tags": {"nodes": [{"name": t} for t in TAGS[n]]}}}
+        for n in range(COUNT)
+    ]
+    return json.dumps({"meta": {"n": COUNT}, "data": {"search": {"edges": nodes}}})
+
+
+def answers(yes, no):
+    """A column for each label, after one of texts."""
+    columns = {
+        "номер": range(COUNT),
+        "описание": [f"{t} {b}" for t, b in zip(TITLES, BODIES, strict=True)],
+    }
+    return table({**columns, **{tag: [yes if tag in own else no for own in TAGS] for tag in KINDS}})
+
+
+def in_columns(names):
+    """Labels in several columns, and cells that R leaves without a value."""
+    cells = [[*own, "NA"][:2] for own in TAGS]
+    rows = [[TITLES[n], *cells[n], BODIES[n], "NA"] for n in range(COUNT)]
+    out = io.StringIO()
+    csv.writer(out).writerows([["Summary", *names, "Description", "Rating"], *rows])
+    return out.getvalue()
+
+
+def options(n):
+    """An item of a program for annotation, with all choices in each."""
+    return {
+        "text": f"{TITLES[n]} {BODIES[n]}",
+        "options": [{"id": k} for k in KINDS],
+        "accept": TAGS[n],
+    }
+
+
+def titled_book(folder):
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    for row in (["All things"], [], ["id", "title", "text", "tags"]):
+        book.active.append(row)
+    for n in range(COUNT):
+        book.active.append([f"x{n}", TITLES[n], BODIES[n], ", ".join(TAGS[n])])
+    book.save(folder / "a.xlsx")
+    return folder / "a.xlsx"
+
+
+def opf():
+    head = '<package xmlns="http://www.idpf.org/2007/opf"><metadata xmlns:d="http://purl.org/dc/elements/1.1/">'
+    return {
+        f"{n}/metadata.opf": f"{head}<d:title>{TITLES[n]}</d:title>"
+        f"<d:identifier>u{n}</d:identifier>"
+        f"<d:description>&lt;p&gt;{BODIES[n]}&lt;/p&gt;</d:description>"
+        + "".join(f"<d:subject>{tag}</d:subject>" for tag in TAGS[n])
+        + "</metadata></package>"
+        for n in range(COUNT)
+    }
+
+
+def fasttext():
+    return "".join(
+        f"{' '.join(f'__label__{tag}' for tag in TAGS[n])} {TITLES[n]} {BODIES[n]}\n"
+        for n in range(COUNT)
+    )
+
+
 def titled(title="title", text="body", labels="tags", ids="id"):
     return (f"{title} + {text}", labels, ids)
 
@@ -683,4 +756,55 @@ SAMPLES = {
         "tsv",
         *titled(),
     ),
+    "objects by key": (file("a.json", by_key), "json", *titled(ids="key")),
+    "lists inside objects": (
+        file("a.json", graph),
+        "json",
+        *titled("node.title", "node.body", "node.tags.nodes.name", "node.id"),
+    ),
+    "columns of yes and no": (
+        file("a.csv", lambda: answers("Yes", "No")),
+        "csv",
+        "описание",
+        " + ".join(KINDS),
+        "номер",
+    ),
+    "tag1 and tag2": (
+        file("a.csv", lambda: in_columns(["tag1", "tag2"])),
+        "csv",
+        *titled("Summary", "Description", "tag1 + tag2", None),
+    ),
+    "columns of one name": (
+        file("a.csv", lambda: in_columns(["Labels", "Labels"])),
+        "csv",
+        *titled("Summary", "Description", "Labels + Labels 3", None),
+    ),
+    "choices in each item": (file("a.jsonl", lines_of(options)), "jsonl", "text", "accept", None),
+    "workbook with a title": (titled_book, "xlsx", *titled(text="text")),
+    "comments above a table": (
+        file("a.csv", lambda: f"# exported\n\n{in_columns(['tag1', 'tag2'])}"),
+        "csv",
+        *titled("Summary", "Description", "tag1 + tag2", None),
+    ),
+    "Excel's separator": (
+        file(
+            "a.csv",
+            lambda: (
+                "sep=;\r\n"
+                + table(
+                    {
+                        "text": [f"{t} {b}" for t, b in zip(TITLES, BODIES, strict=True)],
+                        "tags": [", ".join(t) for t in TAGS],
+                    },
+                    ";",
+                )
+            ),
+        ),
+        "csv",
+        "text",
+        "tags",
+        None,
+    ),
+    "fastText": (file("a.txt", fasttext), "fasttext", "text", "labels", None),
+    "metadata.opf": (tree(opf), "dc", *titled("title", "description", "subjects")),
 }

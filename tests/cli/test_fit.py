@@ -329,7 +329,7 @@ def test_a_dry_run_shows_how_a_corpus_is_read_and_writes_nothing(here):
     assert "  labels    tags    game;text" in result.stdout
     report = json.loads(run("fit", "a.csv", "--dry-run", "--json").stdout)
     assert [one["role"] for one in report["fields"]] == [*["text"] * 2, "labels", "ids", "metadata"]
-    assert (report["n_items"], report["can_write"]) == (48, True)
+    assert (report["n_items"], report["why_not_writable"]) == (48, None)
     assert sorted(here.iterdir()) == before
 
 

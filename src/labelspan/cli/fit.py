@@ -225,7 +225,7 @@ def _show_reading(corpus: str, language: str, reading: dict[str, Any], *, as_jso
         return
     report = reader.report(found)
     if as_json:
-        print_json({**report.as_dict(), "why_not_writable": reader.why_not_writable()})
+        print_json(report.as_dict())
     else:
         echo("\n".join(report.lines()))
 

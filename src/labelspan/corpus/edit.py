@@ -24,7 +24,7 @@ from .._files import write_whole
 from ..errors import InvalidFile, InvalidInput
 from .formats import note_row
 from .json_files import json_parts, json_spans, list_spans
-from .label_values import IN_ANGLES, IN_BRACKETS, LISTS_AS_TEXT, LabelParser, name_of
+from .label_values import IN_ANGLES, IN_BRACKETS, LISTS_AS_TEXT, LabelParser, is_missing, name_of
 from .notes import note_with_labels
 from .reader import CorpusReader
 from .record_files import bibtex_entries, latex_decoder
@@ -39,6 +39,10 @@ _PACKERS: dict[str, Callable[[bytes], bytes]] = {
     ".bz2": bz2.compress,
     ".xz": lzma.compress,
 }
+
+# How columns say that a label fits, or not.
+_PAIRS = [("true", "false"), ("True", "False"), ("TRUE", "FALSE")]
+_PAIRS += [("yes", "no"), ("Yes", "No"), ("YES", "NO")]
 
 # For each label whether the item should have it.
 Wanted = Mapping[str, bool]
@@ -243,7 +247,7 @@ class _Plan:
         """Remove a label from its field, and add it to the first field, or to its column."""
         found: dict[str, Wanted] = {}
         if next(iter(self.parsers.values())).column:
-            names = {_nfc(name): name for name in self.parsers}
+            names = {_nfc(one.column): field for field, one in self.parsers.items()}
             for one, fits in wanted.items():
                 if one not in names:
                     raise InvalidInput(
@@ -283,6 +287,7 @@ def _rewritten(
 ) -> str:
     """Return a string of labels with changes, written as before; ``decode`` reads one of them."""
     added = [label for label, fits in wanted.items() if fits]
+    value = "" if is_missing(value) else value
 
     def stays(part: str) -> bool:
         return bool(part.strip()) and wanted.get(_nfc(name_of(decode(part))), True)
@@ -290,9 +295,8 @@ def _rewritten(
     if how.column:
         # A column of 0 and 1 has its name as the label.
         old = value.strip() or "0"
-        return {"true": "false", "false": "true", "True": "False", "False": "True"}.get(
-            old, "1" if added else "0"
-        )
+        pair = next((one for one in _PAIRS if old in one), ("1", "0"))
+        return pair[0 if added else 1]
     if how.mark:
         kept = [part.strip() for part in value.split(how.mark) if stays(part)]
         spaced = f"{how.mark} " in value or (how.mark not in value and how.spaced)
@@ -402,7 +406,7 @@ def _with_elements(
 def _edit_table(text: str, plan: _Plan) -> str:
     layout = plan.reader.files.how.layout
     assert layout is not None
-    lines, first = list(io.StringIO(text, newline="")), 0
+    lines, first = list(io.StringIO(text, newline="")), layout.skip
     for last, cells in cells_of(
         list(lines), layout.delimiter, plan.reader.name, empty=True, **layout.options
     ):
@@ -471,8 +475,11 @@ def _edit_ris(text: str, plan: _Plan) -> str:
         place = words[-1] + 1 if words else last
         lines[place:place] = new
         for n in reversed(words):
-            if not wanted.get(_nfc(name_of(lines[n][6:])), True):
-                del lines[n]
+            # Some programs write all keywords in one line.
+            parts = lines[n][6:].rstrip("\r\n").split(";")
+            kept = [one for one in parts if wanted.get(_nfc(name_of(one)), True)]
+            if len(kept) < len(parts):
+                lines[n : n + 1] = [f"KW  - {';'.join(kept).strip()}{ending}"] if kept else []
     return "".join(lines)
 
 

@@ -45,7 +45,7 @@ _MEASURE = re.compile(
 _ID_NAME = re.compile(
     r"(^|[_\W])(id|ids|key|code|no|nr|number|isbn|doi|uri|url)$|[a-z]I[dD]$", re.I
 )
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W_]+", re.UNICODE)
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W_]+", re.UNICODE)
 _UNNAMED = re.compile(r"column \d+|Unnamed: \d+|Field\d+", re.I)
 
 
@@ -81,6 +81,8 @@ def rank(name: str, kind: str) -> int | None:
     if own in known:
         return known.index(own)
     words = own.split()
+    if len(words) == 2 and words[1].isdigit() and words[0] in known:
+        return known.index(words[0])
     if len(words) > 1 and words[-1] in known and kind != "ids":
         return len(known) + known.index(words[-1])
     if len(words) > 1 and words[0] in known and words[-1] in known_names("qualifiers"):
@@ -118,6 +120,7 @@ class _Field:
         self.path = [normal(one) for one in self.short.split(".")]
         values = [value for value in sample if not is_missing(value) and value not in ("", [])]
         self.strings = bool(values) and all(isinstance(value, str) for value in values)
+        self.missing = {one for one in sample if isinstance(one, str) and is_missing(one)}
         self.lists = bool(values) and all(is_names(value) for value in values)
         # Whether all values are whole numbers, or texts of them.
         self.whole = bool(values) and all(_is_whole(value) for value in values)
@@ -131,6 +134,7 @@ class _Field:
         # A column that says of each item whether it has a label.
         truths = {truth_of(value) for value in values}
         self.indicates = truths == {True, False}
+        self.is_truth = truths in ({True}, {False}, {True, False})
         counts: Counter[str] = Counter()
         if self.whole or all(isinstance(one, str) or is_names(one) for one in values):
             parse = LabelParser(values, name, None, blanks=self.has_label_name)
@@ -144,7 +148,7 @@ class _Field:
         some = max(1, len(texts))
         self.filled = len(values) / max(1, len(sample))
         self.length = sum(map(len, texts)) / some
-        self.distinct = len(set(texts)) / some
+        self.distinct = 1.0 if self.lists else len(set(texts)) / some
         self.spaces = sum(" " in text for text in texts) / some
         # Of the labels that the values would be: number per value, share of those that come again,
         # mean length.
@@ -154,13 +158,16 @@ class _Field:
         digits = sum(n for one, n in counts.items() if any(map(str.isdigit, one))) / total
         self.per_value = total / max(1, len(values))
         self.n_labels = len(counts)
+        self.n_values = len({str(value) for value in values[:1000]})
+        # Values that name one item each.
+        self.is_unique = total >= 20 and repeats < 0.02
         # A text may have the name of labels.
         self.may_be_labels = self.lists or not self.strings or length <= 60
         # Values that are short and come again, as labels do.
-        short = len(counts) > 1 and length <= 40 and digits < 0.5
+        short = len(counts) > 1 < len(set(texts)) and length <= 40 and digits < 0.5
         self.repeats_short = self.strings and short and repeats >= 0.8 and self.filled >= 0.3
         # Numbers of classes: few, each of them often.
-        self.is_class = self.whole and 1 < len(counts) <= 100 and min(self.filled, repeats) > 0.95
+        self.is_class = self.whole and 1 < len(counts) <= 30 and min(self.filled, repeats) > 0.95
 
     @property
     def has_label_name(self) -> bool:
@@ -175,55 +182,86 @@ class _Field:
         return any(" ".join(self.words) in known_names(kind) for kind in kinds)
 
     @property
+    def is_circumstance(self) -> bool:
+        """Whether it says when, where or how: "year", "release_country"."""
+        known = known_names("circumstances")
+        return " ".join(self.words) in known or any(one in known for one in self.words)
+
+    @property
     def is_people(self) -> bool:
         """Whether it has names of people: "authors", "First Author", "author.family"."""
         known = known_names("people")
-        return any(one in known or one.split()[-1] in known for one in self.path if one)
+        paths = (one.removesuffix(" name").split() for one in self.path if one)
+        return any(" ".join(words) in known or words[-1] in known for words in paths)
 
 
 def _likeliest(fields: Iterable[_Field], kind: str) -> _Field | None:
-    """Return the field with the likeliest name; one that few items have comes last."""
+    """Return the field with the likeliest name; one with few or few different values comes last."""
     ranked = [(place, one) for one in fields if (place := one.rank(kind)) is not None]
     most = max((one.filled for _, one in ranked), default=0.0)
-    return min(ranked, key=lambda pair: (pair[1].filled < 0.1 * most, pair[0]), default=(0, None))[
-        1
-    ]
+    varied = max((one.distinct for _, one in ranked), default=0.0)
+
+    def order(pair: tuple[int, _Field]) -> tuple[bool, bool, int]:
+        place, one = pair
+        return one.filled < 0.1 * most, one.distinct < 0.1 * varied, place
+
+    return min(ranked, key=order, default=(0, None))[1]
 
 
 # --- labels ---------------------------------------------------------------------------------
 
 
-def _guess_labels(free: Sequence[_Field]) -> tuple[list[_Field], list[_Field], str]:
+def _guess_labels(
+    free: Sequence[_Field], *, by_name: bool
+) -> tuple[list[_Field], list[_Field], str]:
     """Return the fields of labels, other candidates, and how they were recognised."""
     named = _named_labels(free)
-    columns = _indicators(free)
-    if named and not (len(columns) > 2 and named[0].indicates):
+    columns = [] if by_name else _indicators(free)
+    rest = [] if by_name else [one for one in _contents(free) if one not in named]
+    # A field in which every value is another one is better than nothing.
+    better = len(columns) > 2 or bool(rest)
+    poor = all(one.is_unique for one in named) or (len(columns) > 2 and named[0].indicates)
+    if named and not (poor and better):
         inline = [one for one in named if one.name == INLINE]
         chosen = [one for one in _family(named) if one not in inline] + inline
         return chosen, [one for one in named if one not in chosen], "name"
     if len(columns) > 2:
         return columns, [], "content"
+    return (rest[:1], rest[1:], "content") if rest else (columns, [], "content")
+
+
+def _contents(free: Sequence[_Field]) -> list[_Field]:
+    """Return the fields that may be labels by their values, the likeliest first."""
     free = [
         one
         for one in free
         if not one.is_people and not one.is_named("texts", "headings", "judgements")
     ]
-    mild = [one for one in free if not one.is_named("circumstances")]
-    for some in (mild, free):
-        guess = _labels_by_content([one for one in some if one.is_main])
+    mild = [one for one in free if not one.is_circumstance]
+    main = [one for one in free if one.is_main]
+    for some in (
+        [one for one in main if one in mild],
+        [one for one in mild if one.lists],
+        [one for one in main if not one.whole],
+    ):
+        guess = _labels_by_content(some)
         if guess:
-            others = _labels_by_content(free, every=True)
-            return guess[:1], [one for one in others if one is not guess[0]], "content"
-    return columns, [], "content"
+            return list(dict.fromkeys((guess[0], *_labels_by_content(free, every=True))))
+    return []
 
 
 def _indicators(free: Sequence[_Field]) -> list[_Field]:
-    """Return the longest run of adjacent columns of 0 and 1, of at least two."""
+    """Return the longest run of adjacent columns of 0 and 1, of at least two.
+
+    Inside a run a column may be 0 everywhere.
+    """
     best: list[_Field] = []
     run: list[_Field] = []
     for field in free:
-        run = [*run, field] if field.indicates and field.filled > 0.5 else []
-        best = run if len(run) > max(1, len(best)) else best
+        goes_on = field.filled > 0.5 and (field.indicates or (run and field.is_truth))
+        run = [*run, field] if goes_on else []
+        if field.indicates and len(run) > max(1, len(best)):
+            best = run
     return best
 
 
@@ -266,6 +304,12 @@ def _named_labels(free: Sequence[_Field]) -> list[_Field]:
 def _family(named: list[_Field]) -> list[_Field]:
     """Return the first field, or all like it: "Manual Tags" and "Automatic Tags"."""
     first = named[0].words
+    siblings = [
+        one for one in named if one.words[0] == first[0] and (one.words[1:] or ["0"])[0].isdigit()
+    ]
+    if len(siblings) > 1:
+        # tag1 and tag2, or columns of the same name.
+        return siblings
     if len(first) == 1 or not first[-1].endswith("s"):
         return named[:1]
     family = [one for one in named if one.words[-1] == first[-1]]
@@ -275,9 +319,9 @@ def _family(named: list[_Field]) -> list[_Field]:
 
 def _labels_by_content(fields: Sequence[_Field], *, every: bool = False) -> list[_Field]:
     """Return the fields that may be labels by their values, the likeliest first."""
-    lists = [one for one in fields if one.lists]
+    lists = [one for one in fields if one.lists and one.n_values > 1]
     # Short values that come again: several in one string before one in each.
-    short = [one for one in fields if one.repeats_short]
+    short = [one for one in fields if one.repeats_short and not one.indicates]
     single = [one for one in short if one.filled >= 0.8]
     several = sorted((one for one in short if one.per_value >= 1.3), key=lambda one: -one.per_value)
     if every:
@@ -289,10 +333,18 @@ def _labels_by_content(fields: Sequence[_Field], *, every: bool = False) -> list
 # --- text and ids ---------------------------------------------------------------------------
 
 
-def _guess_text(free: Sequence[_Field], n_fields: int) -> tuple[list[_Field], str]:
+def _guess_text(
+    free: Sequence[_Field], n_fields: int, *, by_name: bool
+) -> tuple[list[_Field], str]:
     """Return the fields of the text, headings first, and how they were recognised."""
     strings = [one for one in free if one.strings or (one.lists and one.spaces > 0.5)]
-    main = _likeliest(strings, "texts") or _likeliest(free, "texts")
+    # A short one that only ends in such a name is another thing, as "dateRange.text".
+    # Marks such as x in some items are none either.
+    strings = [one for one in strings if one.length >= 25 or one.is_named("texts")]
+    strings = [one for one in strings if one.n_values > 1 or one.filled == 1]
+    main = _likeliest(strings, "texts") or _likeliest(
+        (one for one in free if not one.strings), "texts"
+    )
     # Headings have a known name, or one of them ends in such a name.
     headings = [one for one in free if one.is_main and one.is_named("headings") and one.filled]
     varied = [one for one in free if one.strings and one.distinct > 0.5 and not one.is_people]
@@ -301,6 +353,8 @@ def _guess_text(free: Sequence[_Field], n_fields: int) -> tuple[list[_Field], st
             headings = [one for one in [_likeliest(varied, kind)] if one is not None]
     if main is not None:
         return [*(one for one in headings if one is not main), main], "name"
+    if by_name:
+        return headings, "name"
     prose = [
         one
         for one in free
@@ -316,15 +370,20 @@ def _guess_text(free: Sequence[_Field], n_fields: int) -> tuple[list[_Field], st
     return sorted(prose, key=lambda one: -one.distinct)[: n_fields <= 3], "content"
 
 
-def _guess_ids(free: Sequence[_Field], items: Sequence[dict[str, Any]]) -> tuple[str | None, str]:
+def _guess_ids(
+    free: Sequence[_Field], items: Sequence[dict[str, Any]], record_id: str | None
+) -> tuple[str | None, str]:
     """Return a field that is unique for all items, and how it was recognised."""
     known = [(place, one.name) for one in free if (place := one.rank("ids")) is not None]
     named = [name for _, name in sorted(known, key=lambda pair: pair[0])]
     named += [one.name for one in free if _ID_NAME.search(one.name)]
+    if record_id is not None:
+        free, named = (), [one.name for one in free if one.name == record_id]
     short = [
         one.name
         for one in free
-        if one.strings and one.length <= 40 and not one.spaces and not one.is_measure
+        if one.strings and one.length <= 40 and not one.spaces
+        if not one.is_measure and not one.is_circumstance
     ]
     # With one item every value is unique, and only a name tells.
     for name in dict.fromkeys((*named, *(short if len(items) > 1 else ()))):
@@ -350,12 +409,15 @@ def choose_fields(
     ids: str | None,
     labelled: bool,
     like: Mapping[str, Any],
+    record_id: str | None = None,
 ) -> dict[str, Any]:
     """Check that the fields named exist, and guess the others; return how the corpus is read.
 
-    ``like`` has fields of an earlier reading, which are used if they exist.
+    ``like`` has fields of an earlier reading, which are used if they exist. ``record_id`` is the
+    name of the ids of a format whose fields have fixed names: nothing else is guessed from content.
     """
     there = names_in(items)
+    by_name = record_id is not None
     if len(there) > _MOST_FIELDS:
         raise InvalidFile(
             f"{name} has {len(there):,} different fields, for example {listed(there[:3])}; at most "
@@ -381,18 +443,18 @@ def choose_fields(
     numbered, ids = ids is not None, _existing(name, there, ids) if ids else None
     others: list[_Field] = []
     if not labels and labelled:
-        found, others, why["labels"] = _guess_labels(free(*text, ids))
+        found, others, why["labels"] = _guess_labels(free(*text, ids), by_name=by_name)
         labels = tuple(one.name for one in found)
     if not text:
-        found, why["text"] = _guess_text(free(*labels, ids), len(there))
+        found, why["text"] = _guess_text(free(*labels, ids), len(there), by_name=by_name)
         text = tuple(one.name for one in found)
     if not text:
+        fields_there = f"there are {listed(there)}" if there else "its items have no fields"
         raise InvalidParameter(
-            f"{name}: no field looks like a text; name it by text (--text); there are "
-            f"{listed(there)}."
+            f"{name}: no field looks like a text; name it by text (--text); {fields_there}."
         )
     if not numbered:
-        ids, told = _guess_ids(free(*labels, *text), items)
+        ids, told = _guess_ids(free(*labels, *text), items, record_id)
         why |= {"ids": told} if ids is not None else {}
     ranks = [(rank(fields[one].short, kind), one) for kind in ("headings", "names") for one in text]
     title = next((one for place, one in ranks if place is not None), None)
@@ -403,6 +465,11 @@ def choose_fields(
     left = free(*labels, ids, *(one for one in text if one != title or len(text) == 1))
     kept = [one for one in left if not _UNNAMED.fullmatch(one.name)]
     notes = [f"an export of {export['name']}"] if export else []
+    missing = set[str]().union(*(one.missing for one in fields.values()))
+    if missing:
+        notes.append(f"{listed(sorted(missing), ' and ')} stand(s) for no value")
+    if record_id in fields and ids is None and not numbered:
+        notes.append(f"items are numbered because {record_id!r} is missing or the same twice")
     if len(kept) < len(left):
         notes.append(f"{len(left) - len(kept):,} column(s) without a name left out")
     judged = [one.name for one in left if one.is_named("judgements")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import PurePosixPath
@@ -36,7 +37,7 @@ def open_files(
         # The only file of an archive is named in messages.
         return CorpusFiles(source.members[0].name, source.members, format, encoding, table=table)
     members = _items_of(source)
-    texts = [one for one in members if _is_text(one.path)]
+    texts = _texts_of(members)
     label_files = _paired(texts, members)
     taken = {member.path for member in label_files.values()}
     tables: dict[str, list[Member]] = {}
@@ -44,8 +45,10 @@ def open_files(
         kind = SUFFIXES.get(member.suffix, "lines")
         if kind not in ("lines", "markdown") and member.path not in taken:
             tables.setdefault(kind, []).append(member)
-    # One text next to tables says what they are.
-    if format is None and tables and len(texts) < 2 and not label_files:
+    # A few texts next to tables say what they are.
+    count = sum(len(own) for kind, own in tables.items() if kind != "bookmarks")
+    few = len(texts) < 2 or count > 5 * len(texts)
+    if format is None and tables and few and not label_files:
         # Pages and pictures of a table are next to it, and not items.
         tables = {kind: own for kind, own in tables.items() if kind != "bookmarks"} or tables
         format, *others = tables
@@ -77,6 +80,13 @@ def open_files(
         notes.append(f"tables such as {first!r} are not read; give them by name")
     notes += _left_out(source, [*texts, *label_files.values()])
     return CorpusFiles(source.name, texts, "folder", encoding, notes=notes, fields=fields)
+
+
+def _texts_of(members: Sequence[Member]) -> list[Member]:
+    """Return the texts; files without a suffix are other things if most texts have one."""
+    texts = [one for one in members if _is_text(one.path)]
+    named = [one for one in texts if one.path.suffix.lower() in _TEXTS - {""}]
+    return named if len(named) > 0.5 * len(texts) else texts
 
 
 def _items_of(source: Source) -> list[Member]:
@@ -203,7 +213,7 @@ def _is_markdown(texts: Sequence[Member], encoding: str | None) -> bool:
 
 def _is_about(path: PurePosixPath) -> bool:
     # Programs that write tables in parts mark their end by an empty file "_SUCCESS".
-    stem = path.name.split(".")[0].lower()
+    stem = re.sub(r"[_-]", " ", path.name.split(".")[0].lower())
     return path.name.startswith("_") or stem in known_names("about")
 
 

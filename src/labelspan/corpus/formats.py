@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import InvalidFile, InvalidInput
 from .fields import listed
-from .json_files import flat, json_object, json_values
+from .json_files import flat, json_object, json_values, unwrapped
 from .label_values import INLINE
 from .notes import inline_tags, note_fields, yaml_values
 from .record_files import bibtex_rows, bookmark_rows, mail_rows, marc_rows, ris_rows
@@ -19,7 +20,9 @@ from .tables import (
     Row,
     TableLayout,
     Tally,
+    is_fasttext,
     is_table,
+    split_fasttext,
     split_tagged,
     table_layout,
     table_rows,
@@ -27,7 +30,8 @@ from .tables import (
 )
 from .xml_records import XML_KINDS, xml_kind, xml_rows
 
-__all__ = ["EDITABLE", "FORMATS", "SUFFIXES", "CorpusFiles", "Placed", "arrow_errors", "note_row"]
+__all__ = ["EDITABLE", "FORMATS", "RECORD_IDS", "SUFFIXES", "CorpusFiles", "Placed"]
+__all__ += ["arrow_errors", "note_row"]
 
 # By format: the suffixes of its files, and what the number of an item counts.
 _KINDS: dict[str, tuple[str, str]] = {
@@ -36,6 +40,7 @@ _KINDS: dict[str, tuple[str, str]] = {
     "csv": (".csv", "line"),
     "tsv": (".tsv .tab", "line"),
     "uris": ("", "line"),
+    "fasttext": ("", "line"),
     "lines": (".txt .text", "line"),
     "parquet": (".parquet .pq", "row"),
     "xlsx": (".xlsx .xlsm", "row"),
@@ -45,7 +50,7 @@ _KINDS: dict[str, tuple[str, str]] = {
     "bibtex": (".bib", "entry"),
     "ris": (".ris", "reference"),
     "marc": (".mrc .marc", "record"),
-    "xml": (".xml .rdf .marcxml .mods", "record"),
+    "xml": (".xml .rdf .marcxml .mods .opf", "record"),
     **dict.fromkeys(XML_KINDS, ("", "record")),
     "bookmarks": (".html .htm", "link"),
     "mail": (".mbox .eml", "message"),
@@ -57,6 +62,16 @@ _KINDS: dict[str, tuple[str, str]] = {
 FORMATS = tuple(_KINDS)
 # Formats in which labels can be changed.
 EDITABLE = ("csv", "tsv", "jsonl", "json", "xlsx", "bibtex", "ris", "markdown", "calibre")
+# The ids of formats whose fields have fixed names.
+RECORD_IDS = {
+    "bibtex": "key",
+    "calibre": "id",
+    "bookmarks": "url",
+    "mail": "message id",
+    "posts": "Id",
+    "pubmed": "pmid",
+    **dict.fromkeys(("ris", "marc", "marcxml", "mods", "dc", "zotero"), "id"),
+}
 SUFFIXES = {suffix: kind for kind, (own, _) in _KINDS.items() for suffix in own.split()}
 # Characters from which formats and columns are guessed.
 _SAMPLE = 1 << 21
@@ -67,8 +82,24 @@ _BINARY = {"parquet", "sqlite", "calibre", "xlsx", "ods", "marc", "mail", *XML_K
 _BEGINNINGS = {b"SQLite format 3": "sqlite", b"PAR1": "parquet"}
 _MARC = re.compile(rb"\d{5}[a-z ]{3}.{4}\d\d", re.I | re.S)
 _BIBTEX = re.compile(r"\s*(?:%.*\n\s*|@comment.*\n\s*)*@[a-z]+\s*[{(]", re.I)
-_BOOKMARKS = re.compile(r"<!doctype netscape-bookmark|<title>pocket export|\btime_added=", re.I)
+_BOOKMARKS = re.compile(
+    r"<!doctype netscape-bookmark|<title>pocket export|\btime_added=|<dt>\s*<(?:a|h3)\b", re.I
+)
 _MAIL = re.compile(r"From \S+.*\n[\w-]+:|(?:Return-Path|Delivered-To|Received|Message-ID):", re.I)
+
+_XML = r"(?:<\?xml[^>]*>\s*)?"
+# Files of other programs that are not read, by their beginning, and what helps.
+_FOREIGN = [
+    (re.compile(mark), what)
+    for mark, what in (
+        (rf"{_XML}<xml>\s*<records>", "EndNote's XML; export it as RIS or BibTeX"),
+        (rf"{_XML}<(?:\w+:)?Sources\b", "Word's list of sources; export BibTeX or RIS"),
+        (rf"{_XML}<(?:rss|feed|opml)\b", "a feed; save its items as csv or JSON lines"),
+        (r"FN (?:Clarivate|ISI|Thomson)|PT J\nAU ", "Web of Science's text; export BibTeX or RIS"),
+        (r"PMID- ?\d", "PubMed's text; save it as XML (efetch), or as RIS by a reference manager"),
+        (r"%0 [A-Z]", "EndNote's or refer's text; export it as RIS or BibTeX"),
+    )
+]
 
 # Number of the file, number of the row in it, and its fields.
 Placed = tuple[int, int, dict[str, Any]]
@@ -189,11 +220,11 @@ class CorpusFiles:
             case "bibtex":
                 return bibtex_rows(member, encoding, tally)
             case "ris":
-                return ris_rows(member, encoding)
+                return ris_rows(member, encoding, tally)
             case "bookmarks":
                 return bookmark_rows(member, encoding)
             case "yaml":
-                return _documents(member, encoding)
+                return _documents(member, encoding, only_file=len(self.members) == 1)
             case kind if kind in XML_KINDS:
                 return xml_rows(member, kind, tally)
         return None
@@ -250,12 +281,16 @@ def note_row(text: str, tally: Tally) -> dict[str, Any]:
     return {**flat(plain), "text": body, **({INLINE: tags} if tags else {})}
 
 
-def _documents(member: Member, encoding: str | None) -> Iterator[dict[str, Any]]:
+def _documents(
+    member: Member, encoding: str | None, *, only_file: bool
+) -> Iterator[dict[str, Any]]:
     """Yield the records of a YAML file: documents, or one list of them."""
     try:
         values = yaml_values(text_of(member, encoding))
     except ValueError as error:
         raise InvalidFile(f"{member.name} is not YAML ({error}).") from None
+    if len(values) == 1 and isinstance(values[0], dict):
+        values = [unwrapped(values[0], only_file=only_file)]
     for value in values:
         for one in value if isinstance(value, list) else [value]:
             if not isinstance(one, dict):
@@ -267,7 +302,9 @@ def _find_format(
     member: Member, kind: str | None, encoding: str | None, like: TableLayout | None
 ) -> _Format:
     """Detect the format of a file, from its name and its beginning."""
-    known, start = SUFFIXES.get(member.suffix), member.read(32)
+    known, start = SUFFIXES.get(member.suffix), member.read(2048)
+    if kind is None:
+        _refuse_foreign(member, start)
     first = kind or next(
         (one for mark, one in _BEGINNINGS.items() if start.startswith(mark)), known
     )
@@ -300,7 +337,9 @@ def _find_format(
     if found.kind == "jsonl" and lines and lines[0].strip(" \ufeff") in ("{", "["):
         return replace(found, kind="json")
     if found.kind == "lines" and known:
-        found = replace(found, kind=is_table(lines) or "lines")
+        found = replace(
+            found, kind="fasttext" if is_fasttext(lines) else is_table(lines) or "lines"
+        )
     if found.kind == "uris" or (kind is None and found.kind in ("tsv", "lines")):
         tagged = tagged_kind(lines)
         if tagged or kind == "uris":
@@ -308,6 +347,14 @@ def _find_format(
     if found.kind not in ("csv", "tsv") or not lines:
         return found
     return replace(found, layout=table_layout(member.name, sample, found.kind, cut=cut, like=like))
+
+
+def _refuse_foreign(member: Member, start: bytes) -> None:
+    """Raise an error for a known format that is not read, with the export that helps."""
+    beginning = start.removeprefix(BOM_UTF8).decode("latin-1").lstrip()
+    for mark, what in _FOREIGN:
+        if mark.match(beginning):
+            raise InvalidFile(f"{member.name} is {what}.")
 
 
 def _binary(member: Member, kind: str | None) -> _Format | None:
@@ -319,6 +366,10 @@ def _binary(member: Member, kind: str | None) -> _Format | None:
     if kind == "xml":
         return _Format(xml_kind(member))
     return _Format(kind) if kind in _BINARY else None
+
+
+def _of_lines(lines: list[str]) -> str | None:
+    return "fasttext" if is_fasttext(lines) else is_table(lines)
 
 
 def _sniffed(member: Member, sample: str, lines: list[str]) -> str:
@@ -337,7 +388,7 @@ def _sniffed(member: Member, sample: str, lines: list[str]) -> str:
     ):
         if re.match(pattern, start):
             return kind
-    found = is_table(lines) or ("uris" if tagged_kind(lines) else None)
+    found = _of_lines(lines) or ("uris" if tagged_kind(lines) else None)
     if found is None:
         what = (
             f"files ending in {member.suffix} are unknown"
@@ -377,6 +428,8 @@ def _text_rows(
                 continue
             if how.kind == "jsonl":
                 yield number, flat(json_object(name, number, line))
+            elif how.kind == "fasttext":
+                yield number, split_fasttext(line)
             elif how.kind == "uris":
                 yield number, split_tagged(name, number, line, how.angled)
             else:

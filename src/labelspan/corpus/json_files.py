@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-from ..errors import InvalidFile
-from .fields import rank
+from ..errors import InvalidFile, InvalidInput
+from .fields import is_known, rank
 from .tables import Row
 
 __all__ = ["flat", "json_object", "json_parts", "json_spans", "json_values", "list_spans"]
+__all__ += ["unwrapped"]
 
 # Characters that are read at a time, at least.
 _BLOCK = 1 << 16
@@ -48,7 +49,7 @@ def json_values(name: str, text: io.TextIOBase, *, only_file: bool) -> Iterator[
         if second is not None:
             items = chain([first, second], items)
         elif isinstance(first, dict):
-            items = iter(_unwrapped(first, only_file=only_file))
+            items = iter(unwrapped(first, only_file=only_file))
         elif first is not None:
             raise InvalidFile(f"{name}: a list of objects is needed, but is {first!r:.60}.")
     for number, item in enumerate(items, 1):
@@ -91,25 +92,65 @@ def _skip(text: str, at: int) -> int:
     return _SPACE.match(text, at).end()  # type: ignore[union-attr]
 
 
-def _unwrapped(item: dict[str, Any], *, only_file: bool) -> list[dict[str, Any]]:
+def unwrapped(item: dict[str, Any], *, only_file: bool) -> list[dict[str, Any]]:
     """Return the items in one object: those of a list in it, or the object itself.
 
     ``only_file`` says that the file is the whole corpus, as {"title": "Feed", "items": [...]}.
     """
-    lists = [value for value in item.values() if _is_objects(value) and len(value) > 1]
+    if only_file:
+        _refuse_columns(item)
+        lists = [one for one in _lists_in(item) if len(one) > 1]
+        rows = _keyed(item)
+        if rows is not None:
+            return rows
+    else:
+        lists = [value for value in item.values() if _is_objects(value) and len(value) > 1]
     inside = any(isinstance(value, dict) and _has_text(value) for value in item.values())
+    inside = inside and not (only_file and lists)
     if inside or (_has_text(item) and not only_file):
         return [item]
-    with_text = [value for value in lists if _has_text(value[0])]
+    with_text = [value for value in lists if _has_text(flat(value[0]))]
     if with_text:
         return max(with_text, key=len)
     return lists[0] if len(lists) == 1 and not _has_text(item) else [item]
 
 
+def _lists_in(item: dict[str, Any], depth: int = 3) -> Iterator[list[dict[str, Any]]]:
+    """Yield the lists of objects in an object, also in objects inside it."""
+    for value in item.values():
+        if _is_objects(value):
+            yield value
+        elif isinstance(value, dict) and depth:
+            yield from _lists_in(value, depth - 1)
+
+
+def _keyed(item: dict[str, Any]) -> list[dict[str, Any]] | None:
+    """Return the items of an object that has one by the key of each; None for another object."""
+    values = list(item.values())
+    if len(values) < 3 or not all(isinstance(one, dict) and _has_text(one) for one in values):
+        return None
+    return [{"key": key, **one} for key, one in item.items()]
+
+
+def _refuse_columns(item: dict[str, Any]) -> None:
+    """Raise an error for a table that is written column by column, as pandas does by default."""
+    values = list(item.values())
+    sizes = {len(one) for one in values if isinstance(one, list | dict)}
+    several = len(values) > 1 and len(sizes) == 1 and min(sizes) > 1
+    kinds = {type(one) for one in values}
+    cells = [one.values() if isinstance(one, dict) else one for one in values if several]
+    plain = kinds in ({list}, {dict}) and not any(type(x) is dict for one in cells for x in one)
+    if several and plain and any(map(is_known, item)):
+        raise InvalidInput(
+            "The JSON has a list for each column; write an object for each item, as "
+            "to_json(orient='records') of pandas does."
+        )
+
+
 def _has_text(item: dict[str, Any]) -> bool:
     return any(
         isinstance(value, str)
-        and any(rank(key, kind) is not None for kind in ("texts", "headings"))
+        and any(rank(key.rpartition(".")[2], kind) is not None for kind in ("texts", "headings"))
         for key, value in item.items()
     )
 
@@ -184,11 +225,23 @@ def json_spans(text: str) -> list[tuple[int, int]]:
         place = _skip(text, stop)
     if len(spans) == 1:
         item = json.loads(text[slice(*spans[0])])
-        inside = _unwrapped(item, only_file=True)
-        for _, first, _, value in json_parts(text, start):
-            if inside != [item] and value == inside:
-                return list(list_spans(text, first))
+        inside = unwrapped(item, only_file=True)
+        if inside != [item]:
+            parts = list(json_parts(text, start))
+            if [one.get("key") for one in inside] == [part[0] for part in parts]:
+                return [part[1:3] for part in parts]
+            return _spans_of(text, start, inside) or spans
     return spans
+
+
+def _spans_of(text: str, place: int, wanted: list[Any]) -> list[tuple[int, int]]:
+    for _, first, _, value in json_parts(text, place):
+        if value == wanted:
+            return list(list_spans(text, first))
+        found = _spans_of(text, first, wanted) if isinstance(value, dict) else []
+        if found:
+            return found
+    return []
 
 
 def list_spans(text: str, place: int) -> Iterator[tuple[int, int]]:

@@ -42,7 +42,10 @@ COLUMNS = "columns of 0 and 1, by their names"
 # URIs or words in angle brackets, as <http://example.org/1> <http://example.org/2>.
 ANGLED = re.compile(r"\s*(?:<[^<>]+>[\s,;]*)+")
 IN_ANGLES = re.compile(r"<([^<>]+)>")
-_TRUTH = {"1": True, "0": False, "true": True, "false": False, "1.0": True, "0.0": False}
+_TRUTH = {"1": True, "true": True, "yes": True, "1.0": True}
+_TRUTH |= {"0": False, "false": False, "no": False, "0.0": False}
+# What R, spreadsheets and databases write into a cell without a value.
+_NOTHING = frozenset(("NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null", "\\N"))
 # Words that are in phrases, and not in lists of labels.
 _LITTLE = {"of", "the", "and", "in", "for", "to", "a", "on", "with", "de", "la", "und", "der", "et"}
 _SEPARATORS = (";", "|", ",")
@@ -54,8 +57,7 @@ _QUOTED = re.compile(r"""'([^']*)'|"([^"]*)\"""")
 class LabelParser:
     """Read the labels of a field, in the style of some of its values.
 
-    ``blanks`` allows blanks between labels; ``column`` says that the name of the field is the
-    label, and its values are 0 and 1.
+    ``blanks`` allows blanks between labels; ``column`` is the label if the values are 0 and 1.
     """
 
     def __init__(
@@ -65,9 +67,10 @@ class LabelParser:
         separator: str | None,
         *,
         blanks: bool = False,
-        column: bool = False,
+        column: str = "",
     ) -> None:
-        texts = [value.strip() for value in values if isinstance(value, str) and value.strip()]
+        texts = [one.strip() for one in values if isinstance(one, str) and not is_missing(one)]
+        texts = [one for one in texts if one]
         self.field, self.how, self.mark, self.column = field, "lists", "", column
         self.spaced = False
         self._split: Callable[[str], Any] = lambda text: [text]
@@ -92,7 +95,9 @@ class LabelParser:
         """Return the labels in a value; raise ValueError if it is not a list of names."""
         if self.column:
             truth = truth_of(value)
-            return None if truth is None else [self.field] * truth
+            return None if truth is None else [self.column] * truth
+        if is_missing(value):
+            return None
         if isinstance(value, str):
             if self.mark:
                 # The most frequent case, in which nothing can be wrong.
@@ -100,10 +105,10 @@ class LabelParser:
                 found.pop("", None)
                 return list(found) if found else None
             value = self._split(value) if value.strip() else None
-        elif isinstance(value, int | float) and not is_missing(value):
+        elif isinstance(value, int | float):
             # A column with gaps has its integers as floats.
             value = [int(value) if value == int(value) else str(value)]
-        if is_missing(value):
+        if value is None:
             return None
         if not is_names(value):
             raise ValueError(
@@ -179,9 +184,11 @@ def _parsed(text: str) -> Any:
 
 @lru_cache(1 << 14)
 def name_of(text: str) -> str:
-    """Return a label without spaces around it; a URI without angle brackets."""
+    """Return a label without spaces and quotation marks around it; a URI without < and >."""
     text = text.strip()
     if text[:1] == "<" and text[-1:] == ">" and ":" in text:
+        text = text[1:-1].strip()
+    if text[:1] == '"' == text[-1:] and len(text) > 2 and text.count('"') == 2:
         text = text[1:-1].strip()
     return clean(text)
 
@@ -196,7 +203,9 @@ def clean(text: str) -> str:
 
 
 def is_missing(value: Any) -> bool:
-    """Return whether a value is null, or a number that is not finite."""
+    """Return whether a value is null, a number that is not finite, or text that says so."""
+    if isinstance(value, str):
+        return len(value) < 5 and value in _NOTHING
     return value is None or (isinstance(value, float) and not math.isfinite(value))
 
 

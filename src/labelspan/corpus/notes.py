@@ -22,6 +22,7 @@ _FENCES = {"---": ("---", "..."), "+++": ("+++",)}
 # Behind a space: letters, digits, - _ and / between parts.
 _TAG = re.compile(r"(?:(?<=\s)|^)#(\w[\w/-]{0,199})(?=[\s.,;:!?)]|$)", re.M)
 _CODE = re.compile(r"^(```|~~~).*?^\1|`[^`\n]*`", re.M | re.S)
+_COLOUR = re.compile(r"(?=.*\d)(?:[0-9a-f]{3}){1,2}|([0-9a-f])\1\1(?:\1\1\1)?", re.I)
 _PLAIN = re.compile(r"[^\s\[\]{},#&*!|>'\"%@`:?-][^\[\]{},#:\n]*(?<!\s)")
 # Aliases in one file: a few are shorthand, many make a short file grow without bound.
 _MOST_ALIASES, _DEEPEST = 20, 50
@@ -105,8 +106,8 @@ def inline_tags(body: str) -> list[str]:
     if "`" in body or "~~~" in body:
         body = _CODE.sub(" ", body)
     found = (tag.strip("/") for tag in _TAG.findall(body))
-    # A number is a reference, as in "see #12".
-    return [tag for tag in dict.fromkeys(found) if not tag.isdigit()]
+    # A number is a reference, as in "see #12"; #ff0000 and #ccc are colours.
+    return [tag for tag in dict.fromkeys(found) if not tag.isdigit() and not _COLOUR.fullmatch(tag)]
 
 
 # --- other labels in a note -------------------------------------------------------------------

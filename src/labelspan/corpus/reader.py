@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 from ..errors import InvalidFile, InvalidInput, InvalidParameter
 from .fields import choose_fields, plain
 from .folders import open_files
-from .formats import EDITABLE, FORMATS, Placed
+from .formats import EDITABLE, FORMATS, RECORD_IDS, Placed
 from .label_values import LabelParser, clean, is_missing, keep_labels, truth_of
 from .label_vocabulary import read_vocabulary
 from .reading_report import ReadingReport, make_report, shorten
@@ -31,7 +31,7 @@ _ROWS = 100_000
 _HTML = re.compile(r"</?(?:p|br|div|a|li|ul|em|strong|span|h\d|code|pre|blockquote)\b[^<>]*>", re.I)
 _SHARE = 0.3
 # Formats in which nothing is left to guess.
-_FIXED = ("lines", "folder", "uris")
+_FIXED = ("lines", "folder", "uris", "fasttext")
 
 # Number of the file, number of the line or item in it, fields, record.
 PlacedRecord = tuple[int, int, dict[str, Any], Record]
@@ -156,6 +156,7 @@ class CorpusReader:
         items = [row for _, _, row in first]
         how = files.how
         given: dict[str, Any] = {"ids": ids, "labelled": self._labelled, "like": like or {}}
+        given["record_id"] = RECORD_IDS.get(how.kind)
         chosen = choose_fields(
             self.name, items, text=_several(text), labels=_several(labels), **given
         )
@@ -255,7 +256,7 @@ class CorpusReader:
             self._examples,
             n_joined=self.n_joined,
             complete=self.complete or texts is not None,
-            can_write=self.why_not_writable() is None,
+            why_not_writable=self.why_not_writable(),
         )
 
     def why_not_writable(self) -> str | None:
@@ -266,21 +267,18 @@ class CorpusReader:
         str or None
             The reason, and what to do; None if they can be written.
         """
-        kind, several = self.reading["format"], len(self.files.members) > 1
-        if kind not in EDITABLE or (several and kind != "markdown"):
-            what = "is several files" if several else f"is in the format {kind}"
-            return (
-                f"{self.name} {what}; labels can be changed in one file of {', '.join(EDITABLE)}. "
-                "Export the decisions (--export decisions.csv)."
-            )
-        if not self.reading["labels"]:
+        kind = self.reading["format"]
+        if kind not in EDITABLE:
+            problem = f"files in the format {kind} are not changed"
+        elif len(self.files.members) > 1 and kind != "markdown":
+            problem = f"{self.name} has several files, and only one can be changed"
+        elif not self.reading["labels"]:
             return f"{self.name} has no field of labels that could be changed; name it (--labels)."
-        if self.reading["joined"]:
-            return (
-                f"{self.name} has several rows per item, which are not changed; export the "
-                "decisions (--export decisions.csv)."
-            )
-        return None
+        elif self.reading["joined"]:
+            problem = f"{self.name} has several rows per item, which are not changed"
+        else:
+            return None
+        return f"{problem}; export the decisions (--export decisions.csv)."
 
     def _placed(self, skip: int = 0) -> Iterator[PlacedRecord]:
         if self.complete:
@@ -409,7 +407,7 @@ class CorpusReader:
 
     @property
     def _has_columns(self) -> bool:
-        return bool(self.parsers) and self.parsers[0].column
+        return bool(self.parsers) and bool(self.parsers[0].column)
 
 
 def read_corpus(
@@ -501,11 +499,20 @@ def _parsers(
     """Return what reads the labels of each field; columns of 0 and 1 are labels by their names."""
     values = {field: [row.get(field) for row in items] for field in fields}
     columns = len(fields) > 1 and all(
-        {truth_of(one) for one in own if one not in (None, "")} <= {True, False}
+        {truth_of(one) for one in own if not _is_empty(one)} <= {True, False}
         for own in values.values()
     )
+    # Of "labels.game" and "labels.sound", what differs.
+    outer = {field.rpartition(".")[0] for field in fields}
+    lead = f"{outer.pop()}." if len(outer) == 1 and "" not in outer else ""
     return [
-        LabelParser(own, field, separator, blanks=blanks, column=columns)
+        LabelParser(
+            own,
+            field,
+            separator,
+            blanks=blanks,
+            column=field.removeprefix(lead) if columns else "",
+        )
         for field, own in values.items()
     ]
 
@@ -545,16 +552,18 @@ def _is_html(values: Sequence[Any]) -> bool:
 
 def _examples(items: Sequence[dict[str, Any]]) -> dict[str, tuple[float, str]]:
     """Return the share of items that have a value, and the first one, by field."""
-    some = items[:1000]
-    counts = Counter(
-        key for row in some for key, value in row.items() if value not in (None, "", [])
-    )
+    some = items[:: max(1, len(items) // 1000)]
+    counts = Counter(key for row in some for key, value in row.items() if not _is_empty(value))
     first: dict[str, str] = {}
     for row in some:
         for key, value in row.items():
-            if key not in first and value not in (None, "", []):
+            if key not in first and not _is_empty(value):
                 first[key] = shorten(value)
     return {key: (counts[key] / len(some), first.get(key, "")) for row in some for key in row}
+
+
+def _is_empty(value: Any) -> bool:
+    return value in ("", []) or is_missing(value)
 
 
 def _text(row: dict[str, Any], keys: tuple[str, ...], html: tuple[str, ...]) -> str:

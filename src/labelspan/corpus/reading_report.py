@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from .label_values import ONE_LABEL
+from .label_values import COLUMNS, ONE_LABEL
 from .tagged_texts import TaggedTexts
 
 __all__ = ["FieldReport", "ReadingReport", "make_report", "shorten"]
@@ -81,9 +81,9 @@ class ReadingReport:
         What was skipped, joined or repaired.
     hints : tuple of str
         Options that change what looks wrong.
-    can_write : bool
-        Whether corrected labels can be written back into a copy of the file; otherwise decisions
-        are exported as csv.
+    why_not_writable : str or None
+        Why corrected labels cannot be written back into a copy of the file, and what to do; None if
+        they can.
     format_guessed : bool
         Whether the format was recognised by the content.
 
@@ -119,7 +119,7 @@ class ReadingReport:
     other_labels: tuple[str, ...]
     notes: tuple[str, ...]
     hints: tuple[str, ...]
-    can_write: bool
+    why_not_writable: str | None
     format_guessed: bool = False
 
     def as_dict(self) -> dict[str, Any]:
@@ -150,15 +150,23 @@ class ReadingReport:
             f"{self.source}: {self.format}{encoded}{guessed}, {self.n_items:,} items{beginning}, "
             f"{self.n_labelled:,} with labels, {self.n_labels:,} labels"
         )
-        shown = [one for one in self.fields if one.role != "left out"][:14]
+        columns = [one for one in self.fields if one.role == "labels"]
+        shown = [one for one in self.fields if one.role != "left out"]
+        if self.label_style == COLUMNS:
+            names = ", ".join(one.name for one in columns)
+            line = FieldReport(f"{len(columns):,} columns", "labels", shorten(names), 1.0)
+            shown[shown.index(columns[0])] = line
+            shown = [one for one in shown if one not in columns]
+        shown = shown[:14]
         width = min(30, max((len(one.name) for one in shown), default=0))
         for one in shown:
             share = "" if one.filled > 0.995 else f"  ({one.filled:.0%} of the items)"
             yield f"  {one.role:<10}{one.name:<{width}.{width}}   {one.example}{share}".rstrip()
-        if len(shown) < len(self.fields):
-            rest = [one.name for one in self.fields if one not in shown]
-            yield f"  {len(rest):,} more fields: {', '.join(rest)[:_WIDTH]}"
-        if self.label_style:
+        drawn = columns if self.label_style == COLUMNS else []
+        rest = [one.name for one in self.fields if one not in shown and one not in drawn]
+        if rest:
+            yield f"  {len(rest):,} more fields: {shorten(', '.join(rest))}"
+        if self.label_style and self.n_labelled:
             one_each = self.label_style == ONE_LABEL
             yield f"  {'each item has one label' if one_each else f'labels are {self.label_style}'}"
         if self.labels:
@@ -171,8 +179,8 @@ class ReadingReport:
             yield f"  {sample['id']:.30}: {sample['text']!r} [{tags:.80}]"
         yield from (f"  {note}" for note in self.notes)
         yield from (f"  to change: {hint}" for hint in self.hints)
-        if not self.can_write:
-            yield "  labels cannot be written back into this format; decisions are exported as csv"
+        if self.why_not_writable and self.n_labelled:
+            yield f"  labels cannot be written back: {self.why_not_writable}"
 
 
 def make_report(
@@ -181,7 +189,7 @@ def make_report(
     *,
     n_joined: int,
     complete: bool,
-    can_write: bool,
+    why_not_writable: str | None,
 ) -> ReadingReport:
     """Describe how items were read; ``examples`` has the share of items and a value by field."""
     reading, counts = items.reading or {}, items.label_counts
@@ -221,7 +229,7 @@ def make_report(
         reading["other_labels"],
         tuple(reading["notes"]),
         tuple(_hints(reading, items, once, len(counts))),
-        can_write,
+        why_not_writable,
         "format" in reading["guessed"],
     )
 
@@ -236,7 +244,9 @@ def shorten(value: Any) -> str:
 
 def _hints(reading: dict[str, Any], items: TaggedTexts, once: int, n_labels: int) -> Iterator[str]:
     """Yield the options that change what looks wrong."""
-    fixed = reading["format"] in ("folder", "lines", "uris")
+    fixed = reading["format"] in ("folder", "lines", "uris", "fasttext")
+    if reading["labels"] and not n_labels:
+        yield f"{', '.join(reading['labels'])} is empty; --labels takes another field"
     if not reading["labels"] and not fixed:
         yield "no field looks like labels; name it with --labels"
     elif reading["other_labels"]:
@@ -246,7 +256,9 @@ def _hints(reading: dict[str, Any], items: TaggedTexts, once: int, n_labels: int
         yield "--text names the field of the text"
     if reading["label_style"] and "guessed" in reading["label_style"]:
         yield "--separator says how labels are separated, '' that each item has one"
-    if n_labels > 100 and once > n_labels / 5:
+    if n_labels > 20 and once > 0.9 * n_labels:
+        yield "--labels takes another field; almost all labels occur once"
+    elif n_labels > 100 and once > n_labels / 5:
         yield f"--min-count 2 leaves out the {once:,} labels that occur once"
     if n_labels and sum("://" in label for label in items.label_counts) > n_labels / 2:
         yield "--vocabulary FILE (URI, tab, name per line) names the labels, which are URIs"

@@ -6,9 +6,13 @@ needs them.
 
 from __future__ import annotations
 
+import io
+import itertools
 import logging
 import re
+import warnings
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr
 from datetime import UTC, datetime
 from email import message_from_bytes, policy
 from email.errors import MessageError
@@ -68,9 +72,12 @@ def bibtex_entries(text: str) -> tuple[list[Any], dict[str, str], list[int]]:
 
 def bibtex_rows(member: Member, encoding: str | None, tally: Tally) -> Iterator[Fields]:
     """Yield the entries of a BibTeX or BibLaTeX file, with accents of LaTeX decoded."""
-    entries, strings, broken = bibtex_entries(text_of(member, encoding))
+    text = text_of(member, encoding)
+    entries, strings, broken = bibtex_entries(text)
     for line in broken:
         tally.setdefault("not an entry of BibTeX; left out", []).append(line)
+    if not entries and not broken and (content := text.strip()) and "@" not in content:
+        raise InvalidFile(f"{member.name} is not BibTeX: {content!r:.60} is not an entry (@...).")
     decode = latex_decoder()
 
     def piece_of(piece: str) -> str:
@@ -87,7 +94,8 @@ def bibtex_rows(member: Member, encoding: str | None, tally: Tally) -> Iterator[
         for key in ("author", "editor"):
             if key in row:
                 row[key] = re.split(r"\s+and\s+", row[key])
-        yield {"key": entry.key, **row, "entry type": entry.entry_type}
+        named = {"key": entry.key} if entry.key else {}
+        yield {**named, **row, "entry type": entry.entry_type}
 
 
 def latex_decoder() -> Callable[[str], str]:
@@ -123,7 +131,7 @@ _RIS_NAMES = {
 }
 
 
-def ris_rows(member: Member, encoding: str | None) -> Iterator[Fields]:
+def ris_rows(member: Member, encoding: str | None, tally: Tally) -> Iterator[Fields]:
     """Yield the references of a RIS file."""
     rispy = library_for("RIS", "rispy")
     text = text_of(member, encoding)
@@ -131,12 +139,16 @@ def ris_rows(member: Member, encoding: str | None) -> Iterator[Fields]:
         found = rispy.loads(text)
     except (OSError, ValueError, LookupError) as error:
         raise InvalidFile(f"{member.name} is not RIS ({error}).") from error
+    if not found and text.strip():
+        raise InvalidFile(f"{member.name} is not RIS: no line begins with 'TY  - '.")
     for entry in found:
         row = {}
         for name, keys in _RIS_NAMES.items():
             value = next((entry[key] for key in keys if entry.get(key)), None)
             if value is not None:
                 row[name] = value[0] if name == "url" and isinstance(value, list) else value
+        if isinstance(words := row.get("keywords"), list):
+            row["keywords"] = [one.strip() for word in words for one in word.split(";")]
         # PY has a year and slashes.
         row["date"] = str(row.get("date", "")).strip("/").replace("/", "-")
         yield row
@@ -145,17 +157,23 @@ def ris_rows(member: Member, encoding: str | None) -> Iterator[Fields]:
 def marc_rows(member: Member, tally: Tally) -> Iterator[Fields]:
     """Yield the records of a MARC 21 file."""
     pymarc = library_for("MARC 21", "pymarc")
+    problem: Exception | None = None
+    count = 0
     with member.whole() as file:
         reader = pymarc.MARCReader(file, to_unicode=True, permissive=True, hide_utf8_warnings=True)
-        for number, record in enumerate(reader, 1):
+        for number in itertools.count(1):
+            # It prints what it repairs.
+            with redirect_stderr(io.StringIO()), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                try:
+                    record = next(reader)
+                except StopIteration:
+                    break
             if record is None:
+                problem = problem or reader.current_exception
                 tally.setdefault("not a record of MARC; left out", []).append(number)
-                if number == 1:
-                    raise InvalidFile(
-                        f"{member.name} is not MARC 21 ({reader.current_exception}); export it "
-                        "again as MARC 21 or MARCXML."
-                    )
                 continue
+            count += 1
             yield marc_row(
                 [
                     (field.tag, [("", field.data or "")])
@@ -164,6 +182,10 @@ def marc_rows(member: Member, tally: Tally) -> Iterator[Fields]:
                     for field in record
                 ]
             )
+    if problem is not None and not count:
+        raise InvalidFile(
+            f"{member.name} is not MARC 21 ({problem}); export it again as MARC 21 or MARCXML."
+        )
 
 
 # --- bookmarks --------------------------------------------------------------------------------
@@ -220,7 +242,10 @@ def _links(item: Fields) -> Iterator[Fields]:
 def _day(stamp: str) -> str:
     """Return the date of seconds since 1970."""
     try:
-        return datetime.fromtimestamp(int(stamp), UTC).date().isoformat()
+        seconds = int(stamp)
+        # Some programs count microseconds.
+        seconds //= 1_000_000 if seconds > 10**13 else 1
+        return datetime.fromtimestamp(seconds, UTC).date().isoformat()
     except (ValueError, OverflowError, OSError):
         return ""
 

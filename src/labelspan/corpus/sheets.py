@@ -11,6 +11,7 @@ import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import date, datetime, time
+from itertools import chain, islice, zip_longest
 from pathlib import PurePosixPath
 from typing import Any
 from xml.etree import ElementTree
@@ -31,6 +32,8 @@ Fields = dict[str, Any]
 # Cells in a row and empty rows after which a sheet ends.
 _WIDEST = 2000
 _EMPTY_ROWS = 1000
+# Rows in which the header is looked for.
+_TOP = 10
 # What openpyxl raises for a file that is not a workbook.
 _MALFORMED = (zipfile.BadZipFile, LookupError, TypeError, ValueError, AttributeError, SyntaxError)
 _ROW = re.compile(
@@ -169,10 +172,13 @@ def _headed(rows: Iterable[tuple[int, Iterable[Any]]]) -> Iterator[tuple[int, Fi
     """Yield rows by the names in the first one that is not empty."""
     columns: list[str] = []
     empty = 0
-    for number, values in rows:
-        cells = [_plain(one) for one in values]
-        while cells and cells[-1] in (None, ""):
-            cells.pop()
+    shortened = ((number, _cut(values)) for number, values in rows)
+    first = list(islice(shortened, _TOP))
+    # A title above the table has fewer cells than its rows.
+    widest = max((sum(one not in (None, "") for one in cells) for _, cells in first), default=0)
+    while first and 2 * sum(one not in (None, "") for one in first[0][1]) < widest:
+        first.pop(0)
+    for number, cells in chain(first, shortened):
         empty = 0 if cells else empty + 1
         if empty > _EMPTY_ROWS:
             return
@@ -181,8 +187,14 @@ def _headed(rows: Iterable[tuple[int, Iterable[Any]]]) -> Iterator[tuple[int, Fi
         if not columns:
             columns = column_names([str("" if one is None else one) for one in cells])
             continue
-        cells += [None] * (len(columns) - len(cells))
-        yield number, dict(zip(columns, cells, strict=False))
+        yield number, dict(zip_longest(columns, cells[: len(columns)]))
+
+
+def _cut(values: Iterable[Any]) -> list[Any]:
+    cells = [_plain(one) for one in values]
+    while cells and cells[-1] in (None, ""):
+        cells.pop()
+    return cells
 
 
 def _plain(value: Any) -> Any:

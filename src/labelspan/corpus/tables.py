@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from ..errors import InvalidFile
@@ -20,7 +21,9 @@ __all__ = [
     "Tally",
     "cells_of",
     "column_names",
+    "is_fasttext",
     "is_table",
+    "split_fasttext",
     "split_tagged",
     "table_layout",
     "table_rows",
@@ -47,11 +50,13 @@ class TableLayout:
     delimiter: str
     quoted: bool
     notes: tuple[str, ...] = ()
+    # Lines before the header: comments, and Excel's "sep=;".
+    skip: int = 0
 
     @property
     def options(self) -> dict[str, Any]:
-        """Options of the reader of csv."""
-        return {} if self.quoted else {"quoting": csv.QUOTE_NONE}
+        """Options of :func:`cells_of`."""
+        return {"skip": self.skip, **({} if self.quoted else {"quoting": csv.QUOTE_NONE})}
 
 
 def _delimiter(header: str) -> str:
@@ -59,8 +64,21 @@ def _delimiter(header: str) -> str:
     return max((",", ";", "\t", "|"), key=header.count)
 
 
+def _preamble(lines: Sequence[str]) -> int:
+    """Return the number of lines before a table: comments with # and fewer cells, and "sep=;"."""
+    start = int(bool(lines) and bool(re.fullmatch(r"\ufeff?sep=.", lines[0].strip())))
+    for place in range(start, len(lines)):
+        line = lines[place]
+        if line.strip() and not line.startswith("#"):
+            mark = _delimiter(line)
+            cells = [one.count(mark) for one in lines[start:place] if one.strip()]
+            return place if all(count < line.count(mark) for count in cells) else start
+    return start
+
+
 def is_table(lines: Sequence[str]) -> str | None:
     """Return "csv" or "tsv" if lines look like a table; None for plain text."""
+    lines = lines[_preamble(lines) :]
     first = lines[0] if lines else ""
     mark = _delimiter(first)
     cells = [part.strip().strip('"') for part in first.split(mark)]
@@ -119,6 +137,21 @@ def split_tagged(name: str, number: int, line: str, uris: bool) -> dict[str, Any
     return {"text": text, "labels": found}
 
 
+_FASTTEXT = re.compile(r"(?:__label__\S+\s+)+")
+
+
+def is_fasttext(lines: Sequence[str]) -> bool:
+    """Return whether lines begin with labels as fastText has them: __label__game text."""
+    return bool(lines) and sum(map(bool, map(_FASTTEXT.match, lines))) > 0.5 * len(lines)
+
+
+def split_fasttext(line: str) -> dict[str, Any]:
+    """Return the item in a line of labels and a text."""
+    match = _FASTTEXT.match(line)
+    labels = match[0].replace("__label__", "").split() if match else []
+    return {"text": line[match.end() if match else 0 :].strip(), "labels": labels}
+
+
 # --- csv and tsv ----------------------------------------------------------------------------
 
 
@@ -129,12 +162,15 @@ def table_layout(
 
     ``like`` is the layout of another table of the same corpus: both have a header, or none.
     """
+    skip = _preamble(sample[:65536].split("\n"))
+    sample = "".join(sample.splitlines(keepends=True)[skip:]) if skip else sample
     first = sample.lstrip("\n").partition("\n")[0]
     mark = "\t" if kind == "tsv" else like.delimiter if like else _delimiter(first)
     rows, quoted, notes = _sampled(name, sample, mark, cut)
+    notes += [f"{skip:,} line(s) before the table left out"] if skip else []
     if not rows:
-        return TableLayout([], None, mark, quoted, tuple(notes))
-    number, cells = rows[0]
+        return TableLayout([], None, mark, quoted, tuple(notes), skip)
+    cells = rows[0][1]
     names = [cell.strip() for cell in cells]
     if like is not None:
         headed = like.header is not None
@@ -144,12 +180,9 @@ def table_layout(
     if not headed:
         width = max(len(row) for _, row in rows[:2001])
         columns = [f"column {place}" for place in range(1, width + 1)]
-        return TableLayout(columns, None, mark, quoted, tuple(notes))
-    given = [one for one in names if one]
-    if len(set(given)) < len(given):
-        raise InvalidFile(f"{name}, line {number}: two columns have the same name; rename one.")
+        return TableLayout(columns, None, mark, quoted, tuple(notes), skip)
     columns = column_names(names)
-    return TableLayout(columns, cells, mark, quoted, tuple(notes))
+    return TableLayout(columns, cells, mark, quoted, tuple(notes), skip)
 
 
 def column_names(names: Sequence[str]) -> list[str]:
@@ -162,19 +195,25 @@ def column_names(names: Sequence[str]) -> list[str]:
 
 
 def cells_of(
-    lines: Iterable[str], delimiter: str, name: str, *, empty: bool = False, **options: Any
+    lines: Iterable[str],
+    delimiter: str,
+    name: str,
+    *,
+    empty: bool = False,
+    skip: int = 0,
+    **options: Any,
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield the last line number and the cells of each row; also of empty ones if asked."""
     # Texts may be longer than the 131,072 characters that Python's reader allows by default.
     limit = csv.field_size_limit(LONGEST)
-    reader = csv.reader(lines, delimiter=delimiter, **options)
+    reader = csv.reader(islice(lines, skip, None), delimiter=delimiter, **options)
     try:
         for row in reader:
             if empty or any(row):
-                yield reader.line_num, row
+                yield reader.line_num + skip, row
     except csv.Error as error:
         raise InvalidFile(
-            f"{name}, line {reader.line_num} cannot be split into columns ({error})."
+            f"{name}, line {reader.line_num + skip} cannot be split into columns ({error})."
         ) from error
     finally:
         csv.field_size_limit(limit)

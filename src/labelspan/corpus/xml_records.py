@@ -190,16 +190,18 @@ def marc_row(fields: list[tuple[str, list[tuple[str, str]]]]) -> Fields:
             subjects += [value.strip(" .,;") for code, value in inner if code == "a"]
     coded = control.get("008", "")
     year = coded[7:11] if coded[7:11].isdigit() else ""
-    return {
+    found = {
         "id": control.get("001", "").strip(),
-        "title": next(iter(parts("245", "abnp")), ""),
-        "abstract": "\n".join([*parts("520", "ab"), *parts("505", "at")]),
+        # UNIMARC has its titles and abstracts where MARC 21 has nothing.
+        "title": next(iter([*parts("245", "abnp"), *parts("200", "ae")]), ""),
+        "abstract": "\n".join([*parts("520", "ab"), *parts("505", "at"), *parts("330", "a")]),
         "subjects": list(dict.fromkeys(filter(None, subjects))),
         "authors": [*parts("100", "a"), *parts("700", "a")],
         "publisher": next(iter([*parts("264", "b"), *parts("260", "b")]), ""),
         "year": year,
         "language": coded[35:38].strip() if coded[35:38].isalpha() else "",
     }
+    return {key: value for key, value in found.items() if value}
 
 
 def _marcxml(element: Element) -> Fields:
@@ -300,7 +302,11 @@ XML_KINDS: dict[str, tuple[Callable[[str, int], bool], Callable[[Element], Field
     "pubmed": (lambda name, _: name in ("PubmedArticle", "PubmedBookArticle"), _pubmed),
     "marcxml": (lambda name, _: name == "record", _marcxml),
     "mods": (lambda name, _: name == "mods", _mods),
-    "dc": (lambda name, _: name in ("record", "dc"), _dublin_core),
+    # Calibre's metadata.opf is a package with metadata.
+    "dc": (
+        lambda name, depth: name in ("record", "dc") or (name == "metadata" and depth == 2),
+        _dublin_core,
+    ),
     "zotero": (lambda _, depth: depth == 2, _zotero),
 }
 _BY_ELEMENT = {

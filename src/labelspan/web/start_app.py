@@ -106,7 +106,7 @@ class StartApp:
 
     def _opened(self, report: dict[str, Any], file: Path) -> None:
         """Show the index from now on."""
-        corpus = file if report.get("can_write") else None
+        corpus = file if not report.get("why_not_writable", True) else None
         edit = self._edit and bool(report.get("n_labelled"))
         served = self._open(edit=edit, corpus=corpus, access=self.access)
         self._served = served
