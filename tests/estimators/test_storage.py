@@ -25,7 +25,7 @@ from labelspan.errors import InvalidLabels, NotEnoughMemory
 from labelspan.labels import Factor, reading
 from labelspan.operators import RowBlocks, RowFiles, RowWriter, as_operator, machine
 from labelspan.solvers import L2, Krylov, KrylovOptions, Problem
-from labelspan.solvers import alpha as alpha_module
+from labelspan.solvers.alpha import HeldOutOptions, held_out
 
 pytestmark = pytest.mark.filterwarnings("ignore:Sparse:UserWarning")
 
@@ -239,13 +239,12 @@ def test_the_space_of_many_labels_is_as_good_as_it_says():
             np.testing.assert_allclose(image.T @ image + 0.1 * W.T @ W, np.eye(20), atol=1e-6)
 
 
-def test_the_error_is_that_of_models_of_the_other_rows(tmp_path, monkeypatch):
+def test_the_error_is_that_of_models_of_the_other_rows(tmp_path):
     """The Krylov space holds all of a small problem: its error is that of a plain regression."""
     X, Y = DATA["tall"]
     rows, columns = X.shape
-    for name, value in (("_FEW_HELD", 1), ("_CHANGE", 0.0), ("_FEW_LABELS", Y.shape[1])):
-        monkeypatch.setattr(alpha_module, name, value)
-    curve = alpha_module.held_out(written(tmp_path, X), as_operator(Y), intercept=True, seed=3)
+    options = HeldOutOptions(one_split=1, change=0.0, each_label=Y.shape[1])
+    curve = held_out(written(tmp_path, X), as_operator(Y), intercept=True, seed=3, options=options)
     held = np.sort(np.random.default_rng(3).permutation(rows)[: int(0.15 * rows)])
     others = np.setdiff1d(np.arange(rows), held)
     centre, shift = X[others].mean(axis=0), Y[others].mean(axis=0)

@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from labelspan.errors import UncertainPenalty
 from labelspan.operators import as_operator
-from labelspan.solvers import problem
 from labelspan.solvers.alpha import (
+    HeldOutOptions,
     choose_alpha,
     generalized_cross_validation,
     held_out,
     leave_one_out,
+    warn_at_end,
 )
 
 ALPHAS = np.array([1e-3, 0.1, 1.0, 30.0, 1e4])
@@ -106,14 +108,13 @@ def test_equal_rows_have_no_direction():
         ((60, 20, 4), 1.0, True),
         ((60, 20, 30), 1.0, False),
         ((20, 60, 4), 1.0, True),
-        ((60, 20, 4), 0.0, False),
+        ((500, 420, 4), 0.0, False),
     ],
 )
-def test_the_choice_is_exact_while_one_side_is_small(shape, fill, intercept, monkeypatch):
+def test_the_choice_is_exact_while_one_side_is_small(shape, fill, intercept):
     X, Y = make(*shape)
     operator = as_operator(X)
     operator.fill = fill
-    monkeypatch.setattr(problem, "_SPARSE_SIDE", 10)
     curve = choose_alpha(operator, Y, intercept=intercept)
     exact = leave_one_out(*spectrum(X, intercept), Y, intercept=intercept)
     if fill:
@@ -184,3 +185,19 @@ def test_few_sparse_rows_in_float32():
     curve = choose_alpha(as_operator(X), Y, intercept=True)
     exact = choose_alpha(as_operator(X.toarray().astype(float)), Y, intercept=True)
     np.testing.assert_allclose(curve.error, exact.error, rtol=1e-3)
+
+
+def test_nearly_as_many_columns_as_rows_need_many_blocks():
+    """In a small space a small penalty looked good, because such a space regularises by itself."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((780, 620))
+    Y = X[:, :20] @ rng.standard_normal((20, 1)) / 4.5 + 0.1 * rng.standard_normal((780, 1))
+    found = held_out(as_operator(X), Y, intercept=True)
+    assert found.settled
+    whole = spectrum(X)
+    there = leave_one_out(*whole, Y, alphas=np.array([found.alpha])).errors[0]
+    assert there < 1.05 * leave_one_out(*whole, Y).error
+    small = held_out(as_operator(X), Y, intercept=True, options=HeldOutOptions(blocks=8))
+    assert not small.settled
+    with pytest.warns(UncertainPenalty, match="OPLS: .*still decreases"):
+        warn_at_end(small, "OPLS")

@@ -443,7 +443,8 @@ def _singular(block: Array, found: _Independent) -> Array:
 def rank_tolerance(dtype: Any, shape: tuple[int, int]) -> float:
     """Return the singular value, relative to the largest, below which a direction is null.
 
-    To be used after columns are scaled to unit length. Rounding of the entries of X
+    The same for the eigenvalues of a square array of products, whose rounding is that of the
+    array. To be used after columns are scaled to unit length. Rounding of the entries of X
     then has singular values of about eps, whatever the number of rows: 8 eps
     times the root of the smaller side. Sums over rows and columns, in float64, add 8
     eps times the root of both sides. Data in float32 is assumed to have been computed in float32:

@@ -271,6 +271,8 @@ def inner(left: Any, right: Any, dtype: Any = None) -> Array:
         first = left[rows].astype(dtype, copy=False)
         # The same array twice: BLAS computes one triangle.
         second = first if same else right[rows].astype(dtype, copy=False)
+        if first.shape[1] == second.shape[1] == 1:  # several times faster than a matrix product
+            return np.full((1, 1), float(np.vdot(first, second)))
         return host(np.dot(first.T, second))
 
     width = left.shape[1] + (0 if same else right.shape[1])
@@ -338,8 +340,10 @@ def times(block: Any, small: Any) -> Array:
         return product
     out = np.empty((block.shape[0], small.shape[1]), dtype=block.dtype)
 
+    product_of = np.multiply if small.shape == (1, 1) else np.matmul
+
     def multiply(rows: slice) -> None:
-        np.matmul(block[rows], small, out=out[rows])
+        product_of(block[rows], small, out=out[rows])
 
     map_threads(multiply, _long_parts(block.shape[0], small.shape[0], 1, small.shape[1]), blas=True)
     return out

@@ -18,7 +18,7 @@ other rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from .._typing import Array
 from ..errors import UncertainPenalty, warn_caller
+from ..labels.factor import rank_tolerance
 from ..operators import Operator, RowBlocks, Scaled, as_operator
 from ..operators.array_backend import (
     host,
@@ -44,6 +45,7 @@ from .small_dense import psd_basis, unit_columns
 
 __all__ = [
     "AlphaCurve",
+    "HeldOutOptions",
     "choose_alpha",
     "generalized_cross_validation",
     "held_out",
@@ -66,20 +68,60 @@ _FEWEST = 25
 _MIXED = 16
 # Number of rows over which errors are averaged, if a model of all rows is available.
 _SAMPLE = 5_000
-# Held-out rows: fraction, maximum, and the number below which two splits are used.
-_PART, _MOST_HELD, _FEW_HELD = 0.15, 5_000, 1_000
-# Up to this many labels each is used itself; number of combinations that represent more labels.
-_FEW_LABELS, _WIDTH = 16, 8
 # Up to this many labels, all their products take no longer than some passes over them,
 # and much less on many threads.
 _GRAM_LABELS = 128
-# Minimum and maximum number of blocks of the Krylov space.
-_FEWEST_BLOCKS, _MOST_BLOCKS = 3, 12
-# The space is large enough if one more block changes the penalty by less than this, and leaves this
-# much of the error.
-_CHANGE, _GAIN = 0.05, 0.98
 # Number of power iterations for the leading directions of the labels, which need not be exact.
 _POWERS = 3
+
+
+@dataclass(frozen=True)
+class HeldOutOptions:
+    """Thresholds of the choice on held-out rows.
+
+    Parameters
+    ----------
+    part : float
+        Fraction of the rows that is held out.
+    most : int
+        Maximum number of held-out rows.
+    one_split : int
+        If fewer rows are held out, errors are averaged over two splits.
+    each_label : int
+        Up to this many labels each is used itself.
+    width : int
+        Number of combinations that represent more labels.
+    fewest, blocks : int
+        Minimum and maximum number of blocks of the Krylov space.
+    change, gain : float
+        The space is large enough if one more block changes the penalty by less than the fraction
+        ``change`` and leaves ``gain`` of the error. With 12 blocks and .98, penalties for dense
+        data with nearly as many columns as rows were 3 to 30 times too small, and their errors 6
+        to 36% above the smallest.
+
+    See Also
+    --------
+    AlphaCurve : The result.
+
+    Examples
+    --------
+    >>> from labelspan.solvers.alpha import HeldOutOptions
+    >>> HeldOutOptions(blocks=20).width
+    8
+    """
+
+    part: float = 0.15
+    most: int = 5_000
+    one_split: int = 1_000
+    each_label: int = 16
+    width: int = 8
+    fewest: int = 3
+    blocks: int = 40
+    change: float = 0.05
+    gain: float = 0.99
+
+
+_HELD_OUT = HeldOutOptions()
 
 
 @dataclass(frozen=True)
@@ -96,6 +138,8 @@ class AlphaCurve:
         The minimiser, refined between grid points.
     error : float
         The error there.
+    settled : bool
+        False if an iteration stopped before the choice was certain.
 
     See Also
     --------
@@ -116,6 +160,7 @@ class AlphaCurve:
     errors: Array
     alpha: float
     error: float
+    settled: bool = True
 
     @property
     def at_end(self) -> str | None:
@@ -126,7 +171,7 @@ class AlphaCurve:
 
 
 def warn_at_end(curve: AlphaCurve, owner: str) -> None:
-    """Warn if the error decreases up to an end of the grid."""
+    """Warn if the error decreases up to an end of the grid, or with each iteration."""
     reasons = {
         "lower": "a smaller value may be better, or there are too few rows to tell",
         "upper": "the features do not predict the labels better than the means of the labels do",
@@ -136,6 +181,12 @@ def warn_at_end(curve: AlphaCurve, owner: str) -> None:
         warn_caller(
             f"{owner}: alpha='auto' chose the {extreme} value that it tries, {curve.alpha:.0e}: "
             f"{reasons[curve.at_end]}; check the features, give more rows, or set alpha.",
+            UncertainPenalty,
+        )
+    elif not curve.settled:
+        warn_caller(
+            f"{owner}: alpha='auto' chose {curve.alpha:.0e}, but the error on held-out rows still "
+            "decreases with each iteration; scale the columns of X, or set alpha.",
             UncertainPenalty,
         )
 
@@ -206,7 +257,14 @@ def _is_centred(X: Operator) -> bool:
     return bool(np.linalg.norm(host(X.column_means())) <= 1e-10 * size)
 
 
-def held_out(X: Operator, labels: Any, *, intercept: bool, seed: int = 0) -> AlphaCurve:
+def held_out(
+    X: Operator,
+    labels: Any,
+    *,
+    intercept: bool,
+    seed: int = 0,
+    options: HeldOutOptions = _HELD_OUT,
+) -> AlphaCurve:
     """Choose the penalty by the error on held-out rows, in a Krylov space of the other rows.
 
     A random 15% of the rows, at most 5,000, are held out; if that is fewer than 1,000,
@@ -221,20 +279,20 @@ def held_out(X: Operator, labels: Any, *, intercept: bool, seed: int = 0) -> Alp
     """
     rng = np.random.default_rng(seed)
     rows = X.shape[0]
-    count = min(max(int(_PART * rows), 1), _MOST_HELD)
+    count = min(max(int(options.part * rows), 1), options.most)
     block = as_operator(labels)
-    mixing = _combinations(block, rng)
+    mixing = _combinations(block, rng, options)
     X = X.arranged()[0]
     targets = host(block.matmat(mixing))
     cross = X.cross(targets)
     means = block.column_means() @ mixing if intercept else np.zeros(mixing.shape[1])
-    pieces = 1 if count >= _FEW_HELD or 2 * count >= rows else 2
+    pieces = 1 if count >= options.one_split or 2 * count >= rows else 2
     held = rng.permutation(rows)[: pieces * count]
     splits = []
     for at in range(0, held.size, count):
         index = np.sort(held[at : at + count])
         splits.append(_HeldOutRows(X, index, targets[index], cross, means, intercept))
-    return _settled(splits)
+    return _settled(splits, options)
 
 
 def _in_memory(X: Operator, index: Array) -> Operator:
@@ -245,47 +303,47 @@ def _in_memory(X: Operator, index: Array) -> Operator:
     return taken if X.offset is None else taken.shifted(X.offset)
 
 
-def _settled(splits: Sequence[_HeldOutRows]) -> AlphaCurve:
+def _settled(splits: Sequence[_HeldOutRows], options: HeldOutOptions) -> AlphaCurve:
     """Grow the spaces until one more block does not change the chosen penalty."""
 
     def errors(alphas: Array) -> Array:
         return np.asarray(np.mean([split.errors(alphas) for split in splits], axis=0))
 
     before = error = np.inf
-    for blocks in range(1, _MOST_BLOCKS + 1):
+    for blocks in range(1, options.blocks + 1):
         # The shortest directions of the space are not far below the mean of all, so the
         # grid extends as low as for the whole spectrum.
         largest = max(splits, key=lambda split: split.squares.sum())
         curve = _minimise(errors, alpha_grid(largest.squares, largest.energy))
         settled = (
-            blocks >= _FEWEST_BLOCKS
-            and abs(np.log(curve.alpha / before)) < _CHANGE
-            and curve.error > _GAIN * error
+            blocks >= options.fewest
+            and abs(np.log(curve.alpha / before)) < options.change
+            and curve.error > options.gain * error
         )
         grown = []
-        if not settled and blocks < _MOST_BLOCKS:
+        if not settled and blocks < options.blocks:
             grown = [split.grow(curve.alpha) for split in splits]
         if not any(grown):
             break
         before, error = curve.alpha, curve.error
-    return curve
+    return replace(curve, settled=settled or blocks < options.blocks)
 
 
-def _combinations(labels: Operator, rng: np.random.Generator) -> Array:
+def _combinations(labels: Operator, rng: np.random.Generator, options: HeldOutOptions) -> Array:
     """Return R (k x 16 or fewer) such that ``|E R|^2`` estimates ``|E|^2`` for errors E.
 
     The estimate is unbiased for any orthonormal axes, and has less variance for dominant ones.
     """
     k = labels.shape[1]
-    if k <= _FEW_LABELS:
+    if k <= options.each_label:
         return np.eye(k)
-    leading = _WIDTH // 2
+    leading = options.width // 2
     axes = rng.standard_normal((k, leading))
     square = labels.rough_gram() if k <= _GRAM_LABELS else None
     for _ in range(_POWERS):
         product = host(labels.normal(axes)) if square is None else square @ axes
         axes = np.linalg.qr(product)[0]
-    random = rng.standard_normal((k, _WIDTH - leading)) / np.sqrt(_WIDTH - leading)
+    random = rng.standard_normal((k, options.width - leading)) / np.sqrt(options.width - leading)
     return np.concatenate([axes, random - axes @ (axes.T @ random)], axis=1)
 
 
@@ -365,8 +423,8 @@ class _HeldOutRows:
         gram = (space.gram + space.gram.T) / 2
         # The penalty at which both parts count alike keeps the digits of both.
         self._middle = float(np.trace(gram) / (np.trace(self._penalty) or 1.0)) or 1.0
-        tolerance = 10 * rounding(space.X.dtype) * np.sqrt(max(1, gram.shape[0]))
-        values, axes = psd_basis(gram + self._middle * self._penalty, float(tolerance))
+        tolerance = rank_tolerance(space.X.dtype, gram.shape)
+        values, axes = psd_basis(gram + self._middle * self._penalty, tolerance)
         roots = axes / np.sqrt(values)
         self._shares, turned = np.linalg.eigh(self._middle * (roots.T @ self._penalty @ roots))
         self._shares = np.clip(self._shares, 0.0, 1.0)

@@ -230,7 +230,7 @@ def complete_basis(X: Operator, block: Array, alpha: float = 0.0) -> Decompositi
         return basis
     if small_enough(X):
         return factorise(X, block)
-    values, left = psd_basis(X.cogram(), 4 * max(X.shape) * rounding(np.float64))
+    values, left = psd_basis(X.cogram())
     right = X.cross(left / np.sqrt(values))
     return Decomposition(values, right, left.T @ host(block), _alive(column_lengths(X)))
 
@@ -263,7 +263,7 @@ def left_basis(X: Operator, labels: Array) -> Decomposition | None:
     graded = np.square(lengths.min() / lengths.max()) < _DIGITS
     if graded and not values[-1 - spectrum.centred] > _DIGITS * largest:
         return factorise(X, labels) if small_enough(X) else None
-    rank = int((values > 10 * rounding(np.float64) * np.sqrt(values.size) * largest).sum())
+    rank = int((values > rank_tolerance(np.float64, spectrum.vectors.shape) * largest).sum())
     values, vectors = values[:rank], spectrum.vectors[:, :rank]
     basis = Decomposition(values, vectors, spectrum.coordinates(X, labels, rank), lengths)
     if spectrum.dual:
@@ -280,7 +280,7 @@ def _rank_of(spectrum: Spectrum, alpha: float) -> int:
     largest = max(float(values[0]), 0.0) if values.size else 0.0
     keep = values.size - spectrum.centred
     if alpha > _DIGITS * largest:
-        keep = int((values > 64 * rounding(np.float64) * largest).sum())
+        keep = int((values > rank_tolerance(np.float64, spectrum.vectors.shape) * largest).sum())
     if not keep or not values[keep - 1] + alpha > _DIGITS * (largest + alpha):
         return 0
     return keep
@@ -343,7 +343,7 @@ def basis_of_products(gram: Array, cross: Array) -> Decomposition:
     lengths = _alive(np.sqrt(np.diag(gram)))
     scaled = gram / np.outer(lengths, lengths)
     values, vectors = np.linalg.eigh((scaled + scaled.T) / 2)
-    keep = values > 8 * eps * side * max(values[-1], 0.0)
+    keep = values > rank_tolerance(np.float64, gram.shape) * max(values[-1], 0.0)
     singular, right = np.sqrt(values[keep])[::-1], vectors[:, keep][:, ::-1]
     coordinates = (right.T @ (cross / lengths[:, None])) / singular[:, None]
     basis = _from_scaled(right, singular, coordinates, lengths)

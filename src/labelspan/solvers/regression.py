@@ -46,7 +46,6 @@ from .small_dense import orthonormalize
 __all__ = [
     "Regressed",
     "block_cg",
-    "cg_by_column",
     "complete_labels",
     "regress",
 ]
@@ -77,8 +76,9 @@ _PROBES, _SAFE = 4, 2.0
 # The smallest relative residual that is requested beyond the tolerance.
 _ROUNDING = 1e-14
 _BLOCK_CG = "block conjugate gradients"
-# The relative error of fitted values that replace unknown labels.
-_COMPLETED = 1e-2
+# The relative error of fitted values that replace unknown labels, and the maximum number of
+# iterations if each label has its own rows.
+_COMPLETED, _TURNS = 1e-2, 500
 
 
 @dataclass(frozen=True)
@@ -409,45 +409,13 @@ def _by_rows(
     return slopes, y_means - x_means @ slopes, fit.converged
 
 
-def cg_by_column(
-    product: Callable[[Array], Array],
-    wanted: Array,
-    scale: Array | float,
-    *,
-    tol: float,
-    max_iter: int,
-) -> tuple[Array, bool]:
-    """Solve ``product(found) = wanted`` by conjugate gradients, each column by itself.
-
-    ``scale`` is the preconditioner: a positive number per row. Return the solution, and whether
-    the scaled residual of every column fell to ``tol`` of its first.
-    """
-    residual, found = wanted.copy(), np.zeros_like(wanted)
-    step = residual / scale
-    energy = np.einsum("ij,ij->j", residual, step)
-    enough = np.square(tol) * energy
-    for _ in range(max_iter):
-        active = energy > enough
-        if not active.any():
-            return found, True
-        image = product(step)
-        curve = np.einsum("ij,ij->j", step, image)
-        length = np.divide(energy, curve, out=np.zeros_like(energy), where=active & (curve > 0))
-        found += length * step
-        residual -= length * image
-        scaled = residual / scale
-        before, energy = energy, np.einsum("ij,ij->j", residual, scaled)
-        step *= np.divide(energy, before, out=np.zeros_like(energy), where=active & (before > 0))
-        step += scaled
-    return found, False
-
-
 def _by_label(
     X: Operator, values: Array, known: Array, alpha: float, intercept: bool
 ) -> tuple[Array, Array, bool]:
     """Solve ``(X'C_j X + alpha I) b_j = X'C_j y_j`` for every label j by conjugate gradients.
 
-    C_j selects the rows where j is known and centres them if there is an intercept.
+    C_j selects the rows where j is known and centres them if there is an intercept. All labels,
+    below each other and scaled alike, are one right-hand side of a block-diagonal matrix.
     """
     counts = np.maximum(known.sum(axis=0), 1)
 
@@ -457,17 +425,23 @@ def _by_label(
             block = np.where(known, block - block.sum(axis=0) / counts, 0.0)
         return block
 
-    def product(block: Array) -> Array:
+    def product(column: Array) -> Array:
+        block = column.reshape(shape) / scale
         image = host(X.matmat(X.place(block)))
-        return host(X.rmatmat(X.place(select(image)))) + alpha * block
+        image = host(X.rmatmat(X.place(select(image)))) + alpha * block
+        return (image / scale).reshape(-1, 1)
 
-    scale = np.square(column_lengths(X)) + alpha
+    shape = (X.shape[1], values.shape[1])
+    scale = np.sqrt(np.square(column_lengths(X)) + alpha)[:, None]
     scale[scale == 0] = 1.0
-    wanted = host(X.rmatmat(X.place(select(values))))
-    tol = 10 * default_tolerance(X.dtype)
-    slopes, converged = cg_by_column(product, wanted, scale[:, None], tol=tol, max_iter=500)
+    wanted = host(X.rmatmat(X.place(select(values)))) / scale
+    sizes = column_norms(wanted)
+    sizes[sizes == 0] = 1.0
+    tol = accuracy_wanted(X.dtype)
+    run = block_cg(product, (wanted / sizes).reshape(-1, 1), 0.0, tol, _TURNS)
+    slopes = run.solution.reshape(shape) * sizes / scale
     shift = np.zeros(values.shape[1])
     if intercept:
         image = host(X.matmat(X.place(slopes)))
         shift = np.where(known, values - image, 0.0).sum(axis=0) / counts
-    return slopes, shift, converged
+    return slopes, shift, run.residual <= tol

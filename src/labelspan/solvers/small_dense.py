@@ -16,7 +16,7 @@ from scipy.linalg import eigh, lapack
 
 from .._typing import Array
 from ..labels import Factor, Regression
-from ..labels.factor import RANK_TOLERANCE
+from ..labels.factor import RANK_TOLERANCE, rank_tolerance
 from ..operators.array_backend import (
     column_norms,
     divide_columns,
@@ -109,12 +109,12 @@ def leading_values(matrix: Array, count: int) -> Array:
     return values[::-1][:count]
 
 
-def psd_basis(gram: Array, tolerance: float) -> tuple[Array, Array]:
+def psd_basis(gram: Array, tolerance: float | None = None) -> tuple[Array, Array]:
     """Return the eigenvalues of a positive semi-definite matrix, decreasing, without null ones.
 
-    Eigenvalues are null below ``tolerance`` of the largest of the matrix scaled to a unit diagonal,
-    so that units do not matter; those that are returned, and their vectors, belong
-    to the matrix itself.
+    Eigenvalues are null below ``tolerance``, by default that of float64, of the largest of the
+    matrix scaled to a unit diagonal, so that units do not matter; those that are returned, and
+    their vectors, belong to the matrix itself.
     """
     values, vectors = _eigh(gram)
     if not values.size or not values[-1] > 0:
@@ -124,6 +124,7 @@ def psd_basis(gram: Array, tolerance: float) -> tuple[Array, Array]:
     lengths = np.sqrt(np.maximum(np.diag(gram), 0.0))
     units = np.where(lengths > 0, lengths, 1.0)
     values, vectors = _eigh(gram / np.outer(units, units))
+    tolerance = rank_tolerance(np.float64, gram.shape) if tolerance is None else tolerance
     keep = values > tolerance * values[-1]
     left, roots, _ = graded_svd(lengths[:, None] * vectors[:, keep] * np.sqrt(values[keep]))
     return np.square(roots), left
@@ -174,7 +175,7 @@ def units_decide(matrix: Array, floor: float = 0.0) -> tuple[bool, bool]:
     diagonal = np.diag(matrix)
     lengths = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
     scaled, _ = _eigh(matrix / np.outer(lengths, lengths))
-    real = int((scaled > 64 * np.finfo(np.float64).eps * scaled.size * scaled[-1]).sum())
+    real = int((scaled > rank_tolerance(np.float64, matrix.shape) * scaled[-1]).sum())
     return kept < real, bool(scaled[0] <= _WELL_CONDITIONED * scaled[-1])
 
 
@@ -197,11 +198,6 @@ class ScaledCholesky:
     def whiten(self, right: Array) -> Array:
         """Return ``L^-1 E^-1 right``."""
         return np.asarray(lapack.dtrtrs(self.lower, right / self.scale[:, None], lower=1)[0])
-
-    def unwhiten(self, right: Array) -> Array:
-        """Return ``E^-1 L'^-1 right``."""
-        solved = lapack.dtrtrs(self.lower, right, lower=1, trans=1)[0]
-        return np.asarray(solved / self.scale[:, None])
 
 
 def scaled_cholesky(matrix: Array, alpha: float) -> ScaledCholesky | None:

@@ -244,6 +244,6 @@ def _rows_of(products: Array) -> tuple[Array, float]:
     if not failed and np.square(np.diag(lower)).min() > _SAFE:
         return lower.T * lengths, 0.0
     values, axes = np.linalg.eigh((unit + unit.T) / 2)
-    lost = 4 * len(unit) * float(np.finfo(np.float64).eps) * max(float(values[-1]), 0.0)
+    lost = rank_tolerance(np.float64, unit.shape) * max(float(values[-1]), 0.0)
     keep = values > lost
     return (np.sqrt(values[keep]) * axes[:, keep]).T * lengths, lost
