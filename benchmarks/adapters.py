@@ -300,7 +300,7 @@ def write_page(results: list[Path]) -> None:
     machine = runs[0]["machine"]
     text = [PAGE.read_text(encoding="utf-8").partition("<!-- tables -->")[0] + "<!-- tables -->\n"]
     text.append(f"{machine['cpu']}, {machine['cores']} cores, {runs[0]['date'][:10]}.\n")
-    record: dict[str, Any] = {}
+    record: dict[str, Any] = {"version": machine["packages"]["labelspan"]}
     for table in [table for run in runs for table in run["tables"]]:
         text.append(f"## {table['title'].partition(':')[0]}{table['title'].partition(';')[2]}\n")
         text.append(f"{table['title'].partition(';')[0]}.\n")

@@ -26,6 +26,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+import labelspan
 from labelspan import DLE, LPP, DLEClassifier
 from labelspan.datasets import load
 from labelspan.errors import LabelspanWarning
@@ -201,6 +202,7 @@ def main() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LabelspanWarning)
             record = {
+                "version": labelspan.__version__,
                 "made by": "python -m benchmarks.dle_quality",
                 "one class": {name: one_class(name, args.data) for name in SETS},
                 "several labels": {name: several_labels(name, args.data) for name in SEVERAL},

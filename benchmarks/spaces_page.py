@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+import labelspan
+
 from .spaces_data import DEVELOPMENT, SETS, TEST
 from .spaces_quality import MEASURES, METHODS, SETTINGS, read_records
 
@@ -65,6 +67,7 @@ def summarise(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     for one in records:
         rows[one["set"]][1] = max(rows[one["set"]][1], one["labels"])
     out: dict[str, Any] = {
+        "version": labelspan.__version__,
         "made by": "python -m benchmarks.spaces_quality, then python -m benchmarks.spaces_page",
         "commits": sorted({one["commit"] for one in records if one.get("commit")}),
         "splits": 1 + max(one["split"] for one in records),

@@ -81,6 +81,28 @@ def test_numbers_are_those_of_the_records(page):
     assert records.wrong_numbers((pages.ROOT / page).read_text(encoding="utf-8")) == []
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/choosing.md", "docs/evidence.md"])
+def test_figures_are_from_records_and_name_the_version(page):
+    text = (pages.ROOT / page).read_text(encoding="utf-8")
+    assert records.unmarked_numbers(text) == []
+    assert records.missing_versions(text) == []
+
+
+def test_a_figure_without_a_record_or_version_is_noticed(tmp_path, monkeypatch):
+    monkeypatch.setattr(records, "RECORDS", tmp_path)
+    monkeypatch.setattr(records, "RESULTS", tmp_path)
+    assert records.unmarked_numbers("with 0.3.0, `beta=0.1` and .5<!-- run: a -->") == []
+    assert records.unmarked_numbers("so **.531**, 1.2 times and -.01.") == [".531", "1.2", "-.01"]
+    (tmp_path / "run.json").write_text('{"version": "0.2.0", "a": 0.5}')
+    (tmp_path / "page.md").write_text("Version 0.1.0\n## One\n## Two\nlabelspan 0.3.0\n")
+    assert records.missing_versions(".5<!-- run: a -->, version 0.2.0") == []
+    assert records.missing_versions("0.2.0\n## a\n.5<!-- run: a -->") == ["run: 0.2.0"]
+    assert records.missing_versions(".5<!-- page.md: One; a; b -->") == ["page.md: 0.1.0"] * 1 + [
+        "page.md: 0.3.0"
+    ]
+    assert records.missing_versions(".5<!-- page.md: Two; a; b -->") == ["page.md: 0.3.0"]
+
+
 def test_a_number_that_differs_from_its_record_is_noticed(tmp_path, monkeypatch):
     monkeypatch.setattr(records, "RECORDS", tmp_path)
     monkeypatch.setattr(records, "RESULTS", tmp_path)
@@ -95,6 +117,9 @@ def test_a_number_that_differs_from_its_record_is_noticed(tmp_path, monkeypatch)
     wrong = right.replace(".609", ".610").replace(".87<", ".86<")
     assert len(records.wrong_numbers(wrong)) == 2
     assert records.corrected(wrong) == right
+    rows = "# P\n\n| a | b | c |\n| --- | --- | --- |\n| [x](x.md) | y | 1 |\n| x | z | 4 |\n"
+    (tmp_path / "rows.md").write_text(rows)
+    assert records.wrong_numbers("2.5<!-- rows.md: P; x + y & x + z; c -->") == []
     assert records.wrong_numbers("1<!-- run: gone -->, 2<!-- page.md: Kernels; LSI; AUC -->")
 
 

@@ -5,6 +5,9 @@ width of a screen and of a phone, in light and dark, and writes a picture of eac
 reports pages that are wider than the screen, messages of the browser, and, with
 ``--axe axe.min.js`` (a file of axe-core), what axe finds; the exit status is then 1.
 
+``python tools/explorer_shots.py --pictures`` fits the bundled corpus and writes the pictures of
+README.md and docs/explorer.md, of the version that is installed.
+
 It needs ``pip install 'labelspan[app,e2e]'`` and chromium.
 """
 
@@ -27,7 +30,11 @@ from typing import Any
 from urllib.parse import quote
 
 SIZES = {1366: 900, 390: 844}
+PICTURE = (1200, 760)
 THEMES = ("light", "dark")
+# Pictures of the documentation, and the page of each.
+PICTURES = {"explorer-map": "map-search", "explorer-search": "search"}
+IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
 FLAGS = ["--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist"]
 
 
@@ -107,13 +114,18 @@ def wait_for(address: str, busy: str) -> None:
 def main() -> None:
     """Serve, open, look."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("index", type=Path)
-    parser.add_argument("out", type=Path)
+    parser.add_argument("index", type=Path, nargs="?")
+    parser.add_argument("out", type=Path, nargs="?")
+    parser.add_argument("--pictures", action="store_true", help="write those of the documentation")
     parser.add_argument("--compare-with", type=Path, help="another index, for the comparison")
     parser.add_argument("--query", default="chess game")
     parser.add_argument("--axe", type=Path, help="axe.min.js of axe-core")
     parser.add_argument("--only", nargs="+", help="names of some pages")
     args = parser.parse_args()
+    if args.pictures:
+        return make_pictures(args.query)
+    if args.out is None:
+        parser.error("name an index and a folder, or give --pictures")
     args.out.mkdir(parents=True, exist_ok=True)
     axe = None if args.axe is None else args.axe.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
@@ -128,8 +140,31 @@ def main() -> None:
     raise SystemExit(bool(complaints))
 
 
+def make_pictures(query: str) -> None:
+    """Write the pictures of the documentation from an index of the bundled corpus."""
+    width, height = PICTURE
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        index = folder / "debtags.labelspan"
+        command = [sys.executable, "-m", "labelspan", "fit", "debtags", "--out", str(index)]
+        subprocess.run(command, check=True)
+        found = pages(index, query)
+        chosen = {page: found[page] for page in PICTURES.values()}
+        with serving(index, None) as (address, entrance):
+            look(address, entrance, chosen, folder, None, sizes={width: height}, themes=("light",))
+        for picture, page in PICTURES.items():
+            shutil.copy(folder / f"{page}-{width}-light.png", IMAGES / f"{picture}.png")
+
+
 def look(
-    address: str, entrance: str, chosen: dict[str, str], out: Path, axe: str | None
+    address: str,
+    entrance: str,
+    chosen: dict[str, str],
+    out: Path,
+    axe: str | None,
+    *,
+    sizes: dict[int, int] = SIZES,
+    themes: tuple[str, ...] = THEMES,
 ) -> list[str]:
     """Open all pages in all ways; return complaints."""
     from playwright.sync_api import sync_playwright  # noqa: PLC0415
@@ -139,8 +174,8 @@ def look(
     complaints: list[str] = []
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=where, args=[*FLAGS, *sandbox])
-        for width, height in SIZES.items():
-            for theme in THEMES:
+        for width, height in sizes.items():
+            for theme in themes:
                 context = browser.new_context(
                     base_url=address,
                     viewport={"width": width, "height": height},
@@ -166,7 +201,9 @@ def look(
                         page.wait_for_selector("#map[data-drawn]")
                         # Points are painted a few frames later.
                         page.wait_for_timeout(2000)
-                    page.screenshot(path=out / f"{name}-{width}-{theme}.png", full_page=True)
+                    page.screenshot(
+                        path=out / f"{name}-{width}-{theme}.png", full_page=sizes is SIZES
+                    )
                     at, before = f"{name} {width} {theme}", len(complaints)
                     wide = page.evaluate("document.documentElement.scrollWidth")
                     if wide > width:

@@ -51,10 +51,12 @@ def refresh(path: Path, *, write: bool) -> bool:
 
 def record_demo() -> None:
     """Measure the table of ``labelspan demo``."""
+    import labelspan  # noqa: PLC0415
     from labelspan.evaluation.demo_corpus import run_demo  # noqa: PLC0415 - it takes a while
 
     found = run_demo()
     record = {
+        "version": labelspan.__version__,
         "made by": "python tools/refresh_outputs.py --demo",
         "train": found.train,
         "test": found.test,

@@ -3,7 +3,8 @@
 Behind a number stands a comment that readers do not see, ``.609<!-- demo: MLSI ndcg -->``: the file
 ``results/records/demo.json``, and the keys that lead to the number. Or the page, heading, row and
 column of a table that a script writes, ``.866<!-- benchmarks.md: Kernels; MLSI, rbf; AUC -->``;
-where a section has several tables, the first cell of the table as well.
+where a section has several tables, the first cell of the table as well. A row is named by its first
+cell, or by several (``netflix + labelspan``); of several rows (``a & b``) the mean is taken.
 The number shown is that of the record, rounded to as many digits as it has.
 """
 
@@ -37,7 +38,9 @@ def marked_pages() -> list[str]:
 def recorded(where: str, keys: str) -> float:
     """Look a number up; KeyError says what is missing."""
     if where.endswith(".md"):
-        return _cell(RESULTS / where, *(key.strip() for key in keys.split(";")))
+        heading, rows, *others = (key.strip() for key in keys.split(";"))
+        found = [_cell(RESULTS / where, heading, row, *others) for row in rows.split(" & ")]
+        return sum(found) / len(found)
     found = json.loads((RECORDS / f"{where}.json").read_text(encoding="utf-8"))
     for key in keys.split():
         found = found[int(key)] if isinstance(found, list) else found[key]
@@ -78,9 +81,44 @@ def corrected(text: str) -> str:
     return MARK.sub(put, text)
 
 
+# A decimal in prose that is not a version, a parameter or code.
+_DECIMAL = re.compile(r"(?<![\w.,/])[-+]?\d*\.\d+(?![\w.]*[\w/])(?!\*{0,2}<!-- )")
+
+
+def unmarked_numbers(text: str) -> list[str]:
+    """Decimals of a page that name no record; tables that a script writes are not searched."""
+    text = re.sub(r"```.*?```|<!-- table: .*?<!-- end of table -->", "", text, flags=re.DOTALL)
+    text = re.sub(r"`[^`]*`|\]\([^)]*\)", "", text)
+    return _DECIMAL.findall(re.sub(r"\d+\.\d+\.\d+|Python 3\.\d+", "", text))
+
+
+def missing_versions(text: str) -> list[str]:
+    """Versions that the records of a section were measured with, and the section does not name."""
+    missing = []
+    for section in re.split(r"^(?=## )", text, flags=re.MULTILINE):
+        for where, keys in {(mark["where"], mark["keys"]) for mark in MARK.finditer(section)}:
+            versions = _versions(where, keys.partition(";")[0].strip())
+            if not versions:
+                missing.append(f"{where}: {keys} has no version")
+            missing += [f"{where}: {one}" for one in versions if one not in section]
+    return sorted(set(missing))
+
+
+def _versions(where: str, heading: str) -> set[str]:
+    if not where.endswith(".md"):
+        return {json.loads((RECORDS / f"{where}.json").read_text(encoding="utf-8"))["version"]}
+    text = (RESULTS / where).read_text(encoding="utf-8")
+    section = re.split(rf"^[#*]+ ?{re.escape(heading)}\**$", text, maxsplit=1, flags=re.MULTILINE)[
+        -1
+    ]
+    own = re.split(r"^#{1,6} ", section, maxsplit=1, flags=re.MULTILINE)[0]
+    said = re.compile(r"(?:[Vv]ersion|labelspan) (\d+\.\d+\.\d+)")
+    return set(said.findall(heading) or said.findall(own) or said.findall(text))
+
+
 def _cell(page: Path, heading: str, row: str, column: str, table: str | None = None) -> float:
     lines = page.read_text(encoding="utf-8").splitlines()
-    start = next((i for i, line in enumerate(lines) if line.lstrip("# ") == heading), None)
+    start = next((i for i, line in enumerate(lines) if line.strip("#* ") == heading), None)
     if start is None:
         raise KeyError(f"no heading {heading!r}")
     head: list[str] = []
@@ -90,10 +128,13 @@ def _cell(page: Path, heading: str, row: str, column: str, table: str | None = N
         if not line.startswith("|"):
             head = []
             continue
-        cells = [re.sub("[`*]", "", cell).strip() for cell in line.strip()[1:-1].split("|")]
+        plain = re.sub(r"\[([^]]*)\]\([^)]*\)|[`*]", r"\1", line.strip()[1:-1])
+        cells = [cell.strip() for cell in plain.split("|")]
         if not head:
             head = cells
-        elif cells[0] == row and column in head and table in (None, head[0]):
+        elif cells[: row.count(" + ") + 1] == row.split(" + ") and column in head:
+            if table not in (None, head[0]):
+                continue
             found = re.search(
                 r"[-+]?(?:\d[\d,]*)?\.?\d+(?:[eE][+-]?\d+)?", cells[head.index(column)]
             )

@@ -42,6 +42,11 @@ def regression(X, Y, alpha):
     return np.linalg.solve(gram, X.T @ Y)
 
 
+def balanced(Y):
+    """Centre labels, and divide each by the root of its standard deviation."""
+    return (Y - Y.mean(axis=0)) / np.sqrt(Y.std(axis=0))
+
+
 # --- certificates and identities --------------------------------------------------------
 
 
@@ -50,7 +55,7 @@ def test_places_are_eigenvectors_of_the_mixed_kernel(beta, seed):
     X, Y = tagged(seed=seed)
     size = 4 if beta == 1 else 9
     model = Adapter(size, beta=beta, alpha=2.0, compare=False).fit(X, Y)
-    Xc, Yc = X - X.mean(axis=0), Y - Y.mean(axis=0)
+    Xc, Yc = X - X.mean(axis=0), balanced(Y)
     fitted = Xc @ regression(Xc, Yc, 2.0)
     ratio = np.square(Xc).sum() / np.square(fitted).sum()
     kernel = (1 - beta) * Xc @ Xc.T + beta * ratio * fitted @ fitted.T
@@ -74,7 +79,7 @@ def test_without_labels_it_is_pca():
 def test_between_the_ends_it_is_mlsi(beta):
     X, Y = tagged()
     model = Adapter(8, beta=beta, alpha=3.0, compare=False).fit(X, Y)
-    other = MLSI(8, beta=beta, alpha=3.0, label_weight=None).fit(X, Y)
+    other = MLSI(8, beta=beta, alpha=3.0).fit(X, Y)
     ours, theirs = model.transform(X), other.transform(X)
     factor = np.linalg.norm(ours[:, 0]) / np.linalg.norm(theirs[:, 0])
     np.testing.assert_allclose(np.abs(ours), factor * np.abs(theirs), atol=1e-7)
@@ -84,7 +89,7 @@ def test_known_labels_are_added_to_fitted_ones():
     X, Y = tagged()
     beta, alpha = 0.4, 2.0
     model = Adapter(6, beta=beta, alpha=alpha, compare=False).fit(X, Y)
-    Xc, Yc = X - X.mean(axis=0), Y - Y.mean(axis=0)
+    Xc, Yc = X - X.mean(axis=0), balanced(Y)
     B = regression(Xc, Yc, alpha)
     weight = np.sqrt(beta * np.square(Xc).sum() / np.square(Xc @ B).sum())
     stack = np.hstack([np.sqrt(1 - beta) * Xc, weight * Xc @ B])
@@ -103,7 +108,7 @@ def test_rows_without_labels_count_by_their_vectors_only():
     model = Adapter(6, beta=0.4, alpha=2.0, compare=False).fit(X, Y)
     mean = X.mean(axis=0)
     known = X[:100] - X[:100].mean(axis=0)
-    B = regression(known, Y[:100] - Y[:100].mean(axis=0), 2.0)
+    B = regression(known, balanced(Y[:100]), 2.0)
     Xc = X - mean
     ratio = np.square(Xc).sum() / np.square(Xc @ B).sum()
     kernel = 0.6 * Xc @ Xc.T + 0.4 * ratio * Xc @ B @ B.T @ Xc.T

@@ -196,7 +196,7 @@ def test_what_cannot_be_reviewed_is_refused():
 
 
 # For each folder a process that kills itself before the commit of its second decision, or of an
-# undo, or right after it; they are forked from one, which imports only once.
+# undo, or after it with its log merged or not; they are forked from one, which imports only once.
 KILLED = """
 import os, signal, sys
 from labelspan import SemanticIndex
@@ -212,7 +212,9 @@ def decide(folder, where):
     first, second = [one for one in review.waiting(kind="wrong")][:2]
     review.decide([first], "accept")
     if where == "after":
-        type(index.store)._take = die
+        ItemDatabase.merge_log = die
+    elif where == "merged":
+        type(index.store)._with = die
     elif where in ("before", "undo"):
         ItemDatabase.put_decisions = die
     review.undo() if where == "undo" else review.decide([second], "accept")
@@ -228,7 +230,7 @@ for argument in sys.argv[1:]:
     status = os.waitpid(number, 0)[1]
     assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL, (argument, status)
 """
-KILLS = {"before": 1, "after": 2, "undo": 1}
+KILLS = {"before": 1, "after": 2, "merged": 2, "undo": 1}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")

@@ -95,7 +95,7 @@ def test_probabilities_are_frequencies_after_most_items_were_added():
     index.add(texts[30:], labels[30:])
     new, wanted, _, _ = corpus(300, seed=3)
     expected = sum(tag.probability for tags in index.tag(new, 9) for tag in tags)
-    assert expected == pytest.approx(sum(map(len, wanted)), rel=0.05)
+    assert expected == pytest.approx(sum(map(len, wanted)), rel=0.08)
 
 
 def test_a_folder_keeps_the_tagger_and_what_changed_later(tmp_path):

@@ -42,12 +42,13 @@ def candidates(n=3000, k=12, seed=0):
     rng = np.random.default_rng(seed)
     chance = rng.beta(0.3, 2.5, (n, k)).ravel()
     truth = rng.random(n * k) < chance
-    return HeldOutScores(np.sqrt(chance).astype(np.float32), truth, np.ones(n * k)), chance
+    columns = np.tile(np.arange(k), n)
+    return HeldOutScores(np.sqrt(chance).astype(np.float32), truth, np.ones(n * k), columns), chance
 
 
 def test_probabilities_are_the_chances_and_choose_as_many_labels_as_are_true():
     found, chance = candidates(seed=1)
-    decision = Decision.choose(found, 0.0)
+    decision = Decision.choose(found, 0.0, np.zeros(12))
     guess = decision.probability(found.scores)
     assert np.abs(guess - chance).mean() < 0.02
     assert (np.diff(guess[np.argsort(found.scores)]) >= 0).all()
@@ -61,6 +62,26 @@ def test_probabilities_are_the_chances_and_choose_as_many_labels_as_are_true():
     assert f1(chosen) > 0.95 * max(f1(found.scores >= cut) for cut in cuts)
 
 
+def test_a_label_is_chosen_from_a_threshold_towards_its_best_expected_f1():
+    found, chance = candidates(seed=3)
+    # The chances of the first label are a tenth of the others'.
+    rare = found.columns == 0
+    chance = np.where(rare, chance / 10, chance)
+    truth = np.random.default_rng(1).random(chance.size) < chance
+    found = found._replace(scores=np.sqrt(chance), truth=truth)
+    expected = np.bincount(found.columns[truth], minlength=13)
+    decision = Decision.choose(found, 0.0, expected)
+    # One without any pair has the common threshold.
+    assert decision.own[12] == pytest.approx(decision.threshold)
+    guess = decision.probability(found.scores)
+    for column in (0, 5):
+        own = np.sort(guess[found.columns == column])[::-1]
+        f1 = 2 * np.cumsum(own) / (np.arange(1, own.size + 1) + expected[column])
+        best = own[np.argmax(f1)]
+        assert decision.own[column] == pytest.approx(np.sqrt(best * decision.threshold), rel=1e-3)
+    assert decision.own[0] < 0.7 * decision.own[1:12].min()
+
+
 def test_a_sample_of_the_pairs_gives_the_same_probabilities():
     found, chance = candidates(20_000, seed=2)
     rng = np.random.default_rng(0)
@@ -68,12 +89,13 @@ def test_a_sample_of_the_pairs_gives_the_same_probabilities():
     sure = found.truth | (found.scores > 0.5)
     some = sure | (rng.random(sure.size) < 0.1)
     weights = np.where(sure, 1.0, 10.0)
-    sample = HeldOutScores(found.scores[some], found.truth[some], weights[some])
-    guess = Decision.choose(sample, 0.0).probability(found.scores)
+    some_pairs = HeldOutScores(*(values[some] for values in found))
+    sample = some_pairs._replace(weights=weights[some])
+    guess = Decision.choose(sample, 0.0, np.zeros(12)).probability(found.scores)
     assert abs(guess.sum() / chance.sum() - 1) < 0.03
     low = chance < 0.02
     assert abs(guess[low].mean() - chance[low].mean()) < 0.002
-    plain = Decision.choose(sample._replace(weights=np.ones(sample.truth.size)), 0.0)
+    plain = Decision.choose(some_pairs, 0.0, np.zeros(12))
     assert plain.probability(found.scores).sum() > 1.3 * chance.sum()
 
 
@@ -92,18 +114,18 @@ def test_labels_of_different_frequency_are_made_comparable():
     support = np.array([200, 40, 1, 0])
     ones = lambda: (np.ones((2, 4), np.float32), np.ones((2, 4), np.float32))  # noqa: E731
     lead, rest = terms = ones()
-    make_comparable(terms, support, 400)
+    make_comparable(terms, support)
     assert (np.diff(lead[0, :3]) > 0).all()
     assert (np.diff(rest[0, :3]) > 0).all()
     assert np.isneginf(lead[:, 3]).all()
-    np.testing.assert_allclose(lead[0, :3], emphasis(support[:3], 400)[0])
+    np.testing.assert_allclose(lead[0, :3], emphasis(support[:3])[0])
     # An item does not count for itself: the factors are those of the other items.
     own = sparse.csr_matrix(np.array([[1, 0, 1, 0], [0, 1, 0, 0]], dtype=np.float32))
     lead, rest = terms = ones()
-    make_comparable(terms, support, 400, own)
+    make_comparable(terms, support, own)
     for row, others in enumerate(([199, 40, 0, 0], [200, 39, 1, 0])):
         expected = ones()
-        make_comparable(expected, np.array(others), 399)
+        make_comparable(expected, np.array(others))
         np.testing.assert_allclose(lead[row], expected[0][0], rtol=1e-6)
         known = np.isfinite(lead[row])
         np.testing.assert_allclose(rest[row, known], expected[1][0, known], rtol=1e-6)

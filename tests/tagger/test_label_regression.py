@@ -26,6 +26,13 @@ def model(X, Y, directions=None):
     return LabelRegression(LabelledRows(X, Y, directions), ALPHA)
 
 
+def full_axes(directions, d):
+    """Directions with the components of all features."""
+    axes = np.zeros((d, directions.axes.shape[1]))
+    axes[directions.columns] = directions.axes
+    return axes
+
+
 @pytest.mark.parametrize("dense", [False, True])
 @pytest.mark.parametrize("rows", [120, 30])
 def test_scores_follow_their_definition(dense, rows):
@@ -33,7 +40,7 @@ def test_scores_follow_their_definition(dense, rows):
     found = model(X, Y)
     lead, rest = found.terms(found.rows.view(X[:rows]))
     full = X if dense else X.toarray()
-    V = found.rows.directions.astype(np.float64)
+    V = full_axes(found.rows.directions, 300)
     Z = np.column_stack([full @ V, np.ones(120)])
     B = np.linalg.solve(Z.T @ Z + ALPHA * np.eye(Z.shape[1]), Z.T @ Y.toarray())
     kernel = full @ full.T - full @ V @ V.T @ full.T
@@ -70,9 +77,24 @@ def test_rows_are_scored_as_by_a_model_without_them(dense):
 
 def test_directions_are_orthonormal_and_explain_the_mean():
     X, _ = data()
-    found = leading_directions(X).astype(np.float64)
+    found = full_axes(leading_directions(X), 300)
     np.testing.assert_allclose(found.T @ found, np.eye(found.shape[1]), atol=5e-3)
     mean = np.asarray(X.mean(axis=0)).ravel()
     assert np.linalg.norm(mean - found @ (found.T @ mean)) < 2e-3 * np.linalg.norm(mean)
-    assert leading_directions(np.zeros((1, 4), np.float32)).shape == (4, 0)
-    assert np.isfinite(leading_directions(np.zeros((9, 4), np.float32))).all()
+    assert leading_directions(np.zeros((1, 4), np.float32)).axes.shape == (4, 0)
+    assert leading_directions(sparse.csr_matrix((9, 4), dtype=np.float32)).axes.shape == (0, 0)
+    assert np.isfinite(leading_directions(np.zeros((9, 4), np.float32)).axes).all()
+
+
+def test_rare_features_are_left_to_the_remainders():
+    X, Y = data(n=900, d=300)
+    X = sparse.csr_matrix(X.multiply(np.random.default_rng(1).random((1, 300)) ** 4 > 0.02))
+    X = sparse.csr_matrix(sparse.hstack([X, sparse.eye(900, 5)])).astype(np.float32)
+    found = model(X, Y)
+    counts = np.bincount(X.indices, minlength=305)
+    np.testing.assert_array_equal(found.rows.directions.columns, np.flatnonzero(counts >= 5))
+    # The scores still depend on them.
+    column = np.flatnonzero(np.diff(Y.tocsc().indptr))[1]
+    weights = found.feature_weights(int(column))
+    assert not weights[0][300:].any()
+    assert weights[1][300:].any()

@@ -91,7 +91,7 @@ def test_changes_give_the_tagger_of_the_present_items(dense):
     Y = [table[row] if row in table else old[row // 2] for row in every]
     X = np.vstack(X) if dense else sparse.csr_matrix(sparse.vstack(X))
     Y = sparse.csr_matrix(sparse.vstack(Y), dtype=np.float32)
-    fresh = same_settings(tagger, np.array(every), X, Y, labels)
+    fresh = same_settings(changed, np.array(every), X, Y, labels)
     np.testing.assert_allclose(changed.left_out.own, fresh.left_out.own, atol=1e-5)
     np.testing.assert_allclose(changed.left_out.chances, fresh.left_out.chances, atol=1e-5)
     np.testing.assert_array_equal(changed.support, fresh.support)
@@ -116,6 +116,9 @@ def test_a_label_that_no_other_item_has_is_not_predicted():
     changed = tagger.updated(labels, np.array([5]), indicator([["once"]], labels))
     assert changed.without(np.array([5])).own.tolist() == [0.0]
     assert changed.thresholds[3] == NEVER
+    both = changed.updated(labels, np.array([9]), indicator([["once"]], labels))
+    assert both.thresholds[3] == np.float32(tagger.decision.threshold)
+    np.testing.assert_array_equal(both.thresholds[:3], tagger.thresholds)
     gone = changed.updated(labels, np.array([5]), indicator([["game"]], labels))
     asked = features.of_texts(["chess and dice", ""])
     assert gone.probabilities(asked)[:, 3].tolist() == [0.0, 0.0]

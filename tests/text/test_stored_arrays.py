@@ -33,7 +33,7 @@ def stored():
     labels = ("x", "y", "z")
     targets = sparse.csr_matrix(np.array([[1, 0, 0], [0, 1, 1], [1, 0, 0], [0, 0, 1], [0, 1, 0]]))
     rows = features.transform(block)
-    limited = ("weights_columns", "targets_columns", "left_out_columns", "targets_starts")
+    limited = ("features_columns", "targets_columns", "targets_starts", "columns")
     for given, own in ((rows, limited), (rows.toarray(), limited[1:])):
         tagger = learn_tagger(labels, targets, given, np.arange(5))
         yield lambda own: Tagger.from_arrays(labels, own), tagger.arrays(), own
@@ -49,7 +49,11 @@ def test_arrays_that_do_not_fit_together_are_refused():
             wrong = [values.astype(np.complex64), values[..., None]]
             # One run less is another text.
             wrong += [] if name == "runs" else [values[:-1]]
-            wrong += [np.full_like(values, np.nan)] if name in ("idf", "mean", "vectors") else []
+            wrong += (
+                [np.full_like(values, np.nan)]
+                if name in ("idf", "mean", "vectors", "thresholds")
+                else []
+            )
             for value in (-1, 10**8) if name in limited else ():
                 changed = values.copy()
                 changed.reshape(-1)[min(1, values.size - 1)] = value

@@ -86,10 +86,10 @@ def test_several_processes_serve_are_started_again_and_end_together(folder):
         )
         port = int(re.search(r":(\d+)/", line)[1])
         wait_until(lambda: len(workers_of(process)) == 2)
-        killed, other = workers_of(process)
         assert {items_at(port) for _ in range(8)} == {60}
         result = run(folder, "--port", port, "--workers", 2)
         assert "Address already in use" in result.stderr
+        killed, other = workers_of(process)
         os.kill(killed, signal.SIGKILL)
         wait_until(lambda: killed not in workers_of(process) and len(workers_of(process)) == 2)
         assert {items_at(port) for _ in range(8)} == {60}

@@ -41,8 +41,8 @@ class Adapter(Embedding):
     fewer than 20 rows have labels, the fit returns PCA, and ``report_`` says so. If the original
     vectors are better than the map, ``report_`` and ``status_`` say so.
 
-    Special cases: ``beta=0`` is PCA; ``beta=1`` is :class:`OPLS` with
-    ``scale="eigenvalue"``; in between it is :class:`MLSI`, centred.
+    It is :class:`MLSI`, centred, on moments: ``beta=0`` is PCA, and ``beta=1`` keeps only
+    directions of the labels.
 
     Parameters
     ----------
@@ -98,7 +98,8 @@ class Adapter(Embedding):
 
     Notes
     -----
-    With X centred and :math:`B = (X'X + \alpha I)^{-1} X'Y`, the axes are the leading directions of
+    With X centred, each label centred and divided by the root of its standard deviation, and
+    :math:`B = (X'X + \alpha I)^{-1} X'Y`, the axes are the leading directions of
 
     .. math:: (1 - b) X X' + b \frac{|X|^2}{|X B|^2} X B B' X'.
 

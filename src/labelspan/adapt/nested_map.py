@@ -1,7 +1,7 @@
 """The family of maps between PCA and label directions, from moments only.
 
-With ``B`` the ridge regression of labels on vectors, the map of a given beta b has as its axes
-the leading directions of
+With ``B`` the ridge regression of labels on vectors, balanced as in MLSI, the map of a given beta b
+has as its axes the leading directions of
 
     (1 - b) X X' + b (|X|^2 / |X B|^2) X B B'X'
 
@@ -19,6 +19,7 @@ from scipy import linalg
 
 from .._typing import Array
 from ..estimators.mlsi import label_trust
+from ..labels.factor import equalizing_weights
 from ..solvers import Statistics
 from ..solvers.alpha import AlphaCurve, leave_one_out, spectral_cross_validation
 
@@ -50,6 +51,7 @@ class LabelSpectrum:
     squares: Array  # s, squared lengths along them
     label_mean: Array
     weights: Array  # U'B, (r, k)
+    scale: Array  # factor of each label, as in MLSI
     alpha: float
     # Largest weight of the labels that their number and their regression justify, as in MLSI.
     trusted: float
@@ -80,7 +82,8 @@ class LabelSpectrum:
         if basis is not axes:
             weights = axes.T @ (basis @ weights)
         trusted = label_trust(curve, labelled.n, labelled.n / whole.n)
-        return cls(whole.x_mean, axes, squares, labelled.b_mean, weights, alpha, trusted)
+        scale = equalizing_weights(labelled.bb / labelled.n)
+        return cls(whole.x_mean, axes, squares, labelled.b_mean, weights, scale, alpha, trusted)
 
     def coordinates(self, rows: Array) -> Array:
         """Return the coordinates of rows along the principal axes, in the dtype of the rows."""
@@ -108,7 +111,8 @@ class LabelSpectrum:
     ) -> AxisMap:
         """Return the axes for a beta: at most ``count``, of some columns of labels."""
         n_labels = self.weights.shape[1]
-        weights = self.weights if columns is None else self.weights[:, columns]
+        scale = self.scale if columns is None else self.scale[columns]
+        weights = scale * (self.weights if columns is None else self.weights[:, columns])
         roots = np.sqrt(self.squares)
         images = roots[:, None] * weights  # Q'X B
         square = float(np.square(images).sum())
@@ -130,7 +134,8 @@ class LabelSpectrum:
         found += dtype(share) * (weights.astype(dtype) @ projected)
         found /= lengths
         directions = np.zeros((n_labels, values.size), dtype)
-        directions[slice(None) if columns is None else columns] = share * projected / lengths
+        own = share * scale[:, None] * projected / lengths
+        directions[slice(None) if columns is None else columns] = own
         return AxisMap(found, values, directions)
 
 

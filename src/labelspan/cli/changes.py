@@ -116,7 +116,7 @@ def _join(opened: Any) -> None:
     except (MemoryError, OSError) as error:
         typer.echo(
             "The items were added. They are not joined with the others, which would make searches "
-            f"faster: {error or 'not enough memory'}.",
+            f"faster: {str(error) or 'not enough memory'}.",
             err=True,
         )
 

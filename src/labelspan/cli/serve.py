@@ -107,8 +107,9 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
         # Imported here and below, so that --help does not wait for them.
         from ..errors import MissingData  # noqa: PLC0415
 
-        if compare_with is not None:
-            check_index(compare_with)
+        for needed in (compare_with, None if index == DEFAULT and workers == 1 else index):
+            if needed is not None:
+                check_index(needed)
         missing = [name for name in _NEEDED if find_spec(name) is None]
         if missing:
             raise MissingData(f"serve needs {', '.join(missing)}; run {install_command('app')}.")
@@ -116,6 +117,7 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
         from ..web.server import is_loopback  # noqa: PLC0415
         from ..web.start_app import StartApp  # noqa: PLC0415
 
+        # A page that takes a file is for those who sit at this machine.
         start = index == DEFAULT and workers == 1 and is_loopback(host)
         if not start:
             check_index(index)

@@ -261,7 +261,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """Update the model with a batch of rows.
 
         Any split and any order of the rows gives the same result, which for a fixed ``alpha`` is
-        that of :meth:`fit` on all of them. ``alpha="auto"`` uses generalized cross-validation,
+        that of :meth:`fit` on all of them. ``alpha="auto"`` uses generalised cross-validation,
         because rows are not stored; with fewer rows than columns pass a number.
 
         Parameters

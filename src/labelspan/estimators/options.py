@@ -82,7 +82,7 @@ alpha : float or "auto", default="auto"
     Regularization strength, added to the diagonal of ``X'X``; 0 is the classical method.
     "auto" chooses the value with which ridge regression of the labels on the features predicts
     best: by the exact leave-one-out error if X has up to 1,000 rows or columns, on held-out
-    rows if both are larger, by generalized cross-validation in a stream.""",
+    rows if both are larger, by generalised cross-validation in a stream.""",
     "penalty": """\
 penalty : {"l2", "l1"}, default="l2"
     "l1" gives sparse loadings and needs ``solver="least-squares"`` and a number for alpha.""",

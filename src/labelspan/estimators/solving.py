@@ -80,7 +80,7 @@ def choose_penalty(model: Any, X: Operator, labels: Any) -> tuple[float, AlphaCu
 def stream_penalty(
     model: Any, X: Operator, labels: Array, rows: int, *, choose: bool = False
 ) -> tuple[float, AlphaCurve | None]:
-    """Return alpha as a number, by generalized cross-validation if it is "auto".
+    """Return alpha as a number, by generalised cross-validation if it is "auto".
 
     X and labels are a few rows with the same products as all rows. ``choose`` ignores alpha.
     """

@@ -38,7 +38,7 @@ def label_thresholds(
     """Return a threshold of the label scores for each label.
 
     The scores of a row contain its own labels, with the weight that ridge regression with ``alpha``
-    gives them, on average over rows as in generalized cross-validation; this part is subtracted.
+    gives them, on average over rows as in generalised cross-validation; this part is subtracted.
 
     Parameters
     ----------

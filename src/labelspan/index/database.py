@@ -61,6 +61,8 @@ _MEMORY = ":memory:"
 # Largest text or array that is written or read, in bytes.
 LARGEST_VALUE = 1 << 26
 _TIMEOUT = 10.0
+# How SQLite reports too little memory; the second is that of the file that readers share.
+_NO_MEMORY = (sqlite3.SQLITE_IOERR_NOMEM, sqlite3.SQLITE_IOERR_SHMMAP)
 # Memory for a database that is filled, in KiB.
 _BUILD_CACHE = 1 << 18
 # Files that SQLite may put next to a database: write-ahead log, shared memory, journal.
@@ -79,6 +81,8 @@ def _errors(where: str | Path, what: str) -> Iterator[None]:
     except (sqlite3.Error, ValueError, TypeError, RecursionError) as error:
         if isinstance(error, LabelspanError):
             raise
+        if getattr(error, "sqlite_errorcode", None) in _NO_MEMORY:
+            raise MemoryError from error
         check_descriptors(where)
         # A message about a damaged file may quote its bytes.
         line = f"{' '.join(str(error).split()):.200}"

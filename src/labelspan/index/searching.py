@@ -144,7 +144,7 @@ class Filter:
     def of(cls, given: Filter | Mapping[str, Any] | None) -> Filter:
         """Create a filter from a dict with its fields; return a given filter unchanged."""
         if given is None or isinstance(given, Filter):
-            return given or cls()
+            return cls() if given is None else given
         names = {*_LABELS, *_METADATA}
         if not isinstance(given, Mapping) or not given.keys() <= names:
             raise InvalidInput(

@@ -140,12 +140,13 @@ class Labels:
     @cached_property
     def _means(self) -> Array:
         if self.unknown is None:
-            if isinstance(self.values, np.ndarray):
-                return np.asarray(column_sums(self.values) / max(1, self.values.shape[0]))
-            if tensor_or_none(self.values) is not None:
+            values: Any = self.values
+            if isinstance(values, np.ndarray):
+                return np.asarray(column_sums(values) / max(1, values.shape[0]))
+            if tensor_or_none(values) is not None:
                 # In float64: a label that every row has must have a mean of exactly 1.
-                return host(self.values.mean(axis=0, dtype=torch_module().float64))
-            return np.asarray(self.values.mean(axis=0)).ravel()
+                return host(values.mean(axis=0, dtype=torch_module().float64))
+            return np.asarray(values.mean(axis=0)).ravel()
         known = (~self.unknown).sum(axis=0)
         return np.asarray(self.values.sum(axis=0) / np.maximum(known, 1))
 

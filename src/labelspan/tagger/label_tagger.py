@@ -21,7 +21,7 @@ from ..text.vocabulary import (
     within,
 )
 from .decision import NEVER, Decision, LabelRecord, LeftOutTags, emphasis, make_comparable
-from .label_regression import LabelledRows, LabelRegression, add_sparse
+from .label_regression import Directions, LabelledRows, LabelRegression, add_sparse
 
 __all__ = ["Tagger", "Voters"]
 
@@ -41,7 +41,9 @@ _SHAPES = {
     "rows": "i8 n",
     "levels": "f8 2 knots",
     "numbers": "f8 7",
-    "directions": "f2 d r",
+    "thresholds": "f4 k",
+    "columns": "i4 c",
+    "directions": "f2 c r",
 }
 _DAMAGED = "The parts of the tagger do not match; the index is damaged."
 
@@ -120,11 +122,11 @@ class Tagger:
     rest: float
     decision: Decision
     # For the labelled items: rows in the collection, increasing; features (n, d); labels (n, k), 0
-    # and 1; and the directions (d, r) of the regression.
+    # and 1; and the directions of the regression.
     rows: Array
     features: Any
     targets: sparse.csr_matrix
-    directions: Array
+    directions: Directions
     # Computes features of texts; None if they are computed elsewhere.
     texts: TextFeatures | None = None
     # Whether it was trained on only a sample of the labelled items.
@@ -135,7 +137,7 @@ class Tagger:
     @property
     def n_features(self) -> int:
         """Number of features."""
-        return int(self.directions.shape[0])
+        return int(self.features.shape[1])
 
     @cached_property
     def columns(self) -> dict[str, int]:
@@ -156,13 +158,12 @@ class Tagger:
     @cached_property
     def support(self) -> Array:
         """Number of items of each label."""
-        return np.bincount(self.targets.indices, minlength=len(self.labels))
+        return self.regression.rows.support
 
     @cached_property
     def thresholds(self) -> Array:
         """Probabilities from which labels are chosen; one item cannot be predicted from others."""
-        limit = np.where(self.support < 2, NEVER, self.decision.threshold)
-        return np.asarray(limit, dtype=np.float32)
+        return np.where(self.support < 2, np.float32(NEVER), self.decision.own)
 
     @cached_property
     def left_out(self) -> LeftOutTags:
@@ -193,7 +194,7 @@ class Tagger:
             if rows.any():
                 some = terms[0][rows], terms[1][rows]
                 truth = self.targets[own[rows]] if own is not None and rows is known else None
-                make_comparable(some, self.support, self.rows.size, truth)
+                make_comparable(some, self.support, truth)
                 terms[0][rows] = some[0] + self.rest * some[1]
         found = terms[0]
         if self.decision.weight:
@@ -251,7 +252,7 @@ class Tagger:
         """
         lead, rest, _ = self.regression.feature_weights(column, own)
         has = own >= 0 and self.targets[own, column] > 0
-        factors = emphasis(self.support[column] - has, self.rows.size - (own >= 0))
+        factors = emphasis(self.support[column] - has)
         weights = factors[0] * lead + self.rest * factors[1] * rest
         row = sparse.csr_matrix(features)
         found = np.zeros(weights.size)
@@ -300,9 +301,12 @@ class Tagger:
             found = _stacked(found, features)
         if fresh.size or kept.size < count:
             found = found[np.concatenate([kept, count + np.arange(fresh.size)])[order]]
+        decision = self.decision
+        fresh_labels = np.full(width - len(self.labels), decision.threshold, dtype=np.float32)
         return replace(
             self,
             labels=tuple(labels),
+            decision=replace(decision, own=np.append(decision.own, fresh_labels)),
             rows=every[order],
             features=found,
             targets=_stacked(_resized(self.targets, count, width), given)[source],
@@ -323,7 +327,9 @@ class Tagger:
             "numbers": np.array(numbers, dtype=np.float64),
             "levels": np.stack([decision.knots, decision.levels]),
             "rows": self.rows,
-            "directions": self.directions,
+            "thresholds": decision.own,
+            "columns": self.directions.columns,
+            "directions": self.directions.axes,
             **_packed("targets", self.targets),
             **_packed("features", self.features),
             **{f"texts_{name}": array for name, array in texts.items()},
@@ -340,26 +346,28 @@ class Tagger:
 
         ``texts`` are the features whose arrays begin with ``texts_``.
         """
-        rows, levels, numbers, directions = checked_parts(_SHAPES, arrays, _DAMAGED)
+        parts = checked_parts(_SHAPES, arrays, _DAMAGED, k=len(labels))
+        rows, levels, numbers, thresholds, columns, axes = parts
         require(
             _DAMAGED,
             (np.diff(rows) > 0).all(),
             np.isfinite(levels).all() and (np.diff(levels) >= 0).all() and levels.size > 0,
             np.isfinite(numbers).all() and numbers[0] > 0,
+            np.isfinite(thresholds).all() and (np.diff(columns) > 0).all(),
         )
         alpha, rest, weight, threshold, sampled, width, changes = numbers.tolist()
         features = _unpacked("features", arrays, rows.size, int(width))
         targets = _unpacked("targets", arrays, rows.size, len(labels))
-        require(_DAMAGED, len(directions) == width, texts is None or texts.size == width)
+        require(_DAMAGED, within(columns, int(width)), texts is None or texts.size == width)
         return cls(
             tuple(labels),
             alpha,
             rest,
-            Decision(weight, levels[0], levels[1], threshold),
+            Decision(weight, levels[0], levels[1], threshold, thresholds),
             rows,
             features,
             targets,
-            directions,
+            Directions(columns, axes),
             texts,
             sampled > 0,
             int(changes),

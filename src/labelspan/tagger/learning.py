@@ -105,7 +105,7 @@ def learn_tagger(
 
 
 def recalibrated(tagger: Tagger, seed: int = 0) -> Tagger:
-    """Return the tagger with probabilities and a threshold chosen on its items as they are."""
+    """Return the tagger with probabilities and thresholds chosen on its items as they are."""
     if tagger.rows.size < 2:
         return tagger
     rows, rng = tagger.regression.rows, np.random.default_rng(seed)
@@ -116,13 +116,12 @@ def recalibrated(tagger: Tagger, seed: int = 0) -> Tagger:
 
 
 def _decision(held: Sequence[_ScoredRows], weights: _Weights, rng: np.random.Generator) -> Decision:
-    """Choose the map from scores to probabilities on held-out rows."""
-    scores = [
-        HeldOutScores(pairs.scores, pairs.truth, pairs.weights)
-        for one in held
-        for pairs in _pairs(one, weights, rng)
-    ]
-    return Decision.choose(HeldOutScores.join(scores), weights.votes)
+    """Choose the map from scores to probabilities, and thresholds, on held-out rows."""
+    scores = [pairs.held_out() for one in held for pairs in _pairs(one, weights, rng)]
+    expected = sum(
+        one.labels.shape[0] / max(1, one.rows.labels.shape[0]) * one.rows.support for one in held
+    )
+    return Decision.choose(HeldOutScores.join(scores), weights.votes, expected)
 
 
 def _fold(
@@ -157,19 +156,21 @@ class _Pairs(NamedTuple):
     truth: Array
     weights: Array
 
+    def held_out(self) -> HeldOutScores:
+        return HeldOutScores(self.scores, self.truth, self.weights, self.columns)
+
 
 def _pairs(held: _ScoredRows, weights: _Weights, rng: np.random.Generator) -> Iterator[_Pairs]:
     """Score held-out rows, and yield for blocks of them some pairs."""
     rows, features, labels, own = held
     model, voters = LabelRegression(rows, weights.alpha), Voters(rows.features, rows.labels)
-    support, count = np.bincount(rows.labels.indices, minlength=labels.shape[1]), len(rows.own)
     step = max(1, _ENTRIES // max(1, labels.shape[1]))
     for start in range(0, labels.shape[0], step):
         part = slice(start, start + step)
         truth, there = labels[part], None if own is None else own[part]
         view, votes = rows.view(features[part], there), voters.votes(features[part], there)
         factors = np.ones((2, *truth.shape), dtype=np.float32)
-        make_comparable((factors[0], factors[1]), support, count, None if own is None else truth)
+        make_comparable((factors[0], factors[1]), rows.support, None if own is None else truth)
         known = np.isfinite(factors[0])
         factors[0][~known] = 0.0
         lead, rest = model.terms(view)
@@ -196,7 +197,7 @@ def _choose(held: Sequence[_ScoredRows], scale: float, rng: np.random.Generator)
             # The others change little.
             sure = pairs.weights == 1
             at = pairs.rows[sure], pairs.columns[sure]
-            known.append(HeldOutScores(pairs.scores[sure], pairs.truth[sure], pairs.weights[sure]))
+            known.append(HeldOutScores(*(values[sure] for values in pairs.held_out())))
             for alpha in alphas:
                 terms = np.stack(LabelRegression(one.rows, alpha).terms_of(pairs.view, *at))
                 parts[alpha].append(np.vstack([terms * pairs.factors[:, sure], pairs.votes[sure]]))

@@ -72,7 +72,7 @@ class HomeData(TypedDict):
 
 
 def home(snapshot: Snapshot, asked: Asked) -> HomeData:
-    """Summarize the index."""
+    """Summarise the index."""
     index, drawn = snapshot.index, snapshot.map
 
     def examples() -> list[str]:

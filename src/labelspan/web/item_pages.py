@@ -166,7 +166,7 @@ def _values(snapshot: Snapshot, found: Item) -> dict[str, list[str]]:
         if value in (None, "") or text == found.title:
             continue
         several = field is not None and field.parts is not None and value in field.values
-        shown[key] = field.parts[field.values.index(value)] if several else [text]  # type: ignore
+        shown[key] = field.parts[field.values.index(value)] if several else [text]  # type: ignore[index, union-attr]
     return shown
 
 

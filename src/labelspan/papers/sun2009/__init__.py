@@ -1,4 +1,4 @@
-"""sun2009: generalized eigenproblems as least squares, figures 1 and 2 and the equivalence."""
+"""sun2009: generalised eigenproblems as least squares, figures 1 and 2 and the equivalence."""
 
 from ..paper import Paper
 from .equivalence import EQUIVALENCE

@@ -1,4 +1,4 @@
-"""Figure 1: eigenproblem, least squares and their regularized forms, by training size."""
+"""Figure 1: eigenproblem, least squares and their regularised forms, by training size."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ FIGURE_1 = PaperPart(
         "solve, larger ones leave no feature.",
         "Least squares problems are solved through a Gram matrix because LSQR takes thousands of "
         "iterations near n = d; the equivalence part runs LSQR itself.",
-        "While gamma is chosen, the regularized eigenproblem is solved by the exact solver, "
+        "While gamma is chosen, the regularised eigenproblem is solved by the exact solver, "
         "which gives the same answer.",
     ),
 )

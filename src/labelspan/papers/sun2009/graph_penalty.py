@@ -45,6 +45,10 @@ def fit_with_graph(model: M, X: Any, y: Any, graph: Any, mu: float) -> M:
     model
         The fitted estimator.
 
+    See Also
+    --------
+    labelspan.DLE : A method in which a graph is part of the criterion.
+
     Examples
     --------
     >>> import numpy as np

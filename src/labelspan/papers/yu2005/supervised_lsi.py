@@ -1,4 +1,4 @@
-"""yu2005's supervised LSI: the embedding of Theorem 1, without a map for new rows."""
+"""Supervised LSI of yu2005: the embedding of Theorem 1, without a map for new rows."""
 
 from __future__ import annotations
 
@@ -53,8 +53,9 @@ def supervised_lsi(
     beta: float = 0.5,
     scaling: bool = True,
 ) -> SupervisedLSI:
-    """Minimise ``(1 - beta) |X - V A|^2 + beta |Y - V B|^2`` over orthonormal V.
+    """Compute the embedding of the rows that reconstructs features and labels best.
 
+    Minimises ``(1 - beta) |X - V A|^2 + beta |Y - V B|^2`` over orthonormal V.
     Theorem 1 of yu2005: V holds the leading eigenvectors of
     ``C = (1 - beta) X X' + beta Y Y'``, ``A = V'X``, ``B = V'Y``, and the optimum is
     ``Tr C`` minus the leading eigenvalues. It does not embed new rows, which

@@ -135,7 +135,7 @@ class MLGF(GraphClassifier):
 
     By Zha, Mei, Wang, Wang and Hua (ICME 2008); the original text was not available, and
     this is our reading of its idea: harmonic scores that are smooth over the labels too. With
-    the labelled rows fixed, it minimizes::
+    the labelled rows fixed, it minimises::
 
         tr F'LF + m tr F L_C F'      so that      L_uu F_u + m F_u L_C = W_ul Y_l
 

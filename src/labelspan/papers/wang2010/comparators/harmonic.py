@@ -51,7 +51,7 @@ class HarmonicFunction(GraphClassifier):
 
         L_uu F_u = W_ul Y_l,      L = D - W
 
-    solved by conjugate gradients. It minimizes ``tr F'LF``; the scores lie between 0 and 1,
+    solved by conjugate gradients. It minimises ``tr F'LF``; the scores lie between 0 and 1,
     and those of a row sum to 1 if the labels do. Rows that no label reaches get the means of
     the labels over the labelled rows as scores.
 

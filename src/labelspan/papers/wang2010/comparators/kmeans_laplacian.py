@@ -28,8 +28,8 @@ class KMeansLaplacian(GraphClassifier):
     """Nearest labelled row in the K-means-Laplacian embedding, called KL in wang2010.
 
     By Wang, Ding and Li (SDM 2009), whose text was not available; this is the quotient that
-    Eq. 9 of wang2010 generalizes. Relaxed K-means maximizes ``tr Q'Xc Xc'Q``, the
-    Laplacian embedding minimizes ``tr Q'LQ``. Together::
+    Eq. 9 of wang2010 generalises. Relaxed K-means maximises ``tr Q'Xc Xc'Q``, the
+    Laplacian embedding minimises ``tr Q'LQ``. Together::
 
         max tr (Q'LQ)^-1 (Q'Xc Xc'Q)
 

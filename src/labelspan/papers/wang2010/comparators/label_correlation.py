@@ -19,7 +19,7 @@ def correlation(labels: Labels) -> Array:
 def label_laplacian(labels: Labels, *, normalized: bool = False) -> Array:
     """Compute the k x k Laplacian of :func:`correlation` without its diagonal.
 
-    Normalized, a label that occurs with no other has a row of zeros.
+    Normalised, a label that occurs with no other has a row of zeros.
 
     Examples
     --------

@@ -25,13 +25,13 @@ class MLLS(ScoreClassifier):
     """Multi-label least squares with a shared subspace, called MLLS in wang2010.
 
     By Ji, Tang, Yu and Ye (KDD 2008). Label l is predicted by ``u_l'x``; the part of u_l
-    outside a subspace, spanned by the r orthonormal rows of Theta, is penalized more::
+    outside a subspace, spanned by the r orthonormal rows of Theta, is penalised more::
 
         min |XU - Y|^2 / n + alpha |U - Theta'V|^2 + beta |U|^2
 
     over U (d x k), V and Theta. Given Theta, ``V = Theta U`` and
     ``(M - alpha Theta'Theta) U = X'Y / n`` with ``M = X'X / n + (alpha + beta) I``; it remains
-    to maximize::
+    to maximise::
 
         tr (Theta S_1 Theta')^-1 (Theta S_2 Theta')
 

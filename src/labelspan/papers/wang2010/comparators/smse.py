@@ -44,7 +44,7 @@ class SMSE(GraphClassifier):
     nu : float, default=0.01
         Weight of smoothness over the labels.
     normalized : bool, default=False
-        Use the normalized Laplacians of both graphs, ``I - D^-1/2 W D^-1/2``; every row then
+        Use the normalised Laplacians of both graphs, ``I - D^-1/2 W D^-1/2``; every row then
         needs a neighbour.
     affinity : {"nearest_neighbors", "rbf", "precomputed"}, default="nearest_neighbors"
         How to build the graph if ``fit`` gets none: nearest neighbours with Gaussian weights,

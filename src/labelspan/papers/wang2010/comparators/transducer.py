@@ -62,7 +62,7 @@ class SpectralGraphTransducer(GraphClassifier):
         Maximum number of eigenvectors. Up to 2,000 rows they come from a full
         eigendecomposition of an n x n array, beyond that from Lanczos iterations.
     normalized : bool, default=True
-        Whether to use the normalized Laplacian, for which every row needs a neighbour.
+        Whether to use the normalised Laplacian, for which every row needs a neighbour.
     affinity : {"nearest_neighbors", "rbf", "precomputed"}, default="nearest_neighbors"
         How to build the graph if ``fit`` gets none: nearest neighbours with Gaussian weights,
         or all pairs with Gaussian weights, up to 5,000 rows. "precomputed" requires a graph.
@@ -166,7 +166,7 @@ class SpectralGraphTransducer(GraphClassifier):
 def smallest_eigenvectors(laplacian: Laplacian, count: int) -> Array:
     """Compute orthonormal eigenvectors of the smallest eigenvalues but the known null vector.
 
-    The null vector is constant, or the square roots of the degrees for a normalized Laplacian.
+    The null vector is constant, or the square roots of the degrees for a normalised Laplacian.
     It is deflated explicitly, and not dropped as the first eigenvector, because a graph with
     several components has several null vectors in an arbitrary basis.
     """
@@ -193,7 +193,7 @@ def smallest_eigenvectors(laplacian: Laplacian, count: int) -> Array:
 
 
 def sphere_minimum(G: Array, b: Array, square: float) -> tuple[Array, float]:
-    """Minimize ``w'Gw - 2 b'w`` with ``w'w = square``; return w and l of ``(G - l I) w = b``.
+    """Minimise ``w'Gw - 2 b'w`` with ``w'w = square``; return w and l of ``(G - l I) w = b``.
 
     In the eigenvectors of G, ``sum b_i^2 / (g_i - l)^2 = square`` has one root l below all
     g_i. If b is orthogonal to the lowest eigenvector, that sum may stay too small; then l is
