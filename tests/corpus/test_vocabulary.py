@@ -1,13 +1,18 @@
 """Vocabularies of labels: lines, SKOS in Turtle and RDF/XML, and what is broader."""
 
+import gzip
+import json
 import os
 import tarfile
 from pathlib import Path
 
 import pytest
 
+from labelspan import SemanticIndex
 from labelspan.corpus import read_vocabulary
-from labelspan.errors import InvalidFile
+from labelspan.curation import Review
+from labelspan.errors import InvalidFile, InvalidParameter
+from labelspan.export import export_file, export_skos
 
 SITES = """
 @prefix skos: <http://www.w3.org/2004/02/skos/core#> .
@@ -38,6 +43,17 @@ def test_names_the_tree_and_languages(turtle, tmp_path):
     assert found.narrower("barrows") == ()
     rdflib.Graph().parse(turtle).serialize(tmp_path / "sites.rdf", format="xml")
     assert read_vocabulary(tmp_path / "sites.rdf") == found
+    for name, kind in (("s.nt", "nt"), ("s.jsonld", "json-ld")):
+        rdflib.Graph().parse(turtle).serialize(tmp_path / name, format=kind, encoding="utf-8")
+        assert read_vocabulary(tmp_path / name) == found
+    (tmp_path / "s.ttl.gz").write_bytes(gzip.compress(turtle.read_bytes()))
+    assert read_vocabulary(tmp_path / "s.ttl.gz") == found
+    # A scheme and a collection have names, and are not labels.
+    named = """e:s a skos:ConceptScheme ; skos:prefLabel "the scheme"@en .
+    e:c a skos:Collection ; skos:prefLabel "a collection"@en . e:1 skos:inScheme e:t .
+    e:t skos:prefLabel "another scheme"@en ."""
+    turtle.write_text(SITES + named, encoding="utf-8")
+    assert read_vocabulary(turtle) == found
     # A concept without a name in the language keeps another.
     finnish = read_vocabulary(turtle, "fi")
     assert sorted(finnish.names.values()) == ["barrows", "haudat", "kohteet"]
@@ -69,6 +85,29 @@ def test_lines(tmp_path):
     path.write_text("no tab here", encoding="utf-8")
     with pytest.raises(InvalidFile, match="line 1: a vocabulary needs"):
         read_vocabulary(path)
+
+
+@pytest.mark.parametrize("ending", [".ttl", ".nt.gz", ".jsonld", ".rdf"])
+def test_labels_as_they_are_now_are_written_as_skos(turtle, tmp_path, ending):
+    texts = ["a stone grave", "a round barrow", "a grave mound", "a long barrow", "a hill fort"]
+    labels = [["graves"], ["barrows"], ["graves"], ["barrows"], ["forts"]]
+    with SemanticIndex().fit(texts, labels) as index:
+        index.use_vocabulary(read_vocabulary(turtle))
+        Review(index).apply(Review(index).plan_replace(["forts"], "hill forts"), create=True)
+        target = tmp_path / f"labels{ending}"
+        assert export_skos(index, target) == 4
+        found = read_vocabulary(target)
+        assert found.names["urn:label:hill%20forts"] == "hill forts"
+        assert found.code("graves") == "http://example.org/2"
+        assert found.broader("barrows") == ("graves", "sites")
+        assert found.preferred("burials") == "graves"
+        # Labels can be asked for by their URIs, too.
+        assert index.browse(filter={"labels": ["http://example.org/2"]}).total == 2
+        export_file(index, tmp_path / "items.jsonl")
+        first = json.loads((tmp_path / "items.jsonl").read_text().splitlines()[0])
+        assert first["label_uris"] == ["http://example.org/2"]
+    with pytest.raises(InvalidParameter, match=r"must end in \.ttl"):
+        export_skos(index, tmp_path / "labels.txt")
 
 
 @pytest.mark.skipif("LABELSPAN_DATA" not in os.environ, reason="needs LABELSPAN_DATA")

@@ -217,7 +217,6 @@ REFUSED = {
         "^CCA: y with several columns must contain numbers, .*object.*MultiLabelBinarizer",
     ),
     "lists-of-names": ([["a"], ["a", "b"], []], "MultiLabelBinarizer"),
-    "series-of-sets": (pd.Series([{"a"}, {"a", "b"}, set()]), "MultiLabelBinarizer"),
     "structured": (
         np.array([(1.0, 2.0)] * 3, dtype=[("a", float), ("b", float)]),
         r"CCA: y is a structured array .*'a', 'b'.*; pass",
@@ -230,6 +229,14 @@ REFUSED = {
 def test_what_cannot_be_read_is_refused_by_name(y, message):
     with pytest.raises(InvalidInput, match=message):
         read_labels(y, 3, "CCA")
+
+
+def test_a_series_of_lists_has_a_column_per_label():
+    y = pd.Series([{"a"}, ["b", "a", "b"], (), None], index=[7, 8, 9, 10])
+    found = read_labels(y, 4, "mine")
+    assert (found.kind, found.names.tolist()) == ("indicator", ["a", "b"])
+    assert found.values.tolist() == [[1, 0], [1, 1], [0, 0], [0, 0]]
+    assert found.labelled.tolist() == [True, True, True, False]
 
 
 def test_whole_floats_with_many_values_are_probably_a_target():

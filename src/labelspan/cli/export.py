@@ -101,7 +101,8 @@ def export(
         str,
         typer.Argument(
             metavar="TARGET",
-            help="A .parquet or .jsonl file, or postgresql://USER@HOST/DATABASE.",
+            help="A .parquet or .jsonl file, postgresql://USER@HOST/DATABASE, or for the labels in "
+            "SKOS a .ttl, .nt, .jsonld or .rdf file.",
             show_default=False,
         ),
     ],
@@ -121,12 +122,14 @@ def export(
 
     For example:
       labelspan export items.parquet
+      labelspan export subjects.ttl
       labelspan export postgresql://localhost/notes -i notes.labelspan
     """
     with plain_errors():
         from ..errors import InvalidParameter  # noqa: PLC0415
-        from ..export import export_file, export_postgresql  # noqa: PLC0415
+        from ..export import export_file, export_postgresql, export_skos  # noqa: PLC0415
         from ..export.postgresql import EXAMPLES  # noqa: PLC0415
+        from ..export.skos_file import SKOS_SUFFIXES  # noqa: PLC0415
 
         if target.startswith(("postgresql://", "postgres://")):
             with open_index(index) as opened:
@@ -134,6 +137,11 @@ def export(
             counts = ", ".join(f"{count:,} {name}" for name, count in done.items())
             typer.echo(f"Items in the schema {schema}: {counts}.", err=True)
             typer.echo(EXAMPLES.format(s=schema))
+            return
+        if target.lower().removesuffix(".gz").endswith(SKOS_SUFFIXES):
+            with open_index(index) as opened:
+                count = export_skos(opened, target)
+            typer.echo(f"{count:,} labels: {target}")
             return
         if update:
             raise InvalidParameter("--update is for PostgreSQL; a file is written as a whole.")

@@ -135,8 +135,10 @@ def labels(
                 echo(f"{'  ' * depth}{one.label}  {one.total:,}{own}")
             return
         found = sorted(opened.label_report(), key=lambda row: (-row.support, row.label))[:number]
+        known = opened.vocabulary
     if as_json:
-        print_json([{**asdict(row), "never": row.never} for row in found])
+        uri = {} if known is None else {row.label: {"uri": known.code(row.label)} for row in found}
+        print_json([{**asdict(row), "never": row.never, **uri.get(row.label, {})} for row in found])
         return
     table = Table(box=None, pad_edge=False)
     table.add_column("label", overflow="fold")

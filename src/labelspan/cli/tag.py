@@ -25,6 +25,7 @@ from .shared import (
 )
 
 if TYPE_CHECKING:
+    from ..corpus import LabelVocabulary
     from ..index import Tag
     from ..index.results import TagExplanation
 
@@ -82,6 +83,7 @@ def tag(  # noqa: PLR0917 - typer reads options from parameters
             names, texts = list(items.ids), list(items.texts)
         with open_index(index) as opened:
             found = opened.tag(texts, number)
+            known = opened.vocabulary
             kept = [[one for one in tags if every or one.chosen] for tags in found]
             reasons: list[list[TagExplanation | None]] = [
                 [opened.explain_tag(one.label, text) if why else None for one in tags]
@@ -89,7 +91,7 @@ def tag(  # noqa: PLR0917 - typer reads options from parameters
             ]
     if as_json:
         answers = [
-            {"id": name, "labels": list(map(_as_json, tags, own))}
+            {"id": name, "labels": [_as_json(*pair, known) for pair in zip(tags, own, strict=True)]}
             for name, tags, own in zip(names, kept, reasons, strict=True)
         ]
         single = len(answers) == 1
@@ -119,8 +121,12 @@ def _lines(words: list[str] | None) -> tuple[list[str], list[str]]:
     return names if words == ["-"] else ["text"], texts
 
 
-def _as_json(one: Tag, reason: TagExplanation | None) -> dict[str, Any]:
+def _as_json(
+    one: Tag, reason: TagExplanation | None, known: LabelVocabulary | None
+) -> dict[str, Any]:
     answer = {**asdict(one), "chosen": one.chosen}
+    if known is not None:
+        answer["uri"] = known.code(one.label)
     if reason is not None:
         answer |= {"words": [*map(asdict, reason.words)], "votes": [*map(asdict, reason.votes)]}
     return answer

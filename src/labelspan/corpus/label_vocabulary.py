@@ -1,7 +1,7 @@
 """Read vocabularies of labels: names, alternative names, and broader labels.
 
-A thesaurus in SKOS (Turtle or RDF/XML, read by rdflib), or lines of a URI or code, a tab and a
-name.
+A thesaurus in SKOS (Turtle, N-Triples, RDF/XML or JSON-LD, read by rdflib, also packed), or lines
+of a URI or code, a tab and a name.
 """
 
 from __future__ import annotations
@@ -21,9 +21,16 @@ from .._install import install_command
 from ..errors import InvalidFile, MissingData
 from .label_values import name_of, unique_names
 
-__all__ = ["Concept", "LabelVocabulary", "read_vocabulary"]
+__all__ = ["RDF_FORMATS", "Concept", "LabelVocabulary", "read_vocabulary"]
 
-_RDF = {".ttl": "turtle", ".rdf": "xml", ".xml": "xml", ".owl": "xml"}
+RDF_FORMATS = {
+    ".ttl": "turtle",
+    ".nt": "nt",
+    ".jsonld": "json-ld",
+    ".rdf": "xml",
+    ".xml": "xml",
+    ".owl": "xml",
+}
 _SKOS = "http://www.w3.org/2004/02/skos/core#"
 
 
@@ -106,8 +113,13 @@ class LabelVocabulary:
         for concept in self.concepts.values():
             for name in concept.other_names:
                 found.setdefault(name.casefold(), concept.name)
+        found |= {code.casefold(): concept.name for code, concept in self.concepts.items()}
         # A preferred name is never taken for another one of something else.
         return found | {name.casefold(): name for name in self._by_name}
+
+    @cached_property
+    def _codes(self) -> dict[str, str]:
+        return {concept.name: code for code, concept in self.concepts.items()}
 
     def __contains__(self, name: object) -> bool:
         return name in self._by_name
@@ -127,13 +139,28 @@ class LabelVocabulary:
         """
         return self._by_name.get(name) or Concept(name)
 
+    def code(self, name: str) -> str | None:
+        """Return the URI or code of a concept.
+
+        Parameters
+        ----------
+        name : str
+            Its preferred name.
+
+        Returns
+        -------
+        str or None
+            None if there is no such concept.
+        """
+        return self._codes.get(name)
+
     def preferred(self, name: str) -> str | None:
         """Return the preferred name for any name of a concept, ignoring case.
 
         Parameters
         ----------
         name : str
-            A preferred or alternative name.
+            A preferred or alternative name, or the URI or code.
 
         Returns
         -------
@@ -240,8 +267,9 @@ def read_vocabulary(
     Parameters
     ----------
     path : path
-        SKOS in Turtle (``.ttl``) or RDF/XML (``.rdf``, ``.xml``), which needs rdflib; any other
-        file has a URI or code, a tab and a name in each line.
+        SKOS in Turtle (``.ttl``), N-Triples (``.nt``), JSON-LD (``.jsonld``) or RDF/XML (``.rdf``,
+        ``.xml``), also packed (``.gz``), which needs rdflib; any other file has a URI or code, a
+        tab and a name in each line.
     language : str or None, default=None
         Language of the preferred names of a thesaurus, such as "en"; None takes English, or the
         language in which most concepts have a name. Other files have one name for each code.
@@ -274,7 +302,7 @@ def read_vocabulary(
     source = open_source(path)
     if source.is_folder:
         raise InvalidFile(f"{path} is a folder; give a file of names for labels.")
-    kind = _RDF.get(Path(path).suffix.lower())
+    kind = RDF_FORMATS.get(source.members[0].suffix)
     content = text_of(source.members[0], encoding)
     if kind is not None:
         return _skos(Path(path), content, kind, language)
@@ -313,8 +341,16 @@ def _skos(path: Path, content: str, kind: str, language: str | None) -> LabelVoc
         reason = next((part for part in str(error).splitlines() if part.strip()), "not RDF")
         raise InvalidFile(f"{path} is not RDF in {kind}: {reason:.120}.") from error
     skos = rdflib.Namespace(_SKOS)
+    # Schemes and collections have names, too, and are not labels.
+    others_named = {
+        one
+        for kind_of in ("ConceptScheme", "Collection", "OrderedCollection")
+        for one in graph.subjects(rdflib.RDF.type, skos[kind_of])
+    } | set(graph.objects(None, skos.inScheme))
     preferred: dict[str, dict[str, str]] = {}
     for concept, name in graph.subject_objects(skos.prefLabel):
+        if concept in others_named:
+            continue
         preferred.setdefault(str(concept), {})[getattr(name, "language", None) or ""] = str(name)
     if not preferred:
         raise InvalidFile(f"{path} has no skos:prefLabel; give a SKOS thesaurus.")

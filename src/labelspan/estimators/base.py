@@ -120,6 +120,13 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             if not np.isfinite(operator.sum_of_squares()):
                 raise InvalidInput(f"{owner}: X contains NaN or infinity, or numbers too large.")
             return operator
+        if type(X).__module__.startswith("dask"):
+            warn_caller(
+                f"{owner}: X is a collection of dask, which is now gathered into memory; to leave "
+                "its rows on the workers, give row_blocks(client, X.to_delayed()) of "
+                "labelspan.operators.cluster.",
+                LabelspanWarning,
+            )
         try:
             data = validate_data(
                 self,

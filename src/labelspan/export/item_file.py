@@ -34,10 +34,10 @@ def export_file(
 ) -> int:
     """Write the items of an index as a table that other programs read.
 
-    The columns are ``id``, ``title``, ``text``, ``labels``, ``predicted`` (the labels that the
-    tagger chooses without the item), ``x`` and ``y`` on the map, the metadata, and ``vector``, of
-    length one in the space. A metadata field named like another column has ``metadata_`` before its
-    name.
+    The columns are ``id``, ``title``, ``text``, ``labels``, with a vocabulary ``label_uris``,
+    ``predicted`` (the labels that the tagger chooses without the item), ``x`` and ``y`` on the map,
+    the metadata, and ``vector``, of length one in the space. A metadata field named like another
+    column has ``metadata_`` before its name.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def export_file(
 
 def _rows(index: SemanticIndex, points: Array | None) -> Iterator[dict[str, Any]]:
     """Yield the columns of all items in their order; memory is bounded by a block of items."""
-    ids = index.ids
+    ids, vocabulary = index.ids, index.vocabulary
     for start in range(0, len(ids), _ITEMS_AT_ONCE):
         part = ids[start : start + _ITEMS_AT_ONCE]
         vectors = index.vectors(part).astype(np.float32)
@@ -105,6 +105,8 @@ def _rows(index: SemanticIndex, points: Array | None) -> Iterator[dict[str, Any]
                 "y": y,
                 "vector": vectors[n],
             }
+            if vocabulary is not None:
+                row["label_uris"] = [vocabulary.code(name) or "" for name in item.labels or ()]
             for name, value in item.metadata.items():
                 row[f"metadata_{name}" if name in row else name] = value
             yield row
@@ -133,7 +135,7 @@ def _parquet(rows: Iterator[dict[str, Any]]) -> Callable[[BinaryIO], None]:
     vectors = np.array([row.pop("vector") for row in every], np.float32).reshape(len(every), -1)
     text, number = pyarrow.string(), pyarrow.float32()
     types = dict.fromkeys(("id", "title", "text"), text) | {"x": number, "y": number}
-    types |= {name: pyarrow.list_(text) for name in ("labels", "predicted")}
+    types |= {name: pyarrow.list_(text) for name in ("labels", "label_uris", "predicted")}
     arrays = {}
     # A field that some items do not have is empty for them.
     for name in dict.fromkeys(name for row in every for name in row):

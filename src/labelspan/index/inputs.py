@@ -71,6 +71,9 @@ def read_label_lists(labels: Any, count: int, owner: str) -> LabelLists:
     """
     if labels is None:
         return [None] * count
+    if hasattr(labels, "to_list") or isinstance(labels, np.ndarray):
+        # A Series or an array, in which NaN is a missing entry.
+        labels = [None if _missing(one) else one for one in list(labels)]
     if isinstance(labels, str) or not isinstance(labels, Sequence):
         raise InvalidLabels(
             f"{owner}: labels must be a list with a list of strings for each item, or None if its "

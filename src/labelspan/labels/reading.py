@@ -6,6 +6,8 @@ Conventions:
   unknown, as in scikit-learn's semi-supervised classifiers. If -1 and 1 are the only values,
   they are two classes, as in its other classifiers, and NaN or None mean unknown. A vector of
   floats with fractions is one real *target*.
+- A Series or a vector of lists of labels is an indicator with a column for each label; a missing
+  entry is an unlabelled row.
 - Two dimensions of 0 and 1 are a multi-label *indicator*. -1 or NaN marks an unknown
   entry.
 - Two dimensions of any other numbers are real *targets*; only NaN is unknown.
@@ -204,6 +206,8 @@ def read_labels(
             "without labels use LSI instead."
         )
     names = column_names(y)
+    if not part and (listed := _from_lists(y, owner)) is not None:
+        y, names = listed
     kept = keep_sparse and not part and not targets
     if isinstance(y, Operator):
         raise InvalidLabels(
@@ -214,12 +218,7 @@ def read_labels(
     if labels is not None:
         return labels
     _refuse_dense(y, owner)
-    try:
-        array = dense_block(y, "y")
-    except InvalidInput:
-        raise
-    except ValueError:
-        raise _lists(owner) from None
+    array = _as_array(y, owner)
     if array.ndim == 0 or array.shape[0] != n_rows:
         found = "a scalar" if array.ndim == 0 else f"{array.shape[0]} rows"
         raise InvalidLabels(
@@ -281,17 +280,51 @@ def _kept_sparse(y: Any, n_rows: int, owner: str) -> Labels | None:
     return Labels(values, None, np.arange(values.shape[1]), "indicator" if indicator else "targets")
 
 
+def _as_array(y: Any, owner: str) -> Array:
+    try:
+        return dense_block(y, "y")
+    except InvalidInput:
+        raise
+    except ValueError:
+        raise _lists(owner) from None
+
+
+def _from_lists(y: Any, owner: str) -> tuple[Any, Array] | None:
+    """Read a Series, or a vector of objects, with a list of labels per row; None for others.
+
+    The label names are the columns; a missing entry is a row without known labels.
+    """
+    if getattr(y, "ndim", 0) != 1 or getattr(getattr(y, "dtype", None), "kind", "") != "O":
+        return None
+    kinds = (list, tuple, set, frozenset, np.ndarray)
+    rows = list(y)
+    if not any(isinstance(one, kinds) for one in rows):
+        return None
+    known = [isinstance(one, kinds) for one in rows]
+    lists = [sorted(set(one)) if there else [] for one, there in zip(rows, known, strict=True)]
+    names = np.array(sorted({label for own in lists for label in own}))
+    _refuse_size((len(rows), len(names)), owner)
+    block = np.zeros((len(rows), len(names)))
+    numbers = np.repeat(np.arange(len(rows)), [len(own) for own in lists])
+    block[numbers, np.searchsorted(names, [label for own in lists for label in own])] = 1.0
+    block[~np.array(known)] = np.nan
+    return block, names
+
+
 def _refuse_dense(y: Any, owner: str) -> None:
     """Raise an error if a sparse matrix would not fit into memory as an array."""
     if sparse_table(y):
-        # The block, its unknown entries, and a centred copy.
-        refuse_too_large(
-            owner,
-            24.0 * y.shape[0] * y.shape[1],
-            f"y with {y.shape[0]} rows and {y.shape[1]} labels as a dense array",
-            "use MLSI, OPLS or HSL with solver='auto', which keep labels sparse, or keep fewer "
-            "labels",
-        )
+        _refuse_size(y.shape, owner)
+
+
+def _refuse_size(shape: tuple[int, int], owner: str) -> None:
+    # The block, its unknown entries, and a centred copy.
+    refuse_too_large(
+        owner,
+        24.0 * shape[0] * shape[1],
+        f"y with {shape[0]} rows and {shape[1]} labels as a dense array",
+        "give MLSI, OPLS or HSL with solver='auto' a sparse matrix, or keep fewer labels",
+    )
 
 
 def _minus_one_is_class(vector: Array, part: bool, classes: Array | None) -> bool:
