@@ -204,10 +204,10 @@ def check_refusal(status, headers, body, *inside):
     """A refusal is a short sentence, as JSON or as a page, and says nothing of the inside."""
     assert 400 <= status < 500 or status in {503, 505}, (status, body)
     text = body.decode()
-    if headers[b"content-type"] == b"application/json":
-        error = json.loads(text)["error"]
+    if headers[b"content-type"] == b"application/problem+json":
+        error = json.loads(text)
         assert error["status"] == status
-        message = error["message"]
+        message = error["detail"]
     else:
         assert headers[b"content-type"] == b"text/html; charset=utf-8"
         page = Page(text)

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlencode
 
 import numpy as np
 import pytest
@@ -16,8 +17,9 @@ pytest.importorskip("starlette", reason="install labelspan[app]")
 from starlette.testclient import TestClient
 
 from labelspan import SemanticIndex
-from labelspan.errors import InvalidFile, MissingData
-from labelspan.web import Served, make_app
+from labelspan.corpus import Concept, LabelVocabulary
+from labelspan.errors import InvalidFile, InvalidParameter, MissingData
+from labelspan.web import Served, make_app, serve
 from labelspan.web.api import ENDPOINTS, read_token
 
 TOKEN = "0123456789abcdef0123456789"
@@ -25,7 +27,6 @@ BODIES = {
     "tag": {"text": "chess"},
     "embed": {"texts": ["chess"]},
     "put_items": {"items": [{"id": "new", "text": "chess"}]},
-    "remove_item": None,
     "feedback": {"item": "item2", "accepted": ["game"]},
 }
 
@@ -56,8 +57,9 @@ def program(path, *, edit=True, token=TOKEN, sent=TOKEN):
 
 def every(send):
     for endpoint in ENDPOINTS:
-        name = endpoint.path.removeprefix("/api/1/").replace("{id}", "item0")
-        yield endpoint, send(name, BODIES[endpoint.name], endpoint.method)
+        name = endpoint.path.removeprefix("/api/1/").replace("{id:path}", "item0")
+        name += "?id=item1" if endpoint.name == "similar" else ""
+        yield endpoint, send(name, BODIES.get(endpoint.name), endpoint.method)
 
 
 @pytest.mark.parametrize("sent", [None, "wrong", TOKEN[:-1]])
@@ -66,7 +68,7 @@ def test_without_the_token_everything_is_refused(folder, sent):
         for _, answer in every(send):
             assert answer.status_code == 401
             assert answer.headers["www-authenticate"] == "Bearer"
-            assert "Bearer TOKEN" in answer.json()["error"]["message"]
+            assert "Bearer TOKEN" in answer.json()["detail"]
         assert len(served.editing.review.index) == len(planted_index())
         basic = send("tag", BODIES["tag"], authorization=f"Basic {TOKEN}")
         assert basic.status_code == 401
@@ -109,6 +111,89 @@ def test_tags_are_those_of_the_index(folder):
         assert vectors["dimensions"] == index.n_dimensions
 
 
+def test_lists_are_those_of_the_index_page_by_page(folder):
+    with program(folder, edit=False) as (send, served), served.held() as snapshot:
+        index = snapshot.index
+
+        def get(name, **given):
+            return send(f"{name}?{urlencode(given, doseq=True)}", method="GET").json()
+
+        # A search, a list by labels only, and paging through all items.
+        found = get("search", q="chess", k=5)
+        assert [one["id"] for one in found["items"]] == [
+            hit.id for hit in index.browse("chess").page(1, 5)
+        ]
+        one, other = list(index.labels)[:2]
+        listed = get("search", label=[one], without=[other], k=100)
+        assert {hit["id"] for hit in listed["items"]} == {
+            item.id for item in index.items() if one in item.labels and other not in item.labels
+        }
+        first = get("search", k=40)
+        pages = [get("search", k=40, page=n + 1)["items"] for n in range(first["pages"])]
+        assert [one["id"] for page in pages for one in page] == index.ids
+        assert first["count"] == len(index)
+        near = [get("similar", id="item3", k=2, page=n)["items"] for n in (1, 2)]
+        assert [one["id"] for page in near for one in page] == [
+            hit.id for hit in index.search(None, 4, items="item3")
+        ]
+        labels = get("labels")["labels"]
+        assert {one["label"]: one["items"] for one in labels} == index.labels
+        assert get("labels", q="gam")["labels"] == [one for one in labels if one["label"] == "game"]
+        item = get("items/item3", start=2, n=5)
+        text = index.item("item3").text
+        assert (item["text"], item["length"]) == (text[2:7], len(text))
+        assert get("items/item3")["text"] == text
+        assert send("search?page=99", method="GET").status_code == 404
+        assert send("search?k=101", method="GET").status_code == 400
+
+
+def test_uris_of_a_vocabulary_name_labels(tmp_path):
+    names = {"http://example.org/1": Concept("game"), "http://example.org/2": Concept("image")}
+    planted_index().use_vocabulary(LabelVocabulary(names)).save(tmp_path / "index")
+    with program(tmp_path / "index") as (send, served):
+        index = served.editing.review.index
+        uri = next(iter(names))
+        tag = send("tag", {"text": "play a chess game", "k": 1}).json()["results"][0][0]
+        assert (tag["label"], tag["uri"]) == ("game", uri)
+        listed = send(f"search?label={uri}", method="GET").json()
+        assert listed["count"] == index.labels["game"]
+        item = {"id": "new", "text": "a match of chess", "labels": [uri]}
+        assert send("items", {"items": [item]}).json()["added"] == 1
+        assert index.item("new").labels == ("game",)
+        shown = send("items/new", method="GET").json()["labels"]
+        assert shown == [{"label": "game", "uri": uri, "items": index.labels["game"]}]
+        send("feedback", {"item": "new", "rejected": [uri]})
+        assert index.item("new").labels == ()
+
+
+def test_pages_of_an_allowed_origin_may_use_the_interface_only(folder):
+    origin = "moz-extension://0a1b"
+    with Served(folder) as served:
+        app = make_app(served, watch=False, token=TOKEN, origins=[origin])
+        client = TestClient(app, base_url=BASE, raise_server_exceptions=False)
+        asked = {
+            "origin": origin,
+            "access-control-request-method": "POST",
+            "access-control-request-headers": "authorization, content-type",
+        }
+        said = client.options("/api/1/tag", headers=asked)
+        assert (said.status_code, said.headers["access-control-allow-origin"]) == (200, origin)
+        headers = {"origin": origin, "authorization": f"Bearer {TOKEN}"}
+        made = client.post("/api/1/tag", json={"text": "chess"}, headers=headers)
+        assert (made.status_code, made.headers["access-control-allow-origin"]) == (200, origin)
+        # An error can be read, too.
+        wrong = client.post("/api/1/tag", json={"text": "chess"}, headers={"origin": origin})
+        assert (wrong.status_code, wrong.headers["access-control-allow-origin"]) == (401, origin)
+        assert wrong.headers["content-type"] == "application/problem+json"
+        assert client.get("/search.json", headers=headers).status_code == 403
+        other = client.post("/api/1/tag", json={}, headers={**headers, "origin": "https://b.org"})
+        assert other.status_code == 403
+        assert "access-control-allow-origin" not in other.headers
+    for given in ("example.org", "https://example.org/path", "*"):
+        with pytest.raises(InvalidParameter, match="scheme and a host"):
+            serve(folder, allow_origins=[given])
+
+
 def test_items_come_change_and_go(folder):
     name = "a/b c?\u00fc"
     with program(folder) as (send, served):
@@ -117,13 +202,13 @@ def test_items_come_change_and_go(folder):
         item = {"id": name, "text": "a quokka", "labels": ["marsupial"], "metadata": {"n": 1}}
         refused = send("items", {"items": [item]})
         assert refused.status_code == 409
-        assert '"create": true' in refused.json()["error"]["message"]
+        assert '"create": true' in refused.json()["detail"]
         assert len(index) == size
         for near in ("Game", "imagge"):
             wrong = {"items": [item | {"labels": [near]}], "create": True}
             asked = send("items", wrong)
             assert asked.status_code == 409
-            assert "spelt nearly like" in asked.json()["error"]["message"]
+            assert "spelt nearly like" in asked.json()["detail"]
             body = {"item": "item0", "accepted": [near], "create": True}
             assert send("feedback", body).status_code == 409
         assert len(index) == size
@@ -174,15 +259,20 @@ def test_feedback_is_a_decision_and_is_learned_at_once(folder):
 
 
 WRONG = [
-    ("tag", {"texts": ["x" * 50_001]}, 400, "texts[0]: at most 50,000 characters"),
-    ("tag", {"texts": ["x"] * 101}, 400, "at most 100 entries"),
+    (
+        "tag",
+        {"texts": ["x" * 50_001]},
+        400,
+        "texts[0]: String should have at most 50000 characters",
+    ),
+    ("tag", {"texts": ["x"] * 101}, 400, "texts: List should have at most 100 items"),
     ("tag", {}, 400, "either 'text' or 'texts'"),
     ("tag", {"text": "a", "texts": ["b"]}, 400, "either 'text' or 'texts'"),
-    ("tag", {"text": "a", "k": 0}, 400, "k: this must be a number from 1"),
+    ("tag", {"text": "a", "k": 0}, 400, "k: Input should be greater than or equal to 1"),
     ("tag", {"texts": ["a"] * 11, "why": True}, 400, "at most 10 texts"),
-    ("tag", {"text": None}, 400, "text: this must be of JSON type string"),
-    ("embed", {"texts": [1]}, 400, "texts[0]: this must be of JSON type string"),
-    ("items", {"items": [{"id": "x"}]}, 400, "items[0]: 'text' is missing"),
+    ("tag", {"text": None}, 400, "text: Input should be a valid string"),
+    ("embed", {"texts": [1]}, 400, "texts[0]: Input should be a valid string"),
+    ("items", {"items": [{"id": "x"}]}, 400, "items[0].text: Field required"),
     ("items", {"items": [{"id": "", "text": "x"}]}, 400, "non-empty"),
     ("items", {"items": [{"id": "x", "text": "a"}] * 2}, 400, "occurs twice"),
     ("items", {"items": [{"id": "x", "text": "a", "metadata": {"a": []}}]}, 400, "metadata[0]"),
@@ -199,7 +289,7 @@ def test_bad_input_changes_nothing(folder):
         for name, body, status, message in WRONG:
             answer = send(name, body)
             assert answer.status_code == status, answer.text
-            assert message in answer.json()["error"]["message"]
+            assert message in answer.json()["detail"]
         assert served.editing.review.index.items() == before
         assert served.editing.review.history() == []
 
@@ -240,7 +330,8 @@ PAGE = Path(__file__).parents[2] / "docs/howto/other-programs.md"
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 def test_the_shell_example_runs(tmp_path):
-    *_, example = re.findall(r"```sh\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    shells = re.findall(r"```sh\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    (example,) = [one for one in shells if "curl" in one]
     texts = ["a chess game", "a chess club", "chess online", "edit a photo", "crop a photo"]
     SemanticIndex().fit(texts, [["game"]] * 3 + [["image"]] * 2).save(tmp_path / "notes.labelspan")
     (tmp_path / "token").write_text("for-this-test-only-0123456789\n")
@@ -253,4 +344,4 @@ def test_the_shell_example_runs(tmp_path):
         assert [one["label"] for one in found] == ["game"]
         (tmp_path / "token").write_text("another-token-0123456789\n")
         done = subprocess.run(shell, cwd=tmp_path, capture_output=True, check=True, text=True)
-        assert json.loads(done.stdout)["error"]["status"] == 401
+        assert json.loads(done.stdout)["status"] == 401

@@ -3,13 +3,17 @@
 import asyncio
 import json
 import os
+import re
+import subprocess
 import sys
 
 import pytest
+from _support.explorer import command
 
-from labelspan import SemanticIndex
+from labelspan import LSI, SemanticIndex
 
-pytest.importorskip("mcp")
+pytest.importorskip("mcp", reason="install labelspan[e2e]")
+pytest.importorskip("starlette", reason="install labelspan[app]")
 
 TEXTS = {
     "gnuchess": ("A chess program for the terminal", ["game", "board"]),
@@ -51,44 +55,133 @@ def ask(folder, *calls):
 
 def values(answer):
     assert not answer.is_error, answer.content
-    found = answer.structured_content
-    return found.get("result", found) if isinstance(found, dict) else found
+    assert json.loads(answer.content[0].text) == answer.structured_content
+    return answer.structured_content
 
 
 def test_an_assistant_searches_reads_and_tags(folder):
     tools, answers, instructions = ask(
         folder,
-        ("search", {"query": "chess", "k": 2}),
-        ("search", {"query": "edits", "labels": ["sound"]}),
+        ("search", {"q": "chess", "k": 2}),
+        ("search", {"label": ["sound"], "without": ["video"]}),
         ("similar", {"id": "gnuchess", "k": 2}),
         ("tag", {"text": "a chess game", "k": 2}),
         ("item", {"id": "gimp"}),
-        ("labels", {"containing": "SOUND"}),
+        ("labels", {"q": "SOUND"}),
     )
     assert {tool.name for tool in tools} == {"search", "similar", "tag", "item", "labels"}
-    assert all(tool.description for tool in tools)
-    assert "8 items" in instructions
+    for tool in tools:
+        # No indentation of code, and types for arguments and answers.
+        assert tool.description
+        assert "\n" not in tool.description
+        assert tool.annotations.read_only_hint
+        assert tool.input_schema["additionalProperties"] is False
+        assert tool.output_schema["properties"]
+    assert "'programs'" in instructions
     chess, sound, similar, tags, item, labels = map(values, answers)
-    assert {hit["id"] for hit in chess} == {"gnuchess", "xboard"}
-    assert sound[0]["id"] == "audacity"
-    assert all("sound" in hit["labels"] for hit in sound)
-    assert similar[0]["id"] in {"xboard", "checkers"}
-    assert {tag["label"] for tag in tags} == {"game", "board"}
+    assert {hit["id"] for hit in chess["items"]} == {"gnuchess", "xboard"}
+    assert {hit["id"] for hit in sound["items"]} == {"sox", "audacity"}
+    assert similar["items"][0]["id"] in {"xboard", "checkers"}
+    assert {tag["label"] for tag in tags["results"][0]} == {"game", "board"}
     assert item["text"] == TEXTS["gimp"][0]
-    assert item["labels"] == ["image", "edit"] or item["labels"] == ["edit", "image"]
-    assert labels == [{"label": "sound", "items": 3}]
+    assert {one["label"] for one in item["labels"]} == {"image", "edit"}
+    assert labels["labels"] == [{"label": "sound", "uri": None, "items": 3}]
 
 
 def test_errors_say_what_to_do(folder):
     _, answers, _ = ask(
         folder,
         ("item", {"id": "gnuches"}),
-        ("search", {"query": "chess", "labels": ["gam"]}),
-        ("search", {"query": ""}),
-        ("search", {"query": "chess", "k": 100000}),
+        ("search", {"q": "chess", "label": ["gam"]}),
+        ("search", {"query": "chess"}),
+        ("search", {"q": "chess", "k": 100000}),
     )
     assert all(answer.is_error for answer in answers)
     messages = [json.dumps([part.text for part in answer.content]) for answer in answers]
     assert "gnuches" in messages[0]
     assert "gam" in messages[1]
     assert "Traceback" not in "".join(messages)
+
+
+def served_at(folder):
+    """A client of /mcp, which starts no process."""
+    from starlette.testclient import TestClient
+
+    from labelspan.web import Served, make_app
+
+    return TestClient(make_app(Served(folder), watch=False), base_url="http://localhost")
+
+
+def test_the_explorer_answers_over_http(folder):
+    from mcp import Client
+
+    async def talk(address):
+        async with Client(address) as client:
+            names = [tool.name for tool in (await client.list_tools()).tools]
+            return names, await client.call_tool("search", {"q": "chess"})
+
+    with command(str(folder), "--port", "0") as server:
+        address = re.search(r"http://\S+/", server.stderr.readline()).group()
+        names, found = asyncio.run(asyncio.wait_for(talk(f"{address}mcp"), 120))
+    assert "tag" in names
+    assert {hit["id"] for hit in values(found)["items"]} == {"gnuchess", "xboard"}
+
+
+BROKEN = [
+    (b"{", 400, -32700),
+    (b"[]", 400, -32600),
+    (b'{"jsonrpc": "2.0", "id": 1}', 400, -32600),
+    (b'{"jsonrpc": "2.0", "id": [], "method": "ping"}', 400, -32600),
+    (b'{"jsonrpc": "2.0", "id": 1, "method": "nothing"}', 200, -32601),
+    (b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": 3}', 200, -32602),
+    (b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {}}', 200, -32602),
+    (b'{"jsonrpc": "2.0", "method": "notifications/initialized"}', 202, None),
+]
+
+
+def test_broken_messages_are_errors_of_the_protocol(folder):
+    with served_at(folder) as client:
+        for message, status, code in BROKEN:
+            kind = {"content-type": "application/json"}
+            answer = client.post("/mcp", content=message, headers=kind)
+            assert answer.status_code == status, message
+            assert code is None or answer.json()["error"]["code"] == code
+        assert client.get("/mcp").status_code == 405
+        for headers, status in (
+            ({"origin": "https://example.org"}, 403),
+            ({"host": "example.org"}, 400),
+            ({"mcp-protocol-version": "1999-01-01"}, 400),
+            ({"content-type": "text/plain"}, 415),
+        ):
+            assert client.post("/mcp", json={}, headers=headers).status_code == status
+
+
+def test_long_answers_are_refused_and_long_texts_read_in_parts(tmp_path):
+    texts = ["chess " * 50_000, "photo " * 10]
+    SemanticIndex(estimator=LSI(1)).fit(texts, None, ["long", "short"]).save(tmp_path / "i").close()
+    with served_at(tmp_path / "i") as client:
+
+        def call(**given):
+            params = {"name": "item", "arguments": {"id": "long", **given}}
+            message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+            return client.post("/mcp", json=message).json()["result"]
+
+        first = call()["structuredContent"]
+        assert (len(first["text"]), first["length"]) == (20_000, 300_000)
+        assert call(start=299_994)["structuredContent"]["text"] == "chess "
+        refused = call(n=300_000)
+        assert refused["isError"]
+        assert "more than 100,000; ask for less" in refused["content"][0]["text"]
+
+
+def test_the_handshake_imports_no_numpy():
+    message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}
+    program = (
+        "import sys\n"
+        "from labelspan.web.mcp_server import Assistants\n"
+        "print(Assistants('name', None).answer(sys.argv[1])['result']['protocolVersion'])\n"
+        "assert not {'numpy', 'pydantic', 'starlette'} & set(sys.modules)"
+    )
+    command = [sys.executable, "-c", program, json.dumps(message)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, "2025-11-25"), done.stderr

@@ -89,7 +89,7 @@ def test_programs_get_what_the_description_says(tmp_path, path, method, mode):
 @pytest.mark.parametrize(("path", "method", "mode"), OPERATIONS)
 def test_answers_are_what_the_description_says(described, path, method, mode):
     def check(response):
-        told = response.json()["error"]["message"] if response.status_code >= 400 else ""
+        told = response.json()["detail"] if response.status_code >= 400 else ""
         # Each part is as the description says, and the whole may yet be too long, or say nothing.
         whole = response.status_code in {413, 414} or told.startswith("q: it is empty")
         return ["negative_data_rejection", "positive_data_acceptance"] if whole else []

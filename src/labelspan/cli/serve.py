@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
-from contextlib import suppress
+import sys
+import threading
+from contextlib import ExitStack, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,14 +13,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .._install import install_command
-from .shared import DEFAULT, IndexArgument, check_index, open_index, plain_errors, takes_index
+from .shared import DEFAULT, IndexArgument, check_index, plain_errors, takes_index
 
 if TYPE_CHECKING:
     from ..web import Served
 
 __all__ = ["mcp", "serve"]
 
-_NEEDED = ("starlette", "uvicorn", "jinja2")
+_NEEDED = ("starlette", "uvicorn", "jinja2", "pydantic")
 
 
 @takes_index
@@ -43,6 +45,13 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
     token_file: Annotated[
         Path | None,
         typer.Option(help="A file with a token by which other programs may use /api/1/."),
+    ] = None,
+    allow_origin: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="With --token-file: an origin whose scripts may use /api/1/, such as that of a "
+            "browser extension; repeat for several."
+        ),
     ] = None,
     corpus: Annotated[
         Path | None,
@@ -104,15 +113,11 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
             typer.launch(entrance)
 
     with plain_errors():
-        # Imported here and below, so that --help does not wait for them.
-        from ..errors import MissingData  # noqa: PLC0415
-
         for needed in (compare_with, None if index == DEFAULT and workers == 1 else index):
             if needed is not None:
                 check_index(needed)
-        missing = [name for name in _NEEDED if find_spec(name) is None]
-        if missing:
-            raise MissingData(f"serve needs {', '.join(missing)}; run {install_command('app')}.")
+        _check_installed("serve")
+        # Imported here and below, so that --help does not wait for them.
         from ..web import serve as run  # noqa: PLC0415
         from ..web.server import is_loopback  # noqa: PLC0415
         from ..web.start_app import StartApp  # noqa: PLC0415
@@ -132,6 +137,7 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
                 edit=edit,
                 who=who,
                 token_file=token_file,
+                allow_origins=allow_origin or (),
                 corpus=corpus,
                 workers=workers,
                 compare_with=compare_with,
@@ -153,14 +159,31 @@ def mcp(index: IndexArgument = DEFAULT) -> None:
     """
     with plain_errors():
         check_index(index)
-        from ..errors import MissingData  # noqa: PLC0415
+        _check_installed("mcp")
+        # The handshake needs neither numpy nor the index.
+        from ..web.mcp_server import Assistants  # noqa: PLC0415
 
-        try:
-            from ..web.mcp_server import mcp_server  # noqa: PLC0415
-        except ImportError as error:
-            raise MissingData(
-                "labelspan mcp needs the package mcp, which is not installed; "
-                f"{install_command('mcp')}."
-            ) from error
-        with open_index(index) as opened:
-            mcp_server(opened, index.stem).run("stdio")
+        lock, opened = threading.Lock(), ExitStack()
+        served: list[Served] = []
+
+        def current() -> Served:
+            from ..web import Served  # noqa: PLC0415
+
+            with lock:
+                if served:
+                    served[0].look_again()
+                else:
+                    served.append(opened.enter_context(Served(index)))
+                return served[0]
+
+        with opened:
+            Assistants(index.stem, current).talk(sys.stdin, sys.stdout)
+
+
+def _check_installed(command: str) -> None:
+    """Raise an error if a package is missing that the explorer needs."""
+    missing = [name for name in _NEEDED if find_spec(name) is None]
+    if missing:
+        from ..errors import MissingData  # noqa: PLC0415 - takes time
+
+        raise MissingData(f"{command} needs {', '.join(missing)}; run {install_command('app')}.")

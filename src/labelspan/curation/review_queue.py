@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ..errors import InvalidFile, InvalidInput, InvalidParameter, Mismatch
 from ..index.inputs import as_names, label_name, read_label_lists
@@ -39,21 +39,11 @@ from .label_spelling import near_spellings
 if TYPE_CHECKING:
     from ..index import SemanticIndex
 
-__all__ = ["Progress", "Review", "finding_key", "pair_of"]
+__all__ = ["Review", "finding_key", "pair_of"]
 
 _WORDS = 6
 
 Pair = tuple[str, str]
-
-
-class Progress(TypedDict):
-    """Numbers of decisions of each kind, of findings without one, and of all together."""
-
-    accepted: int
-    rejected: int
-    skipped: int
-    waiting: int
-    total: int
 
 
 class Review:
@@ -178,7 +168,9 @@ class Review:
                 and alive[self._rows[pair[0]]]
             ]
 
-    def progress(self, *, label: str = "", kind: Literal["", "wrong", "missing"] = "") -> Progress:
+    def progress(
+        self, *, label: str = "", kind: Literal["", "wrong", "missing"] = ""
+    ) -> dict[str, int]:
         """Count decisions about findings, and findings without one; other edits do not count.
 
         Parameters

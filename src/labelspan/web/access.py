@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from .requests import Parameter, Refused, read_pairs, read_parameters
+from .requests import Refused, read_pairs, read_parameters, text_input
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -25,7 +25,7 @@ __all__ = ["SECRET_HEADER", "Access"]
 SECRET_HEADER = "x-labelspan-secret"
 _ENTRANCE = "/enter"
 _LOCKED = "For this page, open the address that `labelspan serve` printed, which holds a secret."
-_TOKEN = (Parameter("token", "text", "The secret that was printed.", None, 100),)
+_TOKEN = (text_input("token", "The secret that was printed.", None, largest=100),)
 
 
 class Access:

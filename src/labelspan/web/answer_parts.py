@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, TypedDict, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
+
+from typing_extensions import TypedDict
 
 from ..index import Hit, Item, Tag
 from ..index.inputs import label_name
@@ -43,8 +45,10 @@ def find_item(snapshot: Snapshot, name: str) -> Item:
 
 
 def find_label(snapshot: Snapshot, name: str) -> int:
-    """Return the number of items that have a label."""
-    count = snapshot.labels.get(label_name(name))
+    """Return the number of items that have a label, by any of its names."""
+    count, vocabulary = snapshot.labels.get(label_name(name)), snapshot.index.vocabulary
+    if count is None and vocabulary is not None:
+        count = snapshot.labels.get(vocabulary.preferred(label_name(name)) or name)
     if count is None:
         raise Refused(404, f"No item of this index has the label {_shortened(name)}.")
     return count

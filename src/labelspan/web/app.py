@@ -5,26 +5,29 @@ from __future__ import annotations
 import mimetypes
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from anyio.to_thread import current_default_thread_limiter
 from starlette.concurrency import run_in_threadpool
+from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Mount, Route, Router
 from starlette.staticfiles import NotModifiedResponse, StaticFiles
+from starlette.types import ASGIApp
 
 from ..display.map_data import MapPoints
 from .api import api_routes
 from .edit_routes import edit_routes
 from .item_list import DOWNLOADS, Download
+from .mcp_server import VERSIONS, Assistants
 from .middleware import LOOPBACK, Guard
 from .openapi import describe
 from .pages import DATA, PAGES, Page
 from .render import as_json, as_page, templates
-from .requests import Refused, read_all, read_pairs, read_parameters
+from .requests import LONGEST_JSON, Refused, read_all, read_pairs, read_parameters
 from .snapshot import Served
 
 __all__ = ["guarded", "make_app"]
@@ -47,7 +50,8 @@ def make_app(
     watch: bool = True,
     token: str = "",
     images: bool = False,
-) -> Guard:
+    origins: Iterable[str] = (),
+) -> ASGIApp:
     """Make the explorer of an index.
 
     Parameters
@@ -62,10 +66,12 @@ def make_app(
         What other programs must send to use ``/api/1/``; empty refuses them.
     images : bool, default=False
         Whether the page of an item shows the images that it links to, from other servers.
+    origins : iterable of str, default=()
+        Origins of other pages, or of browser extensions, whose scripts may use ``/api/1/``.
 
     Returns
     -------
-    Guard
+    callable
         The ASGI application.
 
     See Also
@@ -112,24 +118,37 @@ def make_app(
     if served.editing is not None:
         routes += edit_routes(served.editing, served.renew)
     routes += api_routes(served, token)
+    routes.append(Route("/mcp", _assistants(served), methods=["POST"]))
     routes.append(Route(POINTS, _points(served)))
-    description = describe()
+    description = cache(describe)
 
     async def openapi(request: Request) -> Response:
-        return as_json(description)
+        return as_json(await run_in_threadpool(description))
 
     routes.append(Route("/openapi.json", openapi))
-    return guarded(routes, hosts, lifespan)
+    allowed = list(origins)
+    app: ASGIApp = guarded(routes, hosts, lifespan, allowed)
+    if allowed:
+        # The guard refuses them outside of the interface, and says so.
+        sent = ["authorization", "content-type"]
+        methods = ["GET", "POST", "DELETE"]
+        app = CORSMiddleware(app, allowed, allow_methods=methods, allow_headers=sent)
+    return app
 
 
-def guarded(routes: Sequence[BaseRoute], hosts: Iterable[str], lifespan: Any) -> Guard:
+def guarded(
+    routes: Sequence[BaseRoute],
+    hosts: Iterable[str],
+    lifespan: Any,
+    origins: Iterable[str] = (),
+) -> Guard:
     """Make an application of routes and of the files that pages need."""
     for ending, kind in _KINDS.items():
         mimetypes.add_type(kind, ending)
     folders = StaticFiles(packages=[("labelspan.web", "static"), ("labelspan.display", "static")])
     # No redirects: /search/ does not exist.
     router = Router([*routes, Mount("/static", folders)], redirect_slashes=False, lifespan=lifespan)
-    return Guard(GZipMiddleware(router, minimum_size=1000, compresslevel=6), hosts)
+    return Guard(GZipMiddleware(router, minimum_size=1000, compresslevel=6), hosts, origins)
 
 
 def _answering(served: Served, page: Page, render: Callable[[Page, Any, Any], Response]) -> Handler:
@@ -171,6 +190,26 @@ async def _each(parts: Iterator[bytes], held: ExitStack) -> AsyncIterator[bytes]
     with held:
         while (part := await run_in_threadpool(next, parts, None)) is not None:
             yield part
+
+
+def _assistants(served: Served) -> Handler:
+    """Answer messages of the Model Context Protocol, each in a request (streamable HTTP)."""
+
+    async def answer(request: Request) -> Response:
+        if request.headers.get("mcp-protocol-version", VERSIONS[0]) not in VERSIONS:
+            raise Refused(400, f"MCP-Protocol-Version: choose one of {', '.join(VERSIONS)}.")
+        media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if media != "application/json":
+            raise Refused(415, "A message must be application/json.")
+        body = await read_all(request.receive, longest=LONGEST_JSON)
+        with served.held() as snapshot:
+            made = Assistants(snapshot.name, lambda: served)
+            content = await run_in_threadpool(made.answer, body)
+        if content is None:
+            return Response(status_code=202)
+        return as_json(content, 400 if content.get("id") is None else 200)
+
+    return answer
 
 
 def _page_as_json(page: Page, content: Any, asked: Any) -> Response:

@@ -14,12 +14,13 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from typing_extensions import TypedDict
 
 from ..corpus import CorpusEdit, edit_corpus
 from ..curation import DecisionGroup, LabelEdit
@@ -31,8 +32,17 @@ from ..index import SemanticIndex
 from .editing import Editing
 from .pages import Page
 from .render import as_json, as_page
-from .requests import LONGEST_NAME, Parameter, Refused, read_json_body, read_pairs, read_parameters
-from .schema import Characters, Count, Entries
+from .requests import (
+    LONGEST_NAME,
+    Parameter,
+    Refused,
+    read_json_body,
+    read_pairs,
+    read_parameters,
+    text_input,
+    whole_input,
+)
+from .schema import Body, Count, MaxLen
 from .teach_page import teach_routes
 
 __all__ = ["Create", "DecisionData", "Similar", "decision_data", "edit_routes", "known_items"]
@@ -50,22 +60,22 @@ _OPENERS: dict[str, Callable[[Path], Any]] = {
     ".xz": lzma.open,
 }
 
-Name = Annotated[str, Characters(LONGEST_NAME)]
-Labels = Annotated[list[Name], Entries(100)]
-Who = Annotated[str, Characters(LONGEST_WHO), "who decides, for the history"]
+Name = Annotated[str, MaxLen(LONGEST_NAME)]
+Labels = Annotated[list[Name], MaxLen(100)]
+Who = Annotated[str, MaxLen(LONGEST_WHO), "who decides, for the history"]
 Create = Annotated[bool, "whether labels that do not exist yet may be created"]
 Similar = Annotated[bool, "also those that are spelt nearly like one that exists"]
 Shown = Annotated[
-    list[Name], Entries(_SHOWN_ITEMS), "items whose labels, as they are stored then, are returned"
+    list[Name], MaxLen(_SHOWN_ITEMS), "items whose labels, as they are stored then, are returned"
 ]
 Given = dict[str, Any]
 Handler = Callable[[Request], Awaitable[Response]]
 
 
-class LabelsBody(TypedDict):
+class LabelsBody(Body):
     """Labels to add to items, and to remove from them."""
 
-    items: Annotated[list[Name], Entries(MOST_ITEMS)]
+    items: Annotated[list[Name], MaxLen(MOST_ITEMS)]
     add: NotRequired[Labels]
     remove: NotRequired[Labels]
     create: NotRequired[Create]
@@ -75,7 +85,7 @@ class LabelsBody(TypedDict):
     who: NotRequired[Who]
 
 
-class ReplaceBody(TypedDict):
+class ReplaceBody(Body):
     """Labels to rename, to merge into another, or to drop."""
 
     labels: Labels
@@ -87,15 +97,15 @@ class ReplaceBody(TypedDict):
     who: NotRequired[Who]
 
 
-class DecideBody(TypedDict):
+class DecideBody(Body):
     """Findings to decide about."""
 
-    findings: Annotated[list[Name], Entries(_MOST_FINDINGS)]
+    findings: Annotated[list[Name], MaxLen(_MOST_FINDINGS)]
     decision: Literal["accept", "reject", "skip"]
     who: NotRequired[Who]
 
 
-class UndoBody(TypedDict):
+class UndoBody(Body):
     """A decision to undo; the last one by default."""
 
     number: NotRequired[Count | None]
@@ -118,12 +128,12 @@ class DecisionData(TypedDict):
 
 
 _ABOUT = (
-    Parameter("item", "text", "Only decisions about this item.", ""),
-    Parameter("label", "text", "Only decisions about this label.", ""),
+    text_input("item", "Only decisions about this item."),
+    text_input("label", "Only decisions about this label."),
 )
 _ENTRIES = (
-    Parameter("before", "whole", "Only decisions before this number; 0 for all.", 0, 10**9 - 1),
-    Parameter("n", "whole", "Maximum number of decisions.", 20, 100, 1),
+    whole_input("before", "Only decisions before this number; 0 for all.", 0, 10**9 - 1),
+    whole_input("n", "Maximum number of decisions.", 20, 100, 1),
     *_ABOUT,
 )
 

@@ -7,7 +7,9 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
-from typing import Annotated, Literal, TypedDict
+from typing import Annotated, Literal
+
+from typing_extensions import TypedDict
 
 from ..curation.audit_results import KINDS
 from ..display.map_data import SCALE, small_place

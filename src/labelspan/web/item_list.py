@@ -8,9 +8,10 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any
 
 import numpy as np
+from typing_extensions import TypedDict
 
 from .._typing import Array
 from ..curation.audit_results import KINDS
@@ -41,7 +42,7 @@ __all__ = [
 # Corners of a polygon on the map: whole numbers x.y, separated by underscores.
 _LASSO = r"(-?[0-9]{1,5}\.-?[0-9]{1,5}(_-?[0-9]{1,5}\.-?[0-9]{1,5}){2,199})?"
 # A key of the metadata, and the ends of a range; one end may be missing.
-_RANGE = r"(?s).+:[-+.0-9eE]{0,40}\.\.[-+.0-9eE]{0,40}"
+_RANGE = r"[\s\S]+:[-+.0-9eE]{0,40}\.\.[-+.0-9eE]{0,40}"
 QUERY = text_input("q", "The text to search for.", largest=LONGEST_QUERY)
 BALANCE_INPUT = whole_input(
     "balance",

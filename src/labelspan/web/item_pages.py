@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from typing_extensions import TypedDict
 
 from .._axis_ends import Entry
 from .._typing import Array

@@ -1,118 +1,187 @@
-"""Answer an assistant's questions about an index over the Model Context Protocol (MCP)."""
+"""Answer assistants by the Model Context Protocol (MCP): over standard streams, and at ``/mcp``.
+
+Tools are the endpoints of ``/api/1/`` that change nothing, with the same parameters and answers.
+The protocol is written here, because only its handshake and calls of tools are needed: the official
+package takes longer to import than a session usually lasts, and is what the tests ask with.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-from typing import Annotated, Any
-
-from mcp.server.mcpserver import MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
-from pydantic import Field
+import json
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import cache
+from typing import TYPE_CHECKING, Any, TextIO
 
 from .. import __version__
-from ..errors import LabelspanError
-from ..index import Filter, Hit, Item, SemanticIndex
 
-__all__ = ["mcp_server"]
+if TYPE_CHECKING:
+    from .api import Endpoint
+    from .snapshot import Served
 
-_Count = Annotated[int, Field(ge=1, le=100, description="Maximum number of results.")]
-_Id = Annotated[str, Field(description="Id of an item, as `search` returns it.")]
-_Text = Annotated[str, Field(min_length=1, max_length=20_000)]
+__all__ = ["VERSIONS", "Assistants"]
+
+# Of the protocol, the newest first.
+VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+# Characters of an answer. An assistant has to read them all.
+_LONGEST_ANSWER = 100_000
+_NOT_JSON, _NO_REQUEST, _NO_METHOD, _WRONG, _FAILED = -32700, -32600, -32601, -32602, -32603
+
+Message = dict[str, Any]
 
 
-def mcp_server(index: SemanticIndex, name: str) -> MCPServer[Any]:
-    """Make a server whose tools search, tag and read one saved index, with a name for assistants.
+class Assistants:
+    """What answers messages of assistants about an index, with a name for them.
 
-    Changes that other programs save are seen by the next call.
+    ``served`` is called for the index, for the first time after the handshake.
     """
-    server: MCPServer[Any] = MCPServer(
-        "labelspan",
-        version=__version__,
-        instructions=(
-            f"Searches and tags the collection {name!r}: {len(index):,} items with "
-            f"{len(index.labels):,} labels. Start with `search`; `labels` lists the labels that "
-            "filters accept."
-        ),
-    )
 
-    def current() -> SemanticIndex:
-        index.refresh()
-        return index
+    def __init__(self, name: str, served: Callable[[], Served]) -> None:
+        self._name, self._served = name, served
 
-    def search(
-        query: _Text,
-        k: _Count = 10,
-        labels: Annotated[list[str], Field(description="Items must have all of these.")] = [],  # noqa: B006 - the schema shows it
-        without: Annotated[list[str], Field(description="Items must have none of these.")] = [],  # noqa: B006
-    ) -> list[dict[str, Any]]:
-        """Find items by words and by meaning, best first.
+    def answer(self, text: str | bytes) -> Message | None:
+        """Answer a message; None if it needs no answer."""
+        try:
+            message = json.loads(text)
+        except (ValueError, RecursionError):
+            return _error(None, _NOT_JSON, "The message cannot be read as JSON.")
+        if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
+            return _error(None, _NO_REQUEST, "Send one JSON-RPC 2.0 message.")
+        method, number = message.get("method"), message.get("id")
+        if not isinstance(method, str):
+            # An answer is not asked for here.
+            answers = "result" in message or "error" in message
+            return None if answers else _error(None, _NO_REQUEST, "There is no method.")
+        if "id" not in message:
+            return None
+        if isinstance(number, bool) or not isinstance(number, str | int):
+            return _error(None, _NO_REQUEST, "The id must be a text or a whole number.")
+        given = message.get("params", {})
+        methods: dict[str, Callable[[Message], Message]] = {
+            "initialize": self._initialize,
+            "ping": lambda given: {},
+            "tools/list": lambda given: {
+                "tools": [tool["described"] for tool in _tools().values()]
+            },
+            "tools/call": self._call,
+        }
+        if method not in methods:
+            return _error(number, _NO_METHOD, f"There is no method {method[:60]!r} here.")
+        if not isinstance(given, dict):
+            return _error(number, _WRONG, "params must be an object.")
+        try:
+            return {"jsonrpc": "2.0", "id": number, "result": methods[method](given)}
+        except LookupError as error:
+            return _error(number, _WRONG, str(error.args[0]))
 
-        "two words" in quotes must follow one another, -word excludes, begin* matches all words
-        with that beginning. `weak` marks items that have few of the words.
-        """
-        condition = Filter(labels=tuple(labels), without=tuple(without))
-        return [_hit(hit) for hit in current().search(query, k, condition)]
-
-    def similar(id: _Id, k: _Count = 10) -> list[dict[str, Any]]:
-        """Find items with similar texts and labels to a given item."""
-        return [_hit(hit) for hit in current().search(items=id, k=k)]
-
-    def tag(text: _Text, k: _Count = 10) -> list[dict[str, Any]]:
-        """Suggest labels of this collection for a new text, most probable first.
-
-        `chosen` marks the labels that labelspan would assign by itself.
-        """
-        return [
-            {"label": tag.label, "probability": round(tag.probability, 4), "chosen": tag.chosen}
-            for tag in current().tag(text, k)
-        ]
-
-    def item(id: _Id) -> dict[str, Any]:
-        """Read one item: its whole text, labels and metadata."""
-        found = current().item(id)
+    def _initialize(self, given: Message) -> Message:
+        wanted = given.get("protocolVersion")
         return {
-            "id": found.id,
-            "title": found.title,
-            "text": found.text,
-            "labels": None if found.labels is None else list(found.labels),
-            "metadata": found.metadata,
+            "protocolVersion": wanted if wanted in VERSIONS else VERSIONS[0],
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "labelspan", "version": __version__},
+            "instructions": f"Searches and tags the collection {self._name!r}. Start with `search`;"
+            " `labels` lists the labels that it can filter by. Nothing is changed.",
         }
 
-    def labels(
-        containing: Annotated[str, Field(description="Only labels with this in their name.")] = "",
-        k: Annotated[int, Field(ge=1, le=1000)] = 100,
-    ) -> list[dict[str, Any]]:
-        """List labels with the number of items that have them, most frequent first."""
-        part = containing.casefold()
-        counts = [(name, n) for name, n in current().labels.items() if part in name.casefold()]
-        counts.sort(key=lambda pair: (-pair[1], pair[0]))
-        return [{"label": name, "items": count} for name, count in counts[:k]]
+    def _call(self, given: Message) -> Message:
+        tool = _tools().get(str(given.get("name")))
+        if tool is None:
+            raise LookupError(f"There is no tool {str(given.get('name'))[:60]!r}.")
+        from .render import json_text  # noqa: PLC0415 - see the module
+        from .requests import as_refused  # noqa: PLC0415
 
-    for tool in (search, similar, tag, item, labels):
-        server.add_tool(_plain_errors(tool))
-    return server
-
-
-def _hit(hit: Hit) -> dict[str, Any]:
-    return {
-        "id": hit.id,
-        "title": Item(hit.id, hit.text, hit.labels, hit.metadata).title,
-        "snippet": hit.snippet,
-        "labels": None if hit.labels is None else list(hit.labels),
-        "score": round(hit.score, 4),
-        "weak": hit.weak,
-    }
-
-
-def _plain_errors(tool: Callable[..., Any]) -> Callable[..., Any]:
-    """Give the assistant the message of an error, which says what to do."""
-
-    @wraps(tool)
-    def answered(*args: Any, **kwargs: Any) -> Any:
         try:
-            return tool(*args, **kwargs)
-        except LabelspanError as error:
-            raise ToolError(str(error)) from error
+            asked = tool["read"](given.get("arguments") or {})
+            text = json_text(tool["work"](self._served(), asked))
+        except Exception as error:
+            refused = as_refused(error)
+            if refused.status == 500:
+                raise
+            return {"content": [{"type": "text", "text": refused.message}], "isError": True}
+        if len(text) > _LONGEST_ANSWER:
+            words = (
+                f"The answer has {len(text):,} characters, more than {_LONGEST_ANSWER:,}; "
+                "ask for less: a smaller k, or a part of a text."
+            )
+            return {"content": [{"type": "text", "text": words}], "isError": True}
+        parts = [{"type": "text", "text": text}]
+        return {"content": parts, "structuredContent": json.loads(text), "isError": False}
 
-    return answered
+    def talk(self, lines: Iterable[str], to: TextIO) -> None:
+        """Answer messages that come line by line, until there are no more."""
+        opening = threading.Thread(target=self._open)
+        for line in lines:
+            if not line.strip():
+                continue
+            try:
+                answer = self.answer(line)
+            except Exception as error:
+                sys.stderr.write(f"{type(error).__name__}: {error}\n")
+                answer = _error(json.loads(line)["id"], _FAILED, "An error occurred; see stderr.")
+            if answer is not None:
+                to.write(json.dumps(answer) + "\n")
+                to.flush()
+            if opening.ident is None:
+                # The handshake does not wait for the index, and what comes next waits less.
+                opening.start()
+        if opening.ident is not None:
+            opening.join()
+
+    def _open(self) -> None:
+        # If it fails, the first call of a tool says why.
+        with suppress(Exception):
+            self._served()
+            _tools()
+
+
+def _error(number: Any, code: int, words: str) -> Message:
+    return {"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": words}}
+
+
+@cache
+def _tools() -> dict[str, dict[str, Any]]:
+    """Return the tools by name: how each is described, reads its arguments, and works."""
+    # Imported here, so that the handshake does not wait for numpy.
+    from .api import ENDPOINTS  # noqa: PLC0415
+
+    return {one.name: _tool(one) for one in ENDPOINTS if one.tool}
+
+
+def _tool(endpoint: Endpoint) -> dict[str, Any]:
+    from .requests import read_arguments, read_object  # noqa: PLC0415
+    from .schema import json_schema  # noqa: PLC0415
+
+    if endpoint.body is not None:
+        schema = json_schema(endpoint.body, "validation")
+
+        def read(given: Any) -> dict[str, Any]:
+            return read_object(given, endpoint.body)
+    else:
+        known = endpoint.parameters
+        fields = {
+            one.name: {
+                **json_schema(one.type, "validation"),
+                "description": one.about,
+                **({} if one.required else {"default": one.default}),
+            }
+            for one in known
+        }
+        needed = [one.name for one in known if one.required]
+        schema = {"type": "object", "properties": fields, "required": needed}
+        schema["additionalProperties"] = False
+
+        def read(given: Any) -> dict[str, Any]:
+            return read_arguments(known, given)
+
+    described = {
+        "name": endpoint.name,
+        "title": endpoint.about.removesuffix("."),
+        "description": endpoint.tool,
+        "inputSchema": schema,
+        "outputSchema": json_schema(endpoint.answer_type, "serialization"),
+        "annotations": {"readOnlyHint": True, "openWorldHint": False},
+    }
+    return {"described": described, "read": read, "work": endpoint.work}

@@ -37,7 +37,8 @@ _HOST = re.compile(r"(?:\[([^\[\]]*)\]|([^:\[\]]*))(?::[0-9]+)?")
 _SENT_AT_ONCE = 1 << 16
 
 # Where a body may be larger.
-_LARGER = {"/edit/": LONGEST_JSON, "/api/": LONGEST_JSON, "/start/file": LONGEST_UPLOAD}
+_LARGER = dict.fromkeys(("/edit/", "/api/", "/mcp"), LONGEST_JSON)
+_LARGER["/start/file"] = LONGEST_UPLOAD
 
 _HEADERS = [
     (name.encode(), value.encode())
@@ -57,12 +58,14 @@ _HEADERS = [
 class Guard:
     """An ASGI application that checks requests before it calls another.
 
-    Host names other than ``hosts`` are refused, as a protection against DNS rebinding.
+    Host names other than ``hosts`` are refused, as a protection against DNS rebinding. Pages of
+    ``origins`` may use the interface for programs, which needs a token.
     """
 
-    def __init__(self, app: ASGIApp, hosts: Iterable[str]) -> None:
+    def __init__(self, app: ASGIApp, hosts: Iterable[str], origins: Iterable[str] = ()) -> None:
         self._app = app
         self._hosts = frozenset(hosts)
+        self._origins = frozenset(one.encode() for one in origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -100,7 +103,9 @@ class Guard:
                 400,
                 "This server does not answer to that Host; see --allow-host of `labelspan serve`.",
             )
-        if not all(_origin_name(one) in self._hosts for one in _values(scope, b"origin")):
+        allowed = self._origins if scope["path"].startswith("/api/") else frozenset()
+        origins = [one for one in _values(scope, b"origin") if one not in allowed]
+        if not all(_origin_name(one) in self._hosts for one in origins):
             raise Refused(403, "This server does not answer to pages of another origin.")
         length = len(scope.get("raw_path") or b"") + len(scope["query_string"])
         if length > LONGEST_ADDRESS:
@@ -154,7 +159,7 @@ def _origin_name(header: bytes) -> str:
 
 def wants_json(scope: Scope) -> bool:
     """Return whether errors are JSON: at a JSON endpoint, or if only JSON is accepted."""
-    if scope["path"].endswith((".json", ".jsonl")) or scope["path"].startswith("/api/"):
+    if scope["path"].endswith((".json", ".jsonl")) or scope["path"].startswith(("/api/", "/mcp")):
         return True
     accepted = b",".join(_values(scope, b"accept"))
     return b"application/json" in accepted and b"text/html" not in accepted

@@ -5,21 +5,43 @@ from __future__ import annotations
 from typing import Any
 
 from .. import __version__
-from .api import ENDPOINTS, Endpoint
-from .pages import DATA, PAGES, Page
-from .requests import LONGEST_NAME, Parameter, RefusalData
-from .schema import Schema, json_schema
+from .api import ENDPOINTS
+from .pages import DATA, PAGES
+from .requests import Parameter, ProblemData
+from .schema import Schema, json_schemas
 
 __all__ = ["describe"]
+
+_FORM = "application/x-www-form-urlencoded"
 
 
 def describe() -> dict[str, Any]:
     """Return the content of ``/openapi.json``."""
-    components: dict[str, Schema] = {}
-    paths: dict[str, Any] = {page.json_path: _page(page, components) for page in (*PAGES, *DATA)}
+    pages = (*PAGES, *DATA)
+    inputs = {one: one.type for each in (*pages, *ENDPOINTS) for one in each.parameters}
+    bodies = {one.body: one.body for one in ENDPOINTS if one.body is not None}
+    answers = {one: one.answer_type for one in (*pages, *ENDPOINTS)}
+    given = json_schemas({**inputs, **bodies}, "validation")
+    made = json_schemas({**answers, ProblemData: ProblemData}, "serialization")
+    paths: dict[str, dict[str, Any]] = {}
+    for page in pages:
+        found = _operation(page.name, page.about, made[page])
+        known = [_parameter(one, given[one]) for one in page.parameters]
+        methods = paths.setdefault(page.json_path, {"get": found | {"parameters": known}})
+        if page.posts:
+            fields = {one.name: given[one] | _default(one) for one in page.parameters}
+            form = {"type": "object", "properties": fields, "additionalProperties": False}
+            methods["post"] = found | {"operationId": f"{page.name}_post"} | _body(_FORM, form)
     for endpoint in ENDPOINTS:
-        method = endpoint.method.lower()
-        paths.setdefault(endpoint.path, {})[method] = _endpoint(endpoint, components)
+        found = _operation(f"api_{endpoint.name}", endpoint.about, made[endpoint])
+        found["security"] = [{"token": []}]
+        if endpoint.parameters:
+            found["parameters"] = [_parameter(one, given[one]) for one in endpoint.parameters]
+        if endpoint.body is not None:
+            found |= _body("application/json", given[endpoint.body])
+        path = paths.setdefault(endpoint.path.replace(":path", ""), {})
+        path[endpoint.method.lower()] = found
+    problem = _content("application/problem+json", made[ProblemData])
     return {
         "openapi": "3.1.0",
         "info": {
@@ -29,81 +51,40 @@ def describe() -> dict[str, Any]:
         },
         "paths": paths,
         "components": {
-            "schemas": components,
-            "responses": {"Refused": _json("What was wrong.", json_schema(RefusalData))},
+            "schemas": given["$defs"] | made["$defs"],
+            "responses": {"Refused": {"description": "What was wrong.", "content": problem}},
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
     }
 
 
-def _operation(name: str, about: str, answer: Any, components: dict[str, Schema]) -> dict[str, Any]:
+def _operation(name: str, about: str, answer: Schema) -> dict[str, Any]:
+    good = {"description": about, "content": _content("application/json", answer)}
+    refused = {"$ref": "#/components/responses/Refused"}
     return {
         "operationId": name,
         "summary": about,
-        "responses": {
-            "200": _json(about, json_schema(answer, components)),
-            "default": {"$ref": "#/components/responses/Refused"},
-        },
+        "responses": {"200": good, "default": refused},
     }
 
 
-def _json(about: str, schema: Schema) -> dict[str, Any]:
-    return {"description": about, "content": {"application/json": {"schema": schema}}}
+def _content(kind: str, schema: Schema) -> dict[str, Any]:
+    return {kind: {"schema": schema}}
 
 
 def _body(kind: str, schema: Schema) -> dict[str, Any]:
-    return {"requestBody": {"required": True, "content": {kind: {"schema": schema}}}}
+    return {"requestBody": {"required": True, "content": _content(kind, schema)}}
 
 
-def _endpoint(endpoint: Endpoint, components: dict[str, Schema]) -> dict[str, Any]:
-    name = f"api_{endpoint.name}"
-    found = _operation(name, endpoint.about, endpoint.answer, components)
-    found["security"] = [{"token": []}]
-    if endpoint.body is not None:
-        return found | _body("application/json", json_schema(endpoint.body, components))
-    about = "The id of the item."
-    schema = {"type": "string", "maxLength": LONGEST_NAME}
-    return found | {"parameters": [_parameter("id", "path", about, schema, required=True)]}
+def _default(one: Parameter) -> dict[str, Any]:
+    return {} if one.required else {"default": one.default}
 
 
-def _page(page: Page, components: dict[str, Schema]) -> dict[str, Any]:
-    found = _operation(page.name, page.about, page.answer_type, components)
-    known = page.parameters
-    given = [
-        _parameter(one.name, "query", one.about, _schema(one), required=one.required)
-        for one in known
-    ]
-    methods = {"get": found | {"parameters": given}}
-    if page.posts:
-        schema = {
-            "type": "object",
-            "properties": {one.name: _schema(one) for one in known},
-            "additionalProperties": False,
-        }
-        form = _body("application/x-www-form-urlencoded", schema)
-        methods["post"] = found | {"operationId": f"{page.name}_post"} | form
-    return methods
-
-
-def _parameter(
-    name: str, where: str, about: str, schema: Schema, *, required: bool
-) -> dict[str, Any]:
+def _parameter(one: Parameter, schema: Schema) -> dict[str, Any]:
     return {
-        "name": name,
-        "in": where,
-        "description": about,
-        "required": required,
-        "schema": schema,
+        "name": one.name,
+        "in": "path" if one.in_path else "query",
+        "description": one.about,
+        "required": one.required,
+        "schema": schema | _default(one),
     }
-
-
-def _schema(one: Parameter) -> Schema:
-    if one.kind == "whole":
-        schema: Schema = {"type": "integer", "minimum": one.smallest, "maximum": one.largest}
-    else:
-        schema = {"type": "string", "maxLength": one.largest}
-        if one.pattern:
-            schema["pattern"] = f"^(?:{one.pattern})$"
-    if one.kind == "texts":
-        return {"type": "array", "items": schema, "maxItems": one.most, "default": []}
-    return schema if one.default is None else schema | {"default": one.default}

@@ -34,9 +34,11 @@ CONTENT_POLICY = {
 }
 
 
-def as_json(content: Mapping[str, Any], status: int = 200) -> Response:
+def as_json(
+    content: Mapping[str, Any], status: int = 200, kind: str = "application/json"
+) -> Response:
     """Return an answer as JSON."""
-    return Response(json_text(content).encode(), status, media_type="application/json")
+    return Response(json_text(content).encode(), status, media_type=kind)
 
 
 def as_page(
@@ -89,9 +91,9 @@ def refused_response(refused: Refused, *, json_wanted: bool) -> Response:
     """Return an error as a page or as JSON."""
     content = refusal(refused)
     if json_wanted:
-        response = as_json(content, refused.status)
+        response = as_json(content, refused.status, "application/problem+json")
     else:
-        body = _template("error.html").render(page=None, json_link=None, **content)
+        body = _template("error.html").render(page=None, json_link=None, error=content)
         response = Response(body, refused.status, media_type=_HTML)
     response.headers.update(refused.headers)
     return response

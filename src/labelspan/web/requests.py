@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import parse_qsl
 
+from pydantic import BeforeValidator, Field, ValidationError
+from pydantic_core import PydanticCustomError
 from starlette.exceptions import HTTPException
+from typing_extensions import TypedDict
 
 from ..errors import InvalidFile, LabelspanError, MissingData, Replaced
-from .schema import Schema, json_schema
+from .schema import MaxLen, adapter
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -29,11 +30,13 @@ __all__ = [
     "LONGEST_TEXT",
     "LONGEST_UPLOAD",
     "Parameter",
-    "RefusalData",
+    "ProblemData",
     "Refused",
     "as_refused",
     "read_all",
+    "read_arguments",
     "read_json_body",
+    "read_object",
     "read_pairs",
     "read_parameters",
     "read_parts",
@@ -53,6 +56,7 @@ LONGEST_BODY = 1 << 18  # bytes
 LONGEST_JSON = 1 << 23  # bytes of a body that changes items
 LONGEST_UPLOAD = 1 << 30  # bytes of a file that is to be indexed
 LONGEST_TEXT = 50_000  # characters of a text to tag
+_MOST_TEXTS = 16
 # Six that may be repeated 16 times, and the others.
 _MOST_FIELDS = 128
 SECONDS_FOR_A_BODY = 10.0
@@ -77,18 +81,13 @@ class Refused(Exception):
         self.headers = headers or {}
 
 
-class ErrorData(TypedDict):
-    """Status, name of the status, and a sentence."""
+class ProblemData(TypedDict):
+    """What was wrong, as RFC 9457 describes it."""
 
-    status: int
-    name: str
-    message: str
-
-
-class RefusalData(TypedDict):
-    """The JSON of every error."""
-
-    error: ErrorData
+    type: Literal["about:blank"]
+    title: Annotated[str, "name of the status"]
+    status: Annotated[int, Field(ge=400, le=599), "of HTTP"]
+    detail: Annotated[str, "what was wrong, and what to do"]
 
 
 def as_refused(error: Exception) -> Refused:
@@ -113,10 +112,14 @@ def as_refused(error: Exception) -> Refused:
     return Refused(500, "An error occurred in the server; see its output.")
 
 
-def refusal(refused: Refused) -> RefusalData:
+def refusal(refused: Refused) -> ProblemData:
     """Return the content of an error, for JSON and for the page."""
-    name = HTTPStatus(refused.status).phrase
-    return {"error": {"status": refused.status, "name": name, "message": refused.message}}
+    return {
+        "type": "about:blank",
+        "title": HTTPStatus(refused.status).phrase,
+        "status": refused.status,
+        "detail": refused.message,
+    }
 
 
 def too_large(longest: int) -> Refused:
@@ -130,72 +133,73 @@ def too_large(longest: int) -> Refused:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A named input of a page: its kind, its limits, and its description.
+    """A named input of a page: the type that checks and describes it, and what it means.
 
-    ``largest`` is the maximum number of characters of a text, or of each of several texts, or
-    the largest integer; ``most`` is the maximum number of texts; ``pattern`` is a regular
-    expression that a text must match.
+    Without a default, a request that lacks it is refused; with an empty tuple, it may come several
+    times.
     """
 
     name: str
-    kind: Literal["text", "texts", "whole"]
+    type: Any
     about: str
     default: Value | None = None
-    largest: int = LONGEST_NAME
-    smallest: int = 0
-    most: int = 16
-    pattern: str = ""
+    in_path: bool = False
 
     @property
     def required(self) -> bool:
         """Return whether a request without it is refused."""
         return self.default is None
 
-    def read(self, given: list[str]) -> Value:
-        """Convert and check the values that came under this name."""
-        if self.kind == "texts":
-            if len(given) > self.most:
-                raise Refused(400, f"{self.name}: at most {self.most} can be given at once.")
-            return tuple(self._text(one) for one in given)
-        if len(given) > 1:
-            raise Refused(400, f"{self.name}: give it once, not {len(given)} times.")
-        if self.kind == "text":
-            return self._text(given[0])
-        return self._whole(given[0])
+    @property
+    def several(self) -> bool:
+        """Return whether it may come several times."""
+        return isinstance(self.default, tuple)
 
-    def _text(self, given: str) -> str:
-        if len(given) > self.largest:
-            raise Refused(
-                400,
-                f"{self.name}: at most {self.largest:,} characters can be given, "
-                f"but {len(given):,} came.",
-            )
-        if self.pattern and not re.fullmatch(self.pattern, given, re.ASCII):
-            raise Refused(400, f"{self.name}: this is not valid. {self.about}")
+    def read(self, given: Any) -> Any:
+        """Convert and check a value, or several."""
+        try:
+            return adapter(self.type).validate_python(given)
+        except ValidationError as error:
+            reason = error.errors(include_url=False, include_context=False)[0]["msg"]
+            raise Refused(400, f"{self.name}: {reason:.200}. {self.about}") from None
+
+
+def _whole(given: Any) -> Any:
+    # int() also accepts other digits, signs and underscores.
+    if not isinstance(given, str):
         return given
-
-    def _whole(self, given: str) -> int:
-        # int() also accepts other digits, signs and underscores.
-        plain = given.isascii() and given.isdigit() and len(given) < 10
-        if not plain or not self.smallest <= int(given) <= self.largest:
-            wanted = f"a whole number from {self.smallest} to {self.largest} is needed."
-            raise Refused(400, f"{self.name}: {wanted}")
-        return int(given)
+    if not (given.isascii() and given.isdigit() and len(given) < 10):
+        raise PydanticCustomError("whole", "Input should be a whole number")
+    return int(given)
 
 
-def text_input(name: str, about: str, default: str | None = "", **limits: Any) -> Parameter:
-    """Return a parameter that is a text."""
-    return Parameter(name, "text", about, default, **limits)
+def text_input(
+    name: str,
+    about: str,
+    default: str | None = "",
+    *,
+    largest: int = LONGEST_NAME,
+    pattern: str | None = None,
+) -> Parameter:
+    """Return a parameter that is a text of at most so many characters, all of them of a pattern."""
+    return Parameter(name, _text(largest, pattern), about, default)
 
 
-def texts_input(name: str, about: str, pattern: str = "") -> Parameter:
+def texts_input(name: str, about: str, pattern: str | None = None) -> Parameter:
     """Return a parameter that may be given several times."""
-    return Parameter(name, "texts", about, (), pattern=pattern)
+    kind: Any = tuple[_text(LONGEST_NAME, pattern), ...]  # type: ignore[misc]
+    return Parameter(name, Annotated[kind, MaxLen(_MOST_TEXTS)], about, ())
 
 
 def whole_input(name: str, about: str, default: int, largest: int, smallest: int = 0) -> Parameter:
     """Return a parameter that is a whole number."""
-    return Parameter(name, "whole", about, default, largest, smallest)
+    kind = Annotated[int, Field(ge=smallest, le=largest), BeforeValidator(_whole)]
+    return Parameter(name, kind, about, default)
+
+
+def _text(largest: int, pattern: str | None) -> Any:
+    wanted = None if pattern is None else f"^(?:{pattern})$"
+    return Annotated[str, Field(max_length=largest, pattern=wanted)]
 
 
 def read_parameters(known: Sequence[Parameter], pairs: Pairs) -> dict[str, Any]:
@@ -203,18 +207,32 @@ def read_parameters(known: Sequence[Parameter], pairs: Pairs) -> dict[str, Any]:
 
     Examples
     --------
-    >>> from labelspan.web.requests import Parameter, read_parameters
-    >>> known = [Parameter("q", "text", "The text."), Parameter("k", "whole", "Number.", 10)]
+    >>> from labelspan.web.requests import read_parameters, text_input, whole_input
+    >>> known = [text_input("q", "The text."), whole_input("k", "Number.", 10, 100)]
     >>> read_parameters(known, [("q", "chess")])
     {'q': 'chess', 'k': 10}
     """
-    by_name: Mapping[str, Parameter] = {one.name: one for one in known}
     given: dict[str, list[str]] = {}
     for name, value in pairs:
+        given.setdefault(name, []).append(value)
+    by_name = {one.name: one for one in known}
+    for name, values in given.items():
+        if len(values) > 1 and name in by_name and not by_name[name].several:
+            raise Refused(400, f"{name}: give it once, not {len(values)} times.")
+    single = {
+        name: values if name in by_name and by_name[name].several else values[0]
+        for name, values in given.items()
+    }
+    return read_arguments(known, single)
+
+
+def read_arguments(known: Sequence[Parameter], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of parameters by name; unknown, missing or wrong ones are refused."""
+    by_name = {one.name: one for one in known}
+    for name in given:
         if name not in by_name:
             names = ", ".join(by_name) or "none"
             raise Refused(400, f"There is no parameter {name[:50]!r} here; there are: {names}.")
-        given.setdefault(name, []).append(value)
     values: dict[str, Any] = {}
     for name, parameter in by_name.items():
         if name in given:
@@ -282,78 +300,25 @@ def _too_slow(seconds: float) -> Refused:
     return Refused(408, words, {"connection": "close"})
 
 
-_TYPES: dict[str, Any] = {
-    "string": str,
-    "boolean": bool,
-    "integer": int,
-    "number": (int, float),
-    "array": list,
-    "object": dict,
-}
-
-
 async def read_json_body(request: Request, kind: Any) -> dict[str, Any]:
-    """Return the body of a request, an object of a type, a TypedDict; anything else is refused."""
+    """Return the body of a request, an object of a type, a ``Body``; anything else is refused."""
     body = await read_all(request.receive, longest=LONGEST_JSON)
     content_type = request.headers.get("content-type", "")
     media, _, rest = content_type.lower().replace(" ", "").replace('"', "").partition(";")
     if media != "application/json" or rest not in ("", "charset=utf-8", "charset=utf8"):
         raise Refused(415, "A body must be application/json in UTF-8.")
+    return read_object(body, kind)
+
+
+def read_object(given: Any, kind: Any) -> dict[str, Any]:
+    """Return an object of a type, a ``Body``, from JSON or a dict; anything else is refused."""
     try:
-        content = json.loads(body.decode())
-    except (ValueError, RecursionError):
-        raise Refused(400, "The body cannot be read as JSON in UTF-8.") from None
-    _check(content, json_schema(kind), "")
-    return dict(content)
-
-
-def _check(value: Any, schema: Schema, where: str) -> None:
-    name = where or "The body"
-    if "anyOf" in schema:
-        if value is not None:
-            _check(value, schema["anyOf"][0], where)
-        return
-    if "enum" in schema:
-        if value not in schema["enum"]:
-            choices = ", ".join(map(repr, schema["enum"]))
-            raise Refused(400, f"{name}: choose one of {choices}.")
-        return
-    wanted = schema["type"]
-    if not isinstance(value, _TYPES[wanted]) or (isinstance(value, bool) and wanted != "boolean"):
-        raise Refused(400, f"{name}: this must be of JSON type {wanted}.")
-    if wanted == "string":
-        _check_text(value, schema, name)
-    elif wanted == "array":
-        _check_size(len(value), schema.get("maxItems"), name, "entries")
-        for number, one in enumerate(value):
-            _check(one, schema["items"], f"{where}[{number}]")
-    elif "properties" in schema:
-        _check_object(value, schema, where)
-    else:
-        least, most = schema.get("minimum", value), schema.get("maximum", value)
-        if wanted != "object" and not least <= value <= most:
-            raise Refused(400, f"{name}: this must be a number from {least} to {most}.")
-
-
-def _check_object(value: dict[str, Any], schema: Schema, where: str) -> None:
-    name, known = where or "The body", schema["properties"]
-    for key in value.keys() - known.keys():
-        raise Refused(400, f"{name}: there is no {key!r:.50} here; there are: {', '.join(known)}.")
-    for key in schema["required"]:
-        if key not in value:
-            raise Refused(400, f"{name}: {key!r} is missing.")
-    for key, one in value.items():
-        _check(one, known[key], f"{where}.{key}".lstrip("."))
-
-
-def _check_text(value: str, schema: Schema, name: str) -> None:
-    _check_size(len(value), schema.get("maxLength"), name, "characters")
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise Refused(400, f"{name}: unpaired surrogates are not valid text.") from None
-
-
-def _check_size(size: int, most: int | None, name: str, what: str) -> None:
-    if most is not None and size > most:
-        raise Refused(400, f"{name}: at most {most:,} {what} can be given, but {size:,} came.")
+        check = adapter(kind)
+        read = check.validate_json if isinstance(given, bytes) else check.validate_python
+        return dict(read(given))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        where = "".join(
+            f"[{part}]" if isinstance(part, int) else f".{part:.50}" for part in first["loc"]
+        )
+        raise Refused(400, f"{where.lstrip('.') or 'The body'}: {first['msg']:.200}.") from None

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal
+
+from typing_extensions import TypedDict
 
 from ..curation import Finding, LabelDecision
 from ..curation.audit_results import KINDS
-from ..curation.review_queue import Progress, finding_key
+from ..curation.review_queue import finding_key
 from ..index.results import WordShare
 from .answer_parts import Asked, PageData, find_item, page_of, rounded
 from .requests import Refused
@@ -53,7 +55,10 @@ class ReviewData(PageData):
     kinds: Annotated[list[KindData], "kinds with findings"]
     labels: Annotated[dict[str, Count], "numbers of findings that match by label"]
     rows: Annotated[list[FindingData], "findings of this page"]
-    progress: Annotated[Progress | None, "null if nothing can be decided"]
+    progress: Annotated[
+        dict[str, Count] | None,
+        "accepted, rejected, skipped, waiting and total; null if nothing can be decided",
+    ]
     enough: Annotated[str, "a sentence when what is left is as good as noise"]
 
 

@@ -1,116 +1,116 @@
-"""Answers as JSON, and JSON Schema derived from their types, which are their only description."""
+"""Types of requests and answers, which pydantic checks and describes, and answers as JSON."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
-from types import NoneType, UnionType
-from typing import (
-    Annotated,
-    Any,
-    Literal,
-    NamedTuple,
-    NotRequired,
-    TypeAlias,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-    is_typeddict,
-)
+from functools import cache
+from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 
-__all__ = ["Characters", "Count", "Entries", "Schema", "Unit", "json_schema", "json_text"]
+from annotated_types import MaxLen
+from pydantic import ConfigDict, Field, TypeAdapter, with_config
+from pydantic.json_schema import GenerateJsonSchema
+
+# Pydantic needs this one before Python 3.12.
+from typing_extensions import TypedDict
+
+__all__ = [
+    "Body",
+    "Count",
+    "MaxLen",
+    "Schema",
+    "Unit",
+    "adapter",
+    "json_schema",
+    "json_schemas",
+    "json_text",
+]
 
 Schema: TypeAlias = dict[str, Any]
+Count = Annotated[int, Field(ge=0)]
+Unit = Annotated[float, Field(ge=0, le=1)]
 
 
-class Bounds(NamedTuple):
-    """The range of a number."""
-
-    minimum: int
-    maximum: int | None = None
+@with_config(ConfigDict(extra="forbid", strict=True))
+class Body(TypedDict):
+    """A JSON object that is sent: it has no other keys, and no other types."""
 
 
-class Characters(NamedTuple):
-    """The maximum number of characters of a text."""
-
-    maxLength: int  # noqa: N815 - as JSON Schema calls it
-
-
-class Entries(NamedTuple):
-    """The maximum number of entries of a list."""
-
-    maxItems: int  # noqa: N815 - as JSON Schema calls it
+@cache
+def adapter(kind: Any) -> TypeAdapter[Any]:
+    """Return what checks values of a type."""
+    return TypeAdapter(kind)
 
 
-Count = Annotated[int, Bounds(0)]
-Unit = Annotated[float, Bounds(0, 1)]
+def json_schemas(
+    kinds: Mapping[Any, Any], mode: Literal["validation", "serialization"]
+) -> dict[Any, Any]:
+    """Return the JSON Schema of each type, by the key that it is given under.
 
-_PLAIN = {str: "string", bool: "boolean", int: "integer", float: "number"}
-
-
-def json_schema(kind: Any, components: dict[str, Schema] | None = None) -> Schema:
-    """Return the JSON Schema of a type.
-
-    It is ``str``, ``bool``, ``int``, ``float``, a ``TypedDict``, a dataclass with its properties, a
-    ``Literal``, or a list, a dict with str keys or an optional value of these. In ``Annotated``, a
-    str is the description and ``Bounds`` are the range. ``components`` receives the schemas of
-    nested types, which are then referred to by name.
+    Under "$defs" are those of nested types. In ``Annotated``, a text is the description.
 
     Examples
     --------
-    >>> from typing import Annotated
-    >>> from labelspan.web.schema import Count, json_schema
-    >>> json_schema(Annotated[Count, "number of items"])
-    {'type': 'integer', 'minimum': 0, 'description': 'number of items'}
+    >>> from labelspan.web.schema import Count, json_schemas
+    >>> json_schemas({"n": Count}, "validation")
+    {'n': {'minimum': 0, 'type': 'integer'}, '$defs': {}}
     """
-    if is_dataclass(kind) or is_typeddict(kind):
-        hints = get_type_hints(kind, include_extras=True)
-        for name in _computed_fields(kind) if is_dataclass(kind) else ():
-            hints[name] = get_type_hints(vars(kind)[name].fget)["return"]
-        return {
-            "type": "object",
-            "properties": {name: _nested(one, components) for name, one in hints.items()},
-            "required": [name for name, one in hints.items() if get_origin(one) is not NotRequired],
-            "additionalProperties": False,
-        }
-    if kind in _PLAIN:
-        return {"type": _PLAIN[kind]}
-    origin, arguments = get_origin(kind), get_args(kind)
-    if origin is NotRequired:
-        return json_schema(arguments[0], components)
-    if origin is Annotated:
-        schema = _nested(arguments[0], components)
-        for extra in arguments[1:]:
-            found = {"description": extra} if isinstance(extra, str) else extra._asdict()
-            schema |= {name: value for name, value in found.items() if value is not None}
-        return schema
-    if origin is Literal:
-        return {"enum": list(arguments)}
-    if origin in (list, tuple):
-        return {"type": "array", "items": _nested(arguments[0], components)}
-    if origin is dict and arguments == (str, Any):
-        return {"type": "object"}
-    if origin is dict and arguments[0] is str:
-        return {"type": "object", "additionalProperties": _nested(arguments[1], components)}
-    if origin in (Union, UnionType) and len(arguments) == 2 and arguments[1] is NoneType:
-        return {"anyOf": [_nested(arguments[0], components), {"type": "null"}]}
-    raise TypeError(f"json_schema: {kind!r} has no JSON Schema here; use the types listed above.")
+    made, rest = TypeAdapter.json_schemas(
+        [(key, mode, adapter(kind)) for key, kind in kinds.items()],
+        ref_template="#/components/schemas/{model}",
+        schema_generator=_Described,
+    )
+    schemas = {key: schema for (key, _), schema in made.items()}
+    return {**schemas, "$defs": rest.get("$defs", {})}
 
 
-def _computed_fields(kind: Any) -> list[str]:
+def json_schema(kind: Any, mode: Literal["validation", "serialization"]) -> Schema:
+    """Return the JSON Schema of a type by itself."""
+    return adapter(kind).json_schema(mode=mode, schema_generator=_Described)
+
+
+class _Described(GenerateJsonSchema):
+    """JSON Schema with descriptions of fields, with properties, and without titles."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+    def normalize_name(self, name: str) -> str:
+        return super().normalize_name(name).removesuffix("Data")
+
+    def typed_dict_schema(self, schema: Any) -> Schema:
+        made = super().typed_dict_schema(schema)
+        made.pop("title", None)
+        for name, hint in get_type_hints(schema["cls"], include_extras=True).items():
+            for text in _texts(hint):
+                made["properties"][name]["description"] = text
+        return made
+
+    def dataclass_schema(self, schema: Any) -> Schema:
+        made = super().dataclass_schema(schema)
+        made.pop("title", None)
+        # The documentation of a class is for readers of Python.
+        made["description"] = (schema["cls"].__doc__ or "").partition("\n")[0]
+        for name in _computed_fields(schema["cls"]):
+            kind = get_type_hints(vars(schema["cls"])[name].fget)["return"]
+            made["properties"][name] = TypeAdapter(kind).json_schema()
+            made["required"].append(name)
+        return made
+
+
+def _texts(hint: Any) -> Iterator[str]:
+    """Yield texts in ``Annotated``, also in ``NotRequired``."""
+    if not isinstance(hint, type):
+        yield from (one for one in getattr(hint, "__metadata__", ()) if isinstance(one, str))
+        if not hasattr(hint, "__metadata__"):
+            yield from (text for one in get_args(hint)[:1] for text in _texts(one))
+
+
+def _computed_fields(kind: Any) -> Iterable[str]:
     """Return the names of the properties of a dataclass, which JSON shows as well."""
     return [name for name, value in vars(kind).items() if isinstance(value, property)]
-
-
-def _nested(kind: Any, components: dict[str, Schema] | None) -> Schema:
-    if components is None or not (is_typeddict(kind) or is_dataclass(kind)):
-        return json_schema(kind, components)
-    name = kind.__name__.removesuffix("Data")
-    components[name] = json_schema(kind, components)
-    return {"$ref": f"#/components/schemas/{name}"}
 
 
 def json_text(content: Mapping[str, Any]) -> str:
@@ -123,6 +123,8 @@ def json_text(content: Mapping[str, Any]) -> str:
 
 def _as_dict(result: Any) -> dict[str, Any]:
     """Return a result of the index with its properties; its numbers have four digits."""
+    if not is_dataclass(result):
+        raise TypeError(f"{type(result).__name__} is not written as JSON.")
     names = [*(field.name for field in fields(result)), *_computed_fields(type(result))]
     values = {name: getattr(result, name) for name in names}
     return {k: round(v, 4) if isinstance(v, float) else v for k, v in values.items()}

@@ -16,9 +16,11 @@ from os import PathLike
 from pathlib import Path
 from threading import Thread
 from typing import Any
+from urllib.parse import urlsplit
 
 import h11
 import uvicorn
+from starlette.types import ASGIApp
 from threadpoolctl import threadpool_limits
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.supervisors import Multiprocess
@@ -27,7 +29,7 @@ from .._params import Integer, check_params
 from ..errors import InvalidParameter
 from .api import read_token
 from .app import make_app
-from .middleware import LOOPBACK, Guard
+from .middleware import LOOPBACK
 from .requests import LONGEST_ADDRESS
 from .snapshot import Served
 from .start_app import StartApp
@@ -54,6 +56,7 @@ def serve(
     edit: bool = False,
     who: str = "",
     token_file: str | PathLike[str] | None = None,
+    allow_origins: Iterable[str] = (),
     corpus: str | PathLike[str] | None = None,
     workers: int = 1,
     compare_with: str | PathLike[str] | None = None,
@@ -80,6 +83,9 @@ def serve(
         With ``edit``: who changes labels, for the history.
     token_file : path or None, default=None
         A file with the token that other programs must send to use ``/api/1/``; None refuses them.
+    allow_origins : iterable of str, default=()
+        Origins of pages and of browser extensions whose scripts may use ``/api/1/``, such as
+        "https://example.org".
     corpus : path or None, default=None
         With ``edit``: the file that the index was fitted on, to download a corrected copy of it.
     workers : int, default=1
@@ -113,7 +119,8 @@ def serve(
         )
     token = "" if token_file is None else read_token(token_file)
     hosts = LOOPBACK | {host.strip("[]").lower()} | {name.lower() for name in allow_hosts}
-    given: dict[str, Any] = {"hosts": sorted(hosts), "images": images}
+    origins = [_origin(one) for one in allow_origins]
+    given: dict[str, Any] = {"hosts": sorted(hosts), "images": images, "origins": origins}
     options = {
         "folder": str(folder),
         "compare_with": None if compare_with is None else str(compare_with),
@@ -139,7 +146,7 @@ def serve(
 
 
 def _serve_here(
-    app: Guard | StartApp, listening: socket.socket, started: Callable[[], Any] | None
+    app: ASGIApp | StartApp, listening: socket.socket, started: Callable[[], Any] | None
 ) -> None:
     """Serve by this process."""
     server = uvicorn.Server(configure(app))
@@ -164,7 +171,7 @@ def _serve_by(count: int, listening: socket.socket, options: dict[str, Any]) -> 
         del os.environ[_OPTIONS]
 
 
-def worker_app() -> Guard:
+def worker_app() -> ASGIApp:
     """Make the application of one of several processes."""
     # Ctrl-C reaches all of them; uvicorn ends those that it started.
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
@@ -233,7 +240,7 @@ class _Connection(H11Protocol):
 
 
 def configure(
-    app: Guard | StartApp | str, *, workers: int = 1, header_seconds: float = _SECONDS_FOR_HEADERS
+    app: ASGIApp | StartApp | str, *, workers: int = 1, header_seconds: float = _SECONDS_FOR_HEADERS
 ) -> uvicorn.Config:
     """Return the configuration of uvicorn for an application, or the name of what makes it."""
     return uvicorn.Config(
@@ -254,6 +261,17 @@ def configure(
         timeout_graceful_shutdown=_SECONDS_TO_END,
         backlog=_WAITING,
     )
+
+
+def _origin(given: str) -> str:
+    """Return an origin as browsers send it; raise an error if it is none."""
+    found = urlsplit(given.strip())
+    if not found.scheme or not found.netloc or found.path.strip("/") or found.query:
+        raise InvalidParameter(
+            f"serve: an origin is a scheme and a host, like https://example.org or "
+            f"moz-extension://ID, but {given!r} was given; see --allow-origin."
+        )
+    return f"{found.scheme}://{found.netloc}".lower()
 
 
 def is_loopback(host: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired
 
 from anyio.to_thread import run_sync
 from starlette.requests import Request
@@ -27,28 +27,28 @@ from .requests import (
     read_parts,
     text_input,
 )
-from .schema import Characters, Entries
+from .schema import Body, MaxLen
 from .snapshot import Served
 
 if TYPE_CHECKING:
-    from starlette.types import Receive, Scope, Send
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 __all__ = ["StartApp"]
 
 _STATE = "/start.json"
 _FILE = (text_input("name", "Name of the file.", None, largest=255),)
-_FIELDS = Annotated[list[Annotated[str, Characters(LONGEST_NAME)]], Entries(100)]
+_FIELDS = Annotated[list[Annotated[str, MaxLen(LONGEST_NAME)]], MaxLen(100)]
 
 
-class ReadBody(TypedDict):
+class ReadBody(Body):
     """Options by which the file is read, as those of `labelspan fit`; missing ones are guessed."""
 
     text: NotRequired[_FIELDS]
     labels: NotRequired[Annotated[_FIELDS, "an empty list reads no labels"]]
-    separator: NotRequired[Annotated[str | None, Characters(20)]]
+    separator: NotRequired[Annotated[str | None, MaxLen(20)]]
 
 
-class NoBody(TypedDict):
+class NoBody(Body):
     """A request without parameters."""
 
 
@@ -74,7 +74,7 @@ class StartApp:
         self.fit = FileFit(folder, self._opened)
         self._page = Page("start", "/", "Start", lambda snapshot, asked: {})
         templates()
-        self._app = self._start = guarded(
+        self._start: ASGIApp = guarded(
             [
                 self.access.route("/"),
                 Route("/", self._answer(self._show)),
@@ -87,6 +87,7 @@ class StartApp:
             self._hosts,
             self._lifespan,
         )
+        self._app: ASGIApp = self._start
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request: by the page, or by the explorer once there is one."""

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Literal, NotRequired
 from weakref import WeakKeyDictionary
 
 from starlette.responses import Response
 from starlette.routing import Route
+from typing_extensions import TypedDict
 
 from ..curation import Teacher
 from ..curation.decisions import LONGEST_WHO
@@ -21,7 +22,7 @@ from ..index.results import WordShare
 from .answer_parts import Asked, rounded
 from .editing import Editing
 from .requests import LONGEST_NAME, LONGEST_QUERY, Refused, text_input
-from .schema import Characters, Count, Entries, Unit
+from .schema import Body, Count, MaxLen, Unit
 from .snapshot import Snapshot
 
 __all__ = ["TEACH_INPUTS", "map_colours", "teach", "teach_routes"]
@@ -41,8 +42,8 @@ TEACH_INPUTS = (
 )
 _LABEL = text_input("label", "The label that is taught.", None)
 
-Name = Annotated[str, Characters(LONGEST_NAME)]
-Who = Annotated[str, Characters(LONGEST_WHO), "who answers"]
+Name = Annotated[str, MaxLen(LONGEST_NAME)]
+Who = Annotated[str, MaxLen(LONGEST_WHO), "who answers"]
 Given = dict[str, Any]
 
 
@@ -201,34 +202,34 @@ def _state(teacher: Teacher, n: int, without: Sequence[str] = ()) -> StateData:
 # --- changing -------------------------------------------------------------------------------
 
 
-class StartBody(TypedDict):
+class StartBody(Body):
     """A lesson to start or to continue."""
 
     label: Name
-    items: NotRequired[Annotated[list[Name], Entries(_MOST_EXAMPLES)]]
-    query: NotRequired[Annotated[str, Characters(LONGEST_QUERY)]]
+    items: NotRequired[Annotated[list[Name], MaxLen(_MOST_EXAMPLES)]]
+    query: NotRequired[Annotated[str, MaxLen(LONGEST_QUERY)]]
     within: NotRequired[Name]
     who: NotRequired[Who]
 
 
-class AnswerBody(TypedDict):
+class AnswerBody(Body):
     """An answer about an item, and which items are shown already."""
 
     label: Name
     item: Name
     answer: Literal["yes", "no", "skip"]
-    shown: NotRequired[Annotated[list[Name], Entries(_MOST_ASKED)]]
+    shown: NotRequired[Annotated[list[Name], MaxLen(_MOST_ASKED)]]
     who: NotRequired[Who]
 
 
-class UndoAnswerBody(TypedDict):
+class UndoAnswerBody(Body):
     """An item whose last answer is undone."""
 
     label: Name
     item: Name
 
 
-class ApplyBody(TypedDict):
+class ApplyBody(Body):
     """How answers become labels."""
 
     label: Name

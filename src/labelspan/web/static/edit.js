@@ -42,7 +42,7 @@ const Edit = (() => {
       throw new Error("The server does not answer: start “labelspan serve” again, then repeat this.");
     });
     const content = await answer.json();
-    if (!answer.ok) throw Object.assign(new Error(content.error.message), { status: answer.status });
+    if (!answer.ok) throw Object.assign(new Error(content.detail), { status: answer.status });
     return content;
   };
   // One after the other, in the order of the presses; what fails does not stop the next.
@@ -402,7 +402,7 @@ const Edit = (() => {
       const answer = await fetch(`/edit/history.json?${asked}`);
       const found = await answer.json();
       if (!answer.ok) {
-        line.textContent = found.error.message;
+        line.textContent = found.detail;
         more.hidden = true;
         return;
       }

@@ -29,7 +29,7 @@
     if (q) parameters.set("q", q);
     const found = await fetch(address("/map/matches.json", parameters));
     const content = await found.json();
-    if (!found.ok) throw new Error(content.error.message);
+    if (!found.ok) throw new Error(content.detail);
     return content.points;
   };
   const about = async (id) => {

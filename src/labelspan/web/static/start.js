@@ -18,7 +18,7 @@
       throw new Error("The server does not answer: start “labelspan serve” again, then load this page again.");
     });
     const content = await answer.json();
-    if (!answer.ok) throw new Error(content.error.message);
+    if (!answer.ok) throw new Error(content.detail);
     ({ secret } = content);
     return content;
   };
