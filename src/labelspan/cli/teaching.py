@@ -146,7 +146,7 @@ def _apply(teacher: Teacher, form: Form, rest: str, at_least: float | None) -> N
 
 
 def _ask(teacher: Teacher) -> None:
-    """Ask about one item after the other, until all have an answer or the keys end."""
+    """Ask about one item after the other, until all have an answer or the input ends."""
     from ..curation.teach import BATCH  # noqa: PLC0415
 
     console = PlainConsole(highlight=False)

@@ -302,7 +302,7 @@ def _named_labels(free: Sequence[_Field]) -> list[_Field]:
 
 
 def _family(named: list[_Field]) -> list[_Field]:
-    """Return the first field, or all like it: "Manual Tags" and "Automatic Tags"."""
+    """Return the first field, or all fields of its kind: "Manual Tags" and "Automatic Tags"."""
     first = named[0].words
     siblings = [
         one for one in named if one.words[0] == first[0] and (one.words[1:] or ["0"])[0].isdigit()

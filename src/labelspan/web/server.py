@@ -73,7 +73,7 @@ def serve(
     host : str, default="127.0.0.1"
         The address to listen on. Any other than the default can be reached from the network.
     port : int, default=8000
-        0 takes a free one.
+        0 chooses a free port.
     allow_hosts : iterable of str, default=()
         Further names that are allowed in the Host header.
     edit : bool, default=False
