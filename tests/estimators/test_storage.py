@@ -243,7 +243,7 @@ def test_the_error_is_that_of_models_of_the_other_rows(tmp_path):
     """The Krylov space holds all of a small problem: its error is that of a plain regression."""
     X, Y = DATA["tall"]
     rows, columns = X.shape
-    options = HeldOutOptions(one_split=1, change=0.0, each_label=Y.shape[1])
+    options = HeldOutOptions(fewest_rows=1, change=0.0, each_label=Y.shape[1])
     curve = held_out(written(tmp_path, X), as_operator(Y), intercept=True, seed=3, options=options)
     held = np.sort(np.random.default_rng(3).permutation(rows)[: int(0.15 * rows)])
     others = np.setdiff1d(np.arange(rows), held)

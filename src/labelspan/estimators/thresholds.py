@@ -18,7 +18,7 @@ __all__ = ["best_thresholds", "label_thresholds"]
 
 # Number of rows on which thresholds are chosen, and the maximum number of their scores.
 _FEWEST, _MOST, _ENTRIES = 100, 2000, 1 << 18
-# Columns of random signs that estimate the leverage, and the accuracy of their regression.
+# Columns of random signs that estimate the leverage, and the part of it that may be missing.
 _PROBES, _ACCURACY = 4, 0.1
 # A score without the row's own labels is unknown where they determine nearly all of it.
 _MOST_LEVERAGE = 0.95
@@ -83,8 +83,7 @@ def best_thresholds(scores: Array, truth: Array) -> Array:
 
     The common threshold is that of all labels together. A score of minus infinity is unknown.
     """
-    known = np.isfinite(scores)
-    common = _best_cut(scores[known][:, None], truth[known][:, None])[0]
+    common = _best_cut(scores.reshape(-1, 1), truth.reshape(-1, 1))[0]
     support = truth.sum(axis=0)
     weight = support / (support + _PRIOR)
     own = np.where(support > 0, _best_cut(scores, truth), common)
@@ -93,15 +92,30 @@ def best_thresholds(scores: Array, truth: Array) -> Array:
 
 def _best_cut(scores: Array, truth: Array) -> Array:
     """Return the cut of each column with the largest F1, halfway between two scores."""
-    order = np.argsort(-scores, axis=0)
-    ordered = np.take_along_axis(scores, order, axis=0)
-    hits = np.cumsum(np.take_along_axis(truth, order, axis=0), axis=0)
-    below = np.concatenate([ordered[1:], ordered[-1:] - 1.0])
-    below = np.where(np.isfinite(below), below, ordered - 1.0)
-    taken = np.arange(1.0, scores.shape[0] + 1.0)[:, None]
-    f1 = np.where((ordered > below) & np.isfinite(ordered), hits / (taken + hits[-1:]), -1.0)
-    best, columns = f1.argmax(axis=0), np.arange(scores.shape[1])
-    return np.asarray((ordered[best, columns] + below[best, columns]) / 2)
+    # The last bit of a score is whether the label is there: sorting numbers takes a quarter of the
+    # time of sorting their indices. Of equal scores, those with the label are last.
+    rising = np.subtract(0.0, scores.T, order="C")
+    bits = rising.view(np.int64)
+    bits &= ~1
+    bits |= (truth.T > 0) ^ (bits < 0)
+    rising.sort(axis=1)
+    # The best cut is after a row with the label.
+    columns, place = np.nonzero((bits & 1) ^ (bits < 0))
+    bits &= ~1
+    counts = np.bincount(columns, minlength=scores.shape[1])
+    first = np.cumsum(counts) - counts
+    cut = -rising[columns, place]
+    after = np.minimum(place + 1, scores.shape[0] - 1)
+    below = np.where(after > place, -rising[columns, after], cut - 1.0)
+    below = np.where(np.isfinite(below), below, cut - 1.0)
+    hits = np.arange(1.0, columns.size + 1.0) - first[columns]
+    f1 = np.where(cut > below, hits / (place + 1.0 + counts[columns]), -1.0)
+    found = -rising[:, 0]  # for columns without the label
+    top = np.zeros(counts.size)
+    top[counts > 0] = np.maximum.reduceat(f1, first[counts > 0]) if f1.size else 0.0
+    best = np.flatnonzero(f1 == top[columns])[::-1]  # the first of each column is assigned last
+    found[columns[best]] = (cut[best] + below[best]) / 2
+    return found
 
 
 def _sampled(labels: Labels, seed: int) -> Array:
@@ -119,5 +133,5 @@ def _leverage(X: Operator, alpha: float, seed: int) -> float:
     if not alpha > 0:
         return min(X.shape) / rows
     signs = np.random.default_rng(seed).choice([-1.0, 1.0], (rows, _PROBES))
-    found = regress(X, signs.astype(X.dtype), alpha, tol=_ACCURACY)
+    found = regress(X, signs.astype(X.dtype), alpha, share=_ACCURACY)
     return float(np.trace(found.agreement)) / (_PROBES * rows)

