@@ -543,7 +543,7 @@ def test_continues_with_columns_that_the_block_dropped():
     unit = A / np.sqrt(np.outer(np.diag(A), np.diag(A)))
     # Two right-hand sides so close that a block takes them for one.
     close = B[:, :1] + 1e-7 * np.hstack([0 * B[:, :1], B[:, 1:2]])
-    run = block_cg(unit.__matmul__, close, 0.0, 1e-12, 1000)
+    run = block_cg(unit.__matmul__, close, 1e-12, 1000)
     true = np.linalg.norm(unit @ run.solution - close, axis=0) / np.linalg.norm(close, axis=0)
     assert run.residual <= 1e-12 < true.max()
     found, _, residual = solve_definite(unit.__matmul__, close, np.ones(40), **FINE)

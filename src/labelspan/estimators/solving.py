@@ -26,11 +26,22 @@ from ..solvers.alpha import choose_alpha, generalized_cross_validation, held_out
 from ..solvers.krylov import krylov_bytes
 from ..solvers.problem import DIRECT_LIMIT
 
-__all__ = ["accept", "choose_penalty", "dimensions_for", "seed_of", "solve", "stream_penalty"]
+__all__ = [
+    "accept",
+    "choose_penalty",
+    "dimensions_for",
+    "seed_of",
+    "solve",
+    "stream_penalty",
+    "threads_for",
+]
 
 # Up to this many entries of X a second BLAS thread costs more than it saves; up to this many
 # multiplications for X'X, BLAS takes one thread by itself.
 _SMALL = _TINY = 2**18
+# Up to this many rows, BLAS takes one thread unless a dense decomposition is larger than this: next
+# to other programs its threads wait for each other, and a fit takes up to five times the CPU time.
+_FEW_ROWS, _SHORT = 5_000, 2_048
 
 
 def solve(model: Any, problem: Problem) -> Solution:
@@ -40,7 +51,7 @@ def solve(model: Any, problem: Problem) -> Solution:
     solver = _pick_solver(model, problem)
     _refuse_misfit(model, solver, problem)
     take_buffers()
-    with _threads_for(problem.X):
+    with threads_for(problem.X):
         solution = solver.solve(problem)
     return accept(model, solution, problem.n_components)
 
@@ -68,7 +79,7 @@ def choose_penalty(model: Any, X: Operator, labels: Any) -> tuple[float, AlphaCu
     if model.alpha != "auto":
         return float(model.alpha), None
     take_buffers()
-    with _threads_for(X):
+    with threads_for(X):
         if isinstance(labels, Labels):
             curve = held_out(X, labels.values, intercept=model.center)
         else:
@@ -94,13 +105,16 @@ def stream_penalty(
     return curve.alpha, curve
 
 
-def _threads_for(X: Operator) -> AbstractContextManager[object]:
+def threads_for(X: Operator) -> AbstractContextManager[object]:
+    """Limit the threads of BLAS, and of other products, to what pays off for the size of X."""
     rows, columns = X.shape
     # With X on a device the host only does small algebra, for which threads do not pay off.
     if rows * columns**2 <= _TINY and X.device is None:
         return nullcontext()
     if rows * columns <= _SMALL or X.device is not None:
         return single_thread()
+    if rows <= _FEW_ROWS and (X.threaded or X.short_side <= _SHORT):
+        return own_threads()
     return own_threads() if X.threaded and X.short_side > DIRECT_LIMIT else nullcontext()
 
 

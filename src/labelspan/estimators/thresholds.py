@@ -12,7 +12,7 @@ from ..labels import Labels
 from ..operators import Operator
 from ..operators.array_backend import host, on_host
 from ..solvers.regression import regress
-from .solving import seed_of
+from .solving import seed_of, threads_for
 
 __all__ = ["best_thresholds", "label_thresholds"]
 
@@ -133,5 +133,6 @@ def _leverage(X: Operator, alpha: float, seed: int) -> float:
     if not alpha > 0:
         return min(X.shape) / rows
     signs = np.random.default_rng(seed).choice([-1.0, 1.0], (rows, _PROBES))
-    found = regress(X, signs.astype(X.dtype), alpha, share=_ACCURACY)
+    with threads_for(X):
+        found = regress(X, signs.astype(X.dtype), alpha, share=_ACCURACY)
     return float(np.trace(found.agreement)) / (_PROBES * rows)

@@ -35,9 +35,11 @@ _WORTH_COMPILING = 1 << 23
 _WORTH_ARRANGING = 1 << 18
 # Each part of a transposed product sums into its own d x m block, which pays off if a
 # column has at least this many entries in the part.
-_ENTRIES_OF_A_COLUMN = 8
+_ENTRIES_OF_A_COLUMN = 32
 _MOST_PARTIAL_SUMS = 16
 _COGRAM_BLOCK = 256
+# The time for a pair of entries in a sparse product, relative to a multiplication in a dense one.
+_COST_OF_A_PAIR = 4.0
 # Number of entries processed at a time when columns are compared with their means.
 _CHUNK = 1 << 22
 
@@ -213,11 +215,18 @@ class Sparse(Operator):
 
     def cogram(self) -> Array:
         wide = self.in_float64()
-        rows = self.shape[0]
+        csr, rows = wide._csr, self.shape[0]
         out = np.empty((rows, rows))
+        counts = self._column_counts().astype(float)
+        # With few pairs of entries in a column, sparse products take less time.
+        few = _COST_OF_A_PAIR * (counts @ counts) < csr.nnz * rows
+        columns = csr.T.tocsr() if few else None
         for start in range(0, rows, _COGRAM_BLOCK):
             stop = min(start + _COGRAM_BLOCK, rows)
-            out[:, start:stop] = wide.matmat(wide._csr[start:stop].T.toarray())
+            if few:
+                out[start:stop] = (csr[start:stop] @ columns).toarray()
+            else:
+                out[:, start:stop] = wide.matmat(csr[start:stop].T.toarray())
         return out
 
     def column_means(self) -> Array:

@@ -18,8 +18,6 @@ SOLVERS: dict[str, type[Solver]] = {
     "least-squares": LeastSquares,
 }
 
-# Up to this size a Cholesky factor costs less than an iteration.
-_THIN_SIDE = 1024
 # Up to this size a decomposition costs less than a Krylov space for half as many labels.
 _LABELLED_SIDE = 2048
 
@@ -87,7 +85,7 @@ def choose_solver(problem: Problem) -> SolverChoice:
     if isinstance(factor.labels, Operator):
         return SolverChoice("krylov", "there are too many labels for a dense array")
     if factor.thin and factor.labels is not None:
-        if short <= (_THIN_SIDE if problem.metric_alpha > 0 else DIRECT_LIMIT):
+        if decomposes(X) or (problem.metric_alpha == 0 and short <= DIRECT_LIMIT):
             return SolverChoice("exact", f"the smaller side, {short}, is short, the factor thin")
         return SolverChoice("krylov", "the factor is thin: one block of regressions")
     if decomposes(X):

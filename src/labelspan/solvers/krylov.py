@@ -18,6 +18,7 @@ from ..errors import LabelspanWarning, warn_caller
 from ..labels import Factor
 from ..operators import Operator, Product, Scaled, as_operator
 from ..operators.array_backend import (
+    add_product,
     concatenate,
     host,
     inner,
@@ -36,7 +37,7 @@ from .problem import (
     solve_arranged,
     unsure,
 )
-from .regression import Regressed, regress
+from .regression import Regressed, few_enough, regress
 from .small_dense import leading_pairs, orthonormalize, thin_spectrum
 
 __all__ = ["Krylov", "KrylovOptions", "krylov_bytes"]
@@ -206,16 +207,19 @@ class Krylov:
         assert factor.regression is not None
         alpha, tol = factor.regression.alpha, self._tolerance(problem, self.options.labels_tol)
         labels = _label_operator(factor)
-        few = labels.shape[1] <= self._most_labels(factor, count)
+        few = self._each(X, factor, labels.shape[1], count)
         axes = None if few else self._leading(labels, count + BLOCK_WIDTH)
         others = 0.0 if axes is None else self._square_of_others(X, factor, axes, tol)
         reached, fits, gained = 0.0, 0.0, 0.0
         for number in range(self.options.rounds):
-            fit = self._regress(X, _targets(X, factor, axes), alpha, tol / 4)
+            share = tol / 2 if axes is None else tol / 4
+            fit = self._regress(X, _targets(X, factor, axes), alpha, share)
             fits = max(fits, fit.missing)
+            fitted = None if X.one_pass else X.matmat(fit.slopes)
             if not number:
-                level = _level(factor, others + _fitted_square(X, fit.slopes), fit)
-            stacked = _WithLabels(X, fit.slopes, float(np.sqrt(factor.share)), level)
+                square = _fitted_square(X, fit.slopes) if fitted is None else sum_of_squares(fitted)
+                level = _level(factor, others + float(square), fit)
+            stacked = _WithLabels(X, fit.slopes, fitted, float(np.sqrt(factor.share)), level)
             svd = self._svd(stacked, count, tol / 2)
             total = float(svd.values.sum())
             gained = abs(total - reached) / total if number else 0.0
@@ -245,11 +249,11 @@ class Krylov:
         share = max(share, finest_tolerance(X.dtype))
         return regress(X, targets, alpha, share=share, max_iter=most, direct=self.options.direct)
 
-    def _most_labels(self, factor: Factor, count: int) -> int:
-        """Return how many labels are regressed each; few if they are sparse, for their memory."""
+    def _each(self, X: Operator, factor: Factor, labels: int, count: int) -> bool:
+        """Return whether each label is regressed; only few if they are sparse, for their memory."""
         if isinstance(factor.labels, Operator):
-            return min(self.options.each_label, 2 * max(count, BLOCK_WIDTH))
-        return self.options.each_label
+            return labels <= min(self.options.each_label, 2 * max(count, BLOCK_WIDTH))
+        return labels <= self.options.each_label or few_enough(X, labels, self.options.direct)
 
     def _leading(self, labels: Operator, count: int) -> Array:
         """Return orthonormal combinations that hold most of the squared norm of the labels."""
@@ -283,7 +287,7 @@ class Krylov:
         X, alpha, count = problem.X, problem.metric_alpha, problem.n_components
         labels = _label_operator(problem.factor)
         width = labels.shape[1]
-        if width > max(self._most_labels(problem.factor, count), 2 * count):
+        if width > 2 * count and not self._each(X, problem.factor, width, count):
             return self._thin_of_many(problem, labels)
         most = self.max_iter or self.options.iterations
         tol = None if self.tol is None else max(self.tol, finest_tolerance(X.dtype))
@@ -424,11 +428,18 @@ class Krylov:
 
 
 class _WithLabels(Composite):
-    """``[c X, c' X B]``: features, and labels regressed on them with coefficients B."""
+    """``[c X, c' X B]``: features, and labels regressed on them with coefficients B.
 
-    def __init__(self, X: Operator, slopes: Array, share: float, level: float) -> None:
+    ``fitted`` is ``X B``, which is used if it has fewer rows than B; None if the rows of X are
+    read in passes.
+    """
+
+    def __init__(
+        self, X: Operator, slopes: Array, fitted: Array | None, share: float, level: float
+    ) -> None:
         super().__init__((X.shape[0], X.shape[1] + slopes.shape[1]), [X])
         self.base, self.one_pass = X, X.one_pass
+        self._fitted = fitted if X.shape[0] < X.shape[1] else None
         self._slopes, self._share, self._level = X.place(slopes), share, level
 
     def combined(self, block: Array) -> Array:
@@ -443,10 +454,19 @@ class _WithLabels(Composite):
         return concatenate([self._share * back, along], axis=0)
 
     def _matmat(self, block: Array) -> Array:
-        return self.base.matmat(self.combined(block))
+        if self._fitted is None:
+            return self.base.matmat(self.combined(block))
+        side = self.base.shape[1]
+        out = self.base.matmat(self._share * block[:side])
+        add_product(out, self._fitted, self._level * host(block[side:]))
+        return out
 
     def _rmatmat(self, block: Array) -> Array:
-        return self._apart(self.base.rmatmat(block))
+        back = self.base.rmatmat(block)
+        if self._fitted is None:
+            return self._apart(back)
+        along = self.place(self._level * inner(self._fitted, block))
+        return concatenate([self._share * back, along], axis=0)
 
     def normal(self, block: Array) -> Array:
         return self._apart(self.base.normal(self.combined(self.place(block))))

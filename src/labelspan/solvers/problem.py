@@ -59,7 +59,7 @@ DIRECT_LIMIT = 4096
 # for dense data, whose products cost as much as a row of a Gram matrix, and for sparse data.
 _DENSE_SIDE, _SPARSE_SIDE = 1024, 400
 # Data with a smaller fraction of stored entries is sparse.
-_SPARSE = 0.1
+_SPARSE = 0.5
 # Maximum number of entries of a wide X that is made dense as a whole: 1 GiB.
 _WIDE_ENTRIES = 1 << 27
 # Number of random combinations of columns that a check multiplies by X.

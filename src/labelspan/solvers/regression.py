@@ -41,12 +41,13 @@ from .problem import (
     rounding,
     squared_units,
 )
-from .small_dense import orthonormalize
+from .small_dense import orthonormalize, triangular
 
 __all__ = [
     "Regressed",
     "block_cg",
     "complete_labels",
+    "few_enough",
     "regress",
 ]
 
@@ -54,8 +55,11 @@ __all__ = [
 # Maximum number of iterations where a direct solution is possible, and the minimum.
 _BUDGET, _LEAST = 200, 15
 # Cost of a multiplication of sparse data, relative to dense data; number of iterations that a
-# regression is expected to take.
-_SPARSE_COST, _USUAL = 10.0, 12
+# regression is expected to take, to a residual and to a share.
+_SPARSE_COST, _USUAL, _FEW = 10.0, 12, 4
+# Maximum number of slopes of a direct solution that is preferred to combinations of the targets:
+# 256 MiB.
+_MOST_SLOPES = 1 << 25
 # Fraction of the iterations, at the end of a run, whose gains estimate the missing part,
 _LATEST = 0.2
 # and the ratio of the missing part to these gains.
@@ -140,7 +144,7 @@ def regress(
     """
     smaller, possible = X.short_side, X.short_side <= direct
     ratio = _cost_of_direct(X, targets.shape[1]) if possible else np.inf
-    if possible and (alpha <= 0 or ratio <= _USUAL):
+    if possible and (alpha <= 0 or ratio <= (_USUAL if share is None else _FEW)):
         return _direct(X, targets, alpha)
     budget = int(min(max_iter, max(_LEAST, min(2 * ratio, _BUDGET)))) if possible else max_iter
     fit = None
@@ -150,6 +154,13 @@ def regress(
         wanted = default_tolerance(X.dtype) if tol is None else tol
         fit = _iterate(X, targets, alpha, wanted, budget)
     return fit if fit.converged or smaller > direct else _direct(X, targets, alpha)
+
+
+def few_enough(X: Operator, width: int, direct: int = DIRECT_LIMIT) -> bool:
+    """Return whether all of many targets are regressed at little cost, directly."""
+    if X.short_side > direct or X.shape[1] * width > _MOST_SLOPES:
+        return False
+    return _cost_of_direct(X, width) <= 1
 
 
 def _cost_of_direct(X: Operator, width: int) -> float:
@@ -196,7 +207,7 @@ def _iterate_to_share(  # noqa: PLR0917
     width = cross.shape[1]
     step = width if width <= _WIDEST else _WIDEST // 2
     runs = [
-        block_cg(apply, cross[:, at : at + step] / scale, 0.0, tol, max_iter, share=share)
+        block_cg(apply, cross[:, at : at + step] / scale, tol, max_iter, share=share)
         for at in range(0, width, step)
     ]
     slopes = concatenate([run.solution for run in runs], axis=1) / scale
@@ -234,11 +245,13 @@ def _in_unit_columns(
     if alpha <= 0 and rows < columns:
         # Scaling would change which of several solutions has minimum norm.
         lengths = np.ones(columns)
+    if (lengths == lengths[0]).all():
+        return like(np.ones((1, 1)), cross), lambda block: plus(X.normal(block), block, alpha)
     scale = like(lengths[:, None], cross)
 
     def apply(block: Array) -> Array:
         block = block / scale
-        image: Array = (X.normal(block) + alpha * block) / scale
+        image: Array = plus(X.normal(block), block, alpha) / scale
         return image
 
     return scale, apply
@@ -253,7 +266,7 @@ def _cg(  # noqa: PLR0917
     """
     scale, apply = _in_unit_columns(X, cross, alpha)
     wanted, most = cross / scale, _largest_error(X, tol)
-    run = block_cg(apply, wanted, 0.0, tol, max_iter, error=most * whole)
+    run = block_cg(apply, wanted, tol, max_iter, error=most * whole)
     scaled, n_iter, spread = run.solution, run.n_iter, run.spread
     left = wanted - apply(scaled)
     error = _still_missing(run.gains, left, spread) / whole
@@ -261,7 +274,7 @@ def _cg(  # noqa: PLR0917
         # A small residual along short directions is a large error of the fitted labels. Continue
         # from the current residual: the gain of these steps was missing before.
         turns = min(max_iter - n_iter, max(_BUDGET, n_iter))
-        run = block_cg(apply, left, 0.0, _REFINED, turns)
+        run = block_cg(apply, left, _REFINED, turns)
         n_iter += run.n_iter
         rest = wanted - apply(scaled + run.solution)
         if sum_of_squares(rest) < sum_of_squares(left):
@@ -310,7 +323,6 @@ class Run(NamedTuple):
 def block_cg(  # noqa: PLR0917
     apply: Callable[[Array], Array],
     right: Array,
-    alpha: float,
     tol: float,
     max_iter: int,
     error: float = np.inf,
@@ -340,12 +352,10 @@ def block_cg(  # noqa: PLR0917
     inverse_trace, unsure = 0.0, False
     while (worst > tol or unsure) and n_iter < max_iter and residual_basis.shape[1]:
         n_iter += 1
-        image = plus(apply(direction), direction, alpha)
+        image = apply(direction)
         square = inner(direction, image)
         with single_thread():  # the same bits for any number of threads
-            inverse = np.linalg.pinv(
-                (square + square.T) / 2, rcond=rounding(width_of(right)), hermitian=True
-            )
+            inverse = _inverse((square + square.T) / 2, rounding(width_of(right)))
         step = inverse @ coefficients
         inverse_trace += float((probe * (inverse @ probe)).sum()) / _PROBES
         gains.append(float(((coefficients * step).sum(axis=0) * np.square(lengths)).sum()))
@@ -361,6 +371,14 @@ def block_cg(  # noqa: PLR0917
         if share and gains_to_come(gains, rounding(width_of(right))) <= share:
             break
     return Run(solution * scale, n_iter, worst, gains, _spread(inverse_trace))
+
+
+def _inverse(matrix: Array, noise: float) -> Array:
+    """Return the inverse of a positive matrix without directions that are rounding."""
+    root = triangular(matrix)
+    if root is not None:
+        return np.asarray(root[1] @ root[1].T)
+    return np.asarray(np.linalg.pinv(matrix, rcond=noise, hermitian=True))
 
 
 def gains_to_come(gains: list[float], noise: float) -> float:

@@ -45,6 +45,7 @@ __all__ = [
     "scaled_cholesky",
     "spectral",
     "thin_spectrum",
+    "triangular",
     "unit_columns",
     "units_decide",
 ]
@@ -310,7 +311,7 @@ def orthonormalize(block: Array) -> tuple[Array, Array]:
         if gram.size == 0 or not np.trace(gram) > 0:
             return block[:, :0], total[:0]
         with single_thread():
-            root, inverse, condition = _triangular(gram) or _spectral(gram)
+            root, inverse, condition = triangular(gram) or _spectral(gram)
         basis = times(basis, inverse)
         total = root @ total
         if condition < _ENOUGH:
@@ -318,7 +319,7 @@ def orthonormalize(block: Array) -> tuple[Array, Array]:
     return basis, total
 
 
-def _triangular(gram: Array) -> tuple[Array, Array, float] | None:
+def triangular(gram: Array) -> tuple[Array, Array, float] | None:
     """Return ``R``, ``R^-1`` and a condition number, ``R'R`` the Gram matrix; None if unsafe."""
     lengths = np.sqrt(np.diag(gram))
     if not lengths.min() > 0:
@@ -329,7 +330,7 @@ def _triangular(gram: Array) -> tuple[Array, Array, float] | None:
         lower = np.linalg.cholesky(gram / np.outer(lengths, lengths))
     except np.linalg.LinAlgError:
         return None
-    inverse = np.linalg.inv(lower)
+    inverse = lapack.dtrtri(lower, lower=1)[0]
     condition = float(np.linalg.norm(lower) * np.linalg.norm(inverse)) / lengths.size
     if not condition < _SAFE:
         return None

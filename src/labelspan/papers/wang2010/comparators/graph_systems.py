@@ -124,7 +124,7 @@ def solve_definite(
     while gaps.max(initial=0.0) > tol and n_iter < max_iter:
         # Columns that have converged would only widen the block.
         open_ = gaps > tol
-        run = block_cg(scaled, rest[:, open_], 0.0, tol / gaps.max(), max_iter - n_iter)
+        run = block_cg(scaled, rest[:, open_], tol / gaps.max(), max_iter - n_iter)
         n_iter += run.n_iter
         trial = solution.copy()
         trial[:, open_] += run.solution
