@@ -57,7 +57,7 @@ def known():
                 names.add(node.arg)
             elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
                 names.add(node.target.id)
-    # Of pip, docker and others that a message may tell people to run.
+    names.add("orient")  # of pandas, whose to_json a message names
     return {*options(get_command(app)), "--help", "--version", "--user"}, names | {
         "OMP_NUM_THREADS"
     }
