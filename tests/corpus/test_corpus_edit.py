@@ -72,6 +72,44 @@ def test_tables_keep_their_style(tmp_path, head, rows, wanted):
     assert made == {"a": ["y", "z"], "b": ["y"]}
 
 
+JSON = '{"m": 1.50, "data": {"items": [ {"id":"a","title": "é", "tags": ["x", "y"]},\n %s]}}\r\n'
+KEYED = '{\n "a": {"title": "é", "tags": ["x", "y"]},\n "b": {"title": "u",  "tags": ["y"]},\n'
+BIB = (
+    '\ufeff%% c\r\n@string{j = "J"}\r\n@misc{a,\r\n title = {One {T}hing},\r\n '
+    'keywords = {%s},\r\n journal = j # " x"\r\n}\r\n@misc{b, title="two", keywords="y"}\r\n'
+)
+RIS = "TY  - JOUR\r\nTI  - %s\r\nID  - %s\r\n%sER  - \r\n"
+OTHER_RIS = RIS % ("Two", "b", "KW  - y\r\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "old", "new"),
+    [
+        ("comments.csv", "# one\n\nid,text,tags\na,é,x;y\n\nb,two,y\n", "x;y", "y;z"),
+        ("excel.csv", "sep=;\r\nid;text;tags\r\na;é;x,y\r\nb;two;y\r\n", "x,y", "y,z"),
+        ("mac.csv", "id,text,tags\ra,é,x;y\rb,two,y\r", "x;y", "y;z"),
+        ("missing.csv", "id,text,tags\na,é,NA\nb,two,x;y\n", "NA", "z"),
+        ("marks.csv", 'id,text,tags\na,é,"""x"", ""y"""\nb,u,"""y"""\n', '"x"", ""y""', '"y"", z'),
+        ("same.csv", "id,text,tags,tags\na,é,x,y\nb,u,y,\nc,v,x,\n", "x,y", "z,y"),
+        ("nested.json", JSON % '{"id":"b", "title": "u", "tags": []}', '"x", "y"', '"y", "z"'),
+        ("keyed.json", KEYED + ' "c": {"title": "v"}}', '"x", "y"', '"y", "z"'),
+        (
+            "lines.jsonl",
+            '{"id":"a","text":"é\u2028","tags":["x"]}\r\n{"id":"b","text":"u"}',
+            '"x"]',
+            '"z"]',
+        ),
+        ("a.bib", BIB % "x, y", "x, y", "y, z"),
+        ("a.ris", RIS % ("é", "a", "KW  - x; y\r\n") + OTHER_RIS, "x; y\r\n", "y\r\nKW  - z\r\n"),
+    ],
+)
+def test_all_other_bytes_stay(tmp_path, name, content, old, new):
+    path = tmp_path / name
+    path.write_bytes(content.encode())
+    edit = edit_corpus(path, {"a": {"x": False, "z": True}})
+    assert edit.content.decode() == content.replace(old, new, 1)
+
+
 def test_encodings_and_packed_files(tmp_path):
     table = "id,text,tags\na,é one,x;ü\nb,two,x;y\n"
     for codec in ("utf-8-sig", "utf-16", "latin-1"):

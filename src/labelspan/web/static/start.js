@@ -57,11 +57,12 @@
     const chips = found.labels.map(([name, count]) => element("li", {}, element("span", { className: "label" }, name, " ", element("span", { className: "count" }, count.toLocaleString("en")))));
     part("frequent").replaceChildren(...(chips.length ? [element("ul", { className: "chips" }, ...chips)] : []));
     part("fields").replaceChildren(...found.fields.filter((one) => one.role !== "left out").map(row));
-    part("separated").hidden = !found.label_style || found.label_style === "a list";
+    part("separated").hidden = !found.label_style || found.label_style === "lists";
     part("style").textContent = found.label_style ? `now: ${found.label_style}` : "";
-    const notes = [...found.notes];
+    const notes = found.samples.map(({ text, labels }) => `“${text}”: ${labels === null ? "labels unknown" : labels.slice(0, 8).join(", ") || "no labels"}`);
+    notes.push(...found.notes, ...found.hints.map((one) => `To change, in a terminal: ${one}`));
     if (!found.n_labelled) notes.push("No item has labels: search and map learn from the texts only.");
-    if (found.why_not_writable) notes.push(`Labels cannot be written back: ${found.why_not_writable}`);
+    if (found.why_not_writable && found.n_labelled) notes.push(`Labels cannot be written back: ${found.why_not_writable}`);
     part("notes").replaceChildren(...notes.map((one) => element("li", {}, one)));
     part("command").textContent = now.command;
   };
