@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.linalg import lstsq
+from scipy.linalg import lstsq, pinvh
 
 from .._params import Constraint, Either, Null, OneOf, Real
 from .._typing import Array
@@ -42,6 +42,8 @@ from .training import (
 
 __all__ = ["MLSI", "common_labels", "label_scale", "label_trust", "moved_origin"]
 
+# Relative error of the image of a step for which products of rows are accurate enough.
+_CLOSE = 1e-8
 # Labels on a larger fraction of the rows are not centred.
 _COMMON = 0.5
 # The largest weight that beta="auto" gives to the labels, so that features keep some, and the
@@ -438,8 +440,15 @@ def common_labels(means: Array) -> Array:
 
 def moved_origin(means: Array, components: Array, offset: Array) -> Array:
     """Return the row next to ``means`` from which these have an offset in the embedding."""
-    # The shortest step whose image is the offset.
-    step: Array = lstsq(host(components), offset, lapack_driver="gelsy")[0]
+    rows = host(components)
+    # The shortest step whose image is the offset, from the products of the rows at unit length.
+    lengths = np.linalg.norm(rows, axis=1).astype(np.float64)
+    lengths[lengths == 0] = 1.0
+    gram = np.asarray(rows @ rows.T, dtype=np.float64) / np.outer(lengths, lengths)
+    step: Array = (pinvh(gram) @ (offset / lengths) / lengths) @ rows
+    allowed = max(_CLOSE, 1e3 * float(np.finfo(rows.dtype).eps)) * np.linalg.norm(offset)
+    if np.linalg.norm(rows @ step - offset) > allowed:
+        step = lstsq(rows, offset, lapack_driver="gelsy")[0]
     return np.asarray(host(means) - step)
 
 
