@@ -80,10 +80,10 @@ def _labelspan(texts: list[str], given: Any) -> tuple[Any, Any]:
     _, rows = learn_features(texts, TAGS)
     targets = sparse.csr_matrix(given, dtype=np.float32)
     tagger = learn_tagger(names, targets, rows, np.arange(len(texts)))
-    items, columns, truth, _, likely, scores = left_out_scores(tagger)
+    items, columns, truth, _, _, scores = left_out_scores(tagger)
     wrong, missing = np.zeros(given.shape), np.zeros(given.shape)
     wrong[items[truth], columns[truth]] = scores[truth]
-    missing[items, columns] = likely
+    missing[items[~truth], columns[~truth]] = scores[~truth]
     return wrong, missing
 
 

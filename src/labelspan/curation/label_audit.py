@@ -52,12 +52,15 @@ _LEAST_CHANCE = 1e-3
 # Minimum distance of the mean probability of a label's items from its frequency, relative to 1, for
 # it to look wrong; and fraction of held-out decisions that must be right for it to look missing.
 _PREDICTED, _PRECISE = 0.2, 0.5
-# Score from which a finding is sure: chosen with benchmarks/audit.py, so that of the labels that
-# look wrong, with a twentieth of the labels swapped, about nine of ten were planted. As many
-# of those from the other score on are shown as make a hundred, marked as unsure.
-SURE, _POSSIBLE, _FEWEST = 0.82, 0.3, 100
-# Votes of neighbours are known up to about one of twenty.
-_LEAST_VOTE = 0.05
+# Score from which a label is surely wrong: chosen with benchmarks/audit.py, so that of the first
+# fifty, with a twentieth of the labels swapped, nine of ten were planted. From the other score on,
+# about half of the labels that look missing were taken away; many of the others are missing indeed.
+SURE, _SURELY_MISSING = 0.85, 0.6
+# As many of those from this score on are shown as make a hundred, marked as unsure.
+_POSSIBLE, _FEWEST = 0.3, 100
+# Votes of neighbours are known up to about two of twenty, and probabilities by the text and the
+# other labels up to this: both evidences count about the same then.
+_LEAST_VOTE, _LEAST_LIKELY = 0.1, 1e-4
 # Share of the words of the longer of two texts that the other has, if they are nearly equal.
 _WORDS_IN_BOTH = 0.6
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|(?:(?![\u3040-\u30ff\u3400-\u9fff])[^\W_])+")
@@ -121,10 +124,13 @@ def audit_labels(
         tagger, ids = index.tagger, index.store.ids_by_row()
         assert tagger is not None
         names = [ids.get(int(row), "") for row in tagger.rows]
+        # A review has all labels that look wrong or missing.
+        of_items = label_findings(tagger, names) if {"wrong", "missing"} & {*fresh} else []
         for kind in fresh:
-            # A review has all labels that look wrong or missing.
-            most = None if kind in ("wrong", "missing") else _MOST_FINDINGS
-            known[kind] = list(islice(_FINDERS[kind](index, tagger, names), most))
+            if kind in ("wrong", "missing"):
+                known[kind] = [one for one in of_items if one.kind == kind]
+            else:
+                known[kind] = list(islice(_FINDERS[kind](index, tagger, names), _MOST_FINDINGS))
         index.store.keep(
             _NAME,
             {
@@ -174,11 +180,11 @@ def label_findings(tagger: Tagger, names: Sequence[str]) -> list[Finding]:
     allowed = truth | (precise[columns] & (chances >= tagger.thresholds[columns]))
     # A label that is spelt in two ways is to be merged: neither is missing or wrong.
     allowed &= ~_spelt_otherwise(tagger, rows, columns, truth)
+    sure = scores >= np.where(truth, SURE, _SURELY_MISSING)
     pairs = np.flatnonzero(allowed & (scores >= _POSSIBLE))
-    pairs = pairs[np.argsort(-scores[pairs], kind="stable")]
-    sure = int(np.count_nonzero(scores[pairs] >= SURE))
+    pairs = pairs[np.lexsort((-scores[pairs], ~sure[pairs]))]
     made = []
-    for pair in pairs[: max(sure, _FEWEST)]:
+    for pair in pairs[: max(int(np.count_nonzero(sure[pairs])), _FEWEST)]:
         chance, both = float(chances[pair]), float(likely[pair])
         made.append(
             Finding(
@@ -192,7 +198,7 @@ def label_findings(tagger: Tagger, names: Sequence[str]) -> list[Finding]:
                     "probability": chance,
                     "with_other_labels": both,
                     "base_rate": float(record.support[columns[pair]] / tagger.targets.shape[0]),
-                    "sure": bool(scores[pair] >= SURE),
+                    "sure": bool(sure[pair]),
                 },
             )
         )
@@ -232,9 +238,10 @@ def left_out_scores(tagger: Tagger) -> tuple[Array, Array, Array, Array, Array, 
     likely : array
         Probability by the text and the other labels of the item.
     scores : array
-        Of a label that an item does not have: ``likely``. Of one that it has: 1 - r^(1/4), where
-        r is the ratio of ``likely`` to its mean over the items with the label, times the same
-        ratio of the share of its neighbours that have the label.
+        Of a label that an item does not have: ``likely``, times the share of the held-out decisions
+        for the label that are right. Of one that it has: 1 - r^(1/4), where r is the ratio of
+        ``likely`` to its mean over the items with the label, times the same ratio of the share of
+        its neighbours that have the label.
     """
     found, labels = tagger.left_out, tagger.targets
     count = labels.shape[1]
@@ -261,10 +268,11 @@ def left_out_scores(tagger: Tagger) -> tuple[Array, Array, Array, Array, Array, 
     company = _company(tagger, rows, columns, truth, trusted)
     clipped = np.clip(chances, _LEAST_CHANCE, 1 - _LEAST_CHANCE)
     likely = expit(logit(clipped) + company)
-    odd = ratio(likely)[truth]
+    odd = ratio(likely, _LEAST_LIKELY)[truth]
     usual = np.bincount(labels.indices, votes := _votes(tagger), count) / counts
     odd *= np.where(odd < 1, (votes + _LEAST_VOTE) / (usual[labels.indices] + _LEAST_VOTE), 1.0)
-    scores = likely.copy()
+    record = tagger.record
+    scores = likely * (record.right / np.maximum(1, record.chosen))[columns]
     # The root makes the two kinds comparable.
     scores[truth] = np.maximum(0.0, 1 - odd**0.25)
     return rows, columns, truth, chances, likely, scores
@@ -314,10 +322,6 @@ def _company(tagger: Tagger, rows: Array, columns: Array, truth: Array, trusted:
     sums /= np.sqrt(np.maximum(1, np.diff(tagger.targets.indptr)[rows] - truth))
     # Labels that often go together are often alternatives, so that none is missing.
     return np.where(truth, sums, np.minimum(sums, 0.0))
-
-
-def _pairs(kind: str, _: SemanticIndex, tagger: Tagger, names: Names) -> Iterator[Finding]:
-    return (one for one in label_findings(tagger, names) if one.kind == kind)
 
 
 def _unlabelled(index: SemanticIndex, tagger: Tagger, _: Names) -> Iterator[Finding]:
@@ -463,7 +467,6 @@ def _junk(_: SemanticIndex, tagger: Tagger, names: Names) -> Iterator[Finding]:
 
 
 _FINDERS: dict[str, Callable[[SemanticIndex, Tagger, Names], Iterator[Finding]]] = {
-    "missing": partial(_pairs, "missing"),
     "merge": _merge,
     "implied": _implied,
     "duplicates": _duplicates,
@@ -471,7 +474,6 @@ _FINDERS: dict[str, Callable[[SemanticIndex, Tagger, Names], Iterator[Finding]]]
     "broader_missing": partial(_broader, "broader_missing"),
     "broader_too": partial(_broader, "broader_too"),
     "junk": _junk,
-    "wrong": partial(_pairs, "wrong"),
 }
 
 
