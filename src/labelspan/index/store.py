@@ -38,8 +38,8 @@ __all__ = ["ItemStore"]
 T = TypeVar("T")
 
 _FETCHED_AT_ONCE = 500
-# Rows from which added ones are many, whatever the size of the index.
-_MANY_ADDED = 1000
+# Rows from which added ones are many, whatever the size of the index, and share of the others.
+_MANY_ADDED, _SHARE_ADDED = 100, 1 / 32
 # Up to this size all items are checked whenever an index is opened.
 _SMALL_DATABASE = 1 << 20
 
@@ -139,10 +139,11 @@ class ItemStore:
     def many_added(self) -> bool:
         """Whether so many rows were added since the last save that opening takes longer.
 
-        Their words are numbered whenever the index is opened; a save does that once.
+        Their words are numbered whenever the index is opened, and the tagger learns from them; a
+        save does that once.
         """
         saved = len(self.vectors.base)
-        return self.vectors.alive.size - saved >= max(_MANY_ADDED, saved // 8)
+        return self.vectors.alive.size - saved >= max(_MANY_ADDED, _SHARE_ADDED * saved)
 
     # --- changing ---------------------------------------------------------------------
 

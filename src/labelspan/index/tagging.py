@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ItemTagger"]
 
-# Share of the items that may change before probabilities are calibrated again: with as many items
-# added as there were, the sum of the probabilities was 1.1 to 2.8 times the number of labels.
-_FEW_CHANGES = 0.02
+# Share of the items that may change before a tagger is learned from nothing again: with as many
+# items added as there were, the sum of the probabilities was 1.1 to 2.8 times the number of labels.
+_FEW_CHANGES = 0.03
 
 
 class ItemTagger:
@@ -175,9 +175,11 @@ class ItemTagger:
             tuple(table.names), rows[changed], targets[changed], features, gone.tolist()
         )
         # The vectors of an index of vectors have seen the labels of the items of the fit.
-        if self._model.reads_texts and found.changes > _FEW_CHANGES * found.rows.size:
-            # It takes as long as a few searches, and is rarely needed.
-            from ..tagger.learning import recalibrated  # noqa: PLC0415
+        many = found.changes > _FEW_CHANGES * found.rows.size
+        if self._model.reads_texts and many and found.rows.size > 1:
+            # It takes as long as at the fit, and is rarely needed.
+            from ..tagger.learning import learn_tagger  # noqa: PLC0415
 
-            return recalibrated(found)
+            parts = found.labels, found.targets, found.features, found.rows
+            return learn_tagger(*parts, texts=found.texts, sampled=found.sampled)
         return found

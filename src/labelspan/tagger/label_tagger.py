@@ -131,7 +131,7 @@ class Tagger:
     texts: TextFeatures | None = None
     # Whether it was trained on only a sample of the labelled items.
     sampled: bool = False
-    # Number of items that changed since the decision was chosen.
+    # Number of items that changed since it was learned.
     changes: int = 0
 
     @property

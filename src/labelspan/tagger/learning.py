@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -17,7 +16,7 @@ from .decision import Decision, HeldOutScores, make_comparable
 from .label_regression import LabelledRows, LabelRegression, RowView, add_sparse, leading_directions
 from .label_tagger import Tagger, Voters
 
-__all__ = ["Fold", "learn_tagger", "recalibrated"]
+__all__ = ["Fold", "learn_tagger"]
 
 # Items whose held-out scores choose the penalty and the weights, and then the map to
 # probabilities and the threshold.
@@ -102,17 +101,6 @@ def learn_tagger(
         texts,
         sampled,
     )
-
-
-def recalibrated(tagger: Tagger, seed: int = 0) -> Tagger:
-    """Return the tagger with probabilities and thresholds chosen on its items as they are."""
-    if tagger.rows.size < 2:
-        return tagger
-    rows, rng = tagger.regression.rows, np.random.default_rng(seed)
-    every = _ScoredRows(rows, rows.features, rows.labels, np.arange(len(rows.own)))
-    weights = _Weights(tagger.alpha, tagger.rest, tagger.decision.weight)
-    decision = _decision([every.some(_CALIBRATING, rng)], weights, rng)
-    return replace(tagger, decision=decision, changes=0)
 
 
 def _decision(held: Sequence[_ScoredRows], weights: _Weights, rng: np.random.Generator) -> Decision:
