@@ -1,4 +1,4 @@
-"""SIGKILL at every step of a save, and at random moments of every way of writing."""
+"""SIGKILL at every step of a save, and every way of writing under kills and other faults."""
 
 import sys
 
@@ -89,16 +89,23 @@ assert {(0, 0), (1, 1), (1, 2)} <= seen, seen
 print(kills)
 """
 
-# Four ways of writing that end in a transaction or in a new file, at random moments; the
-# benchmark of that name does this 200 times, for fits and streams too.
+# Ways of writing that end in a transaction or in a new file, at random moments; then damaged files,
+# a full disk and a folder that cannot be written to. The benchmark of that name does this hundreds
+# of times, for fits and streams too.
 COMMANDS = """
-import sys
+import tempfile
 from pathlib import Path
 from benchmarks.kills import Kills
 
-work = Kills(Path(sys.argv[1]), seed=1, count=40)
+# Not a folder of pytest, which another user, for whom files can be read only, cannot enter.
+folder = tempfile.TemporaryDirectory()
+work = Kills(Path(folder.name), seed=1, count=40)
 seen = work.rounds(10, ["add", "relabel", "remove", "review", "write-back"])
 print(sum(seen.values()))
+damaged, full, kept = work.damage(24), work.full(7), work.read_only()
+assert damaged["refused"] > 12, damaged
+print(sum(damaged.values()), sum(full.values()), sum(kept.values()))
+assert {how for _, how in kept} == {"refused"}, kept
 """
 
 
@@ -113,5 +120,5 @@ def test_a_save_killed_at_any_step(tmp_path):
     assert kills > 12
 
 
-def test_the_commands_killed_at_many_moments(tmp_path):
-    assert numbers(COMMANDS, tmp_path) == [10]
+def test_the_commands_killed_at_many_moments_and_under_faults(tmp_path):
+    assert numbers(COMMANDS, tmp_path) == [10, 24, 7, 7]
