@@ -36,6 +36,7 @@ def test_keys_decide_and_undo(saved):
     assert "Remove sound?" in said
     assert "Done: Remove sound from item1." in said
     assert "nearest items: " in said
+    assert "of all other labelled items " in said
     assert "Keys: y yes" in said
     assert "Undone: Skip sound of" in said
     assert "Undone: Keep sound of" in said

@@ -13,6 +13,7 @@ from .shared import (
     IndexArgument,
     PlainConsole,
     check_index,
+    counted,
     echo,
     open_index,
     plain_errors,
@@ -250,7 +251,9 @@ def _show(review: Review, finding: Finding, done: int, total: int) -> None:
     title = Text(f"{done + 1}/{total}  ", style="dim")
     if finding.kind == "merge":
         counts = review.index.labels
-        into, *others = (f"{name} ({counts[name]:,} items)" for name in _by_count(review, finding))
+        into, *others = (
+            f"{name} ({counted(counts[name], 'item')})" for name in _by_count(review, finding)
+        )
         title.append(f"Merge {', '.join(others)} into {into}?", style="bold")
         console.print(title)
         console.print(Text(f"  {finding.reason}"))
