@@ -20,10 +20,6 @@ def index():
     return fitted()
 
 
-def predicted(index, ids):
-    return index.tag(items=ids, k=12)
-
-
 def as_pairs(tags):
     return [(tag.label, pytest.approx(tag.probability, abs=1e-6)) for tag in tags]
 
@@ -53,22 +49,6 @@ def test_probabilities_come_from_scores_of_unseen_items():
     ]
     # The embedding has memorised the random labels of its items and knows nothing about others.
     assert np.mean(own) < 0.75
-
-
-def test_left_out_tags_are_those_of_taggers_without_the_item(index):
-    tagger = index.tagger
-    for row in (0, 40, 89):
-        others = np.arange(len(index)) != row
-        alone = replace(
-            tagger,
-            rows=tagger.rows[others],
-            features=tagger.features[others],
-            targets=tagger.targets[others],
-        )
-        columns, chances = alone.best(tagger.features[[row]], 9)
-        found = predicted(index, [index.ids[row]])[0]
-        assert [tag.label for tag in found] == [tagger.labels[j] for j in columns[0]]
-        np.testing.assert_allclose([tag.probability for tag in found], chances[0], atol=1e-4)
 
 
 def test_items_without_labels_are_predicted():
@@ -104,8 +84,8 @@ def test_a_folder_keeps_the_tagger_and_what_changed_later(tmp_path):
     query = ["chess and dice", "a song", ""]
     with SemanticIndex.load(tmp_path / "index") as read:
         assert read.tag(query) == index.tag(query)
-        assert list(map(as_pairs, predicted(read, read.ids))) == list(
-            map(as_pairs, predicted(index, index.ids))
+        assert list(map(as_pairs, read.tag(items=read.ids))) == list(
+            map(as_pairs, index.tag(items=index.ids))
         )
     with SemanticIndex.load(tmp_path / "index", write=True) as writer:
         writer.remove("item3").relabel("item5", ["new"])
@@ -153,6 +133,6 @@ def test_after_any_sequence_items_are_predicted_by_the_others_as_they_are(tmp_pa
             )
             own = ItemTagger(index.model, store, tagger).of_rows(store.rows([name]))
             columns, chances = alone.best(own, 9)
-            found = predicted(index, [name])[0]
+            found = index.tag(items=name)
             assert [tag.label for tag in found] == [tagger.labels[j] for j in columns[0]]
             np.testing.assert_allclose([tag.probability for tag in found], chances[0], atol=1e-4)
