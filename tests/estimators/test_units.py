@@ -9,7 +9,7 @@ from scipy import sparse
 
 from labelspan import CCA, HSL, LDA, MLSI, OPLS
 from labelspan.errors import UncertainPenalty
-from labelspan.operators import as_operator
+from labelspan.operators import RowFiles, RowWriter, as_operator
 from labelspan.solvers import AlphaCurve
 from labelspan.solvers.alpha import (
     choose_alpha,
@@ -95,6 +95,20 @@ def test_an_irrelevant_column_in_a_stream(method, unit):
         model.partial_fit(both[part], y[part], **options)
     plain = method().fit(X[train], y[train])
     assert quality(model, both, y, train) > quality(plain, X, y, train) - 0.02
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+@pytest.mark.parametrize("unit", ["unix times", "ids"])
+def test_an_irrelevant_column_of_rows_in_files(unit, form, tmp_path):
+    X, Y = indicators(500, 30)
+    both = np.c_[X, extra(unit, 500)]
+    rows = given_as(both, form)
+    with RowWriter(tmp_path) as writer:
+        for start in range(0, 500, 125):
+            writer.append(rows[start : start + 125])
+    found, expected = OPLS().fit(RowFiles(tmp_path), Y), OPLS().fit(both, Y)
+    assert found.alpha_ == pytest.approx(expected.alpha_, rel=1e-3)
+    np.testing.assert_allclose(found.label_scores(both), expected.label_scores(both), atol=1e-4)
 
 
 @pytest.mark.parametrize("form", ["dense", "sparse"])

@@ -305,3 +305,14 @@ def test_a_cluster_without_workers_and_endless_losses_are_named(client, monkeypa
         LostWorkers, match="no worker for 0 s; start some, for example with 'dask worker tcp"
     ):
         row_blocks(client, [X])
+
+
+def test_alpha_next_to_a_column_of_unix_times(client):
+    rng = np.random.default_rng(0)
+    X = (rng.random((300, 12)) < 0.1) * 1.0
+    Y = X[:, :3].astype(int)
+    both = np.c_[X, 1.7e9 + rng.uniform(0, 3e7, 300)]
+    for rows in kinds(both).values():
+        found, expected = OPLS().fit(row_blocks_of(client, rows), Y), OPLS().fit(both, Y)
+        assert 1 / 3 < found.alpha_ / expected.alpha_ < 3
+        assert found.score(both, Y) > 0.99
