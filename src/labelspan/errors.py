@@ -110,7 +110,7 @@ class AmbiguousLabels(LabelspanWarning):
 
 
 class UncertainPenalty(LabelspanWarning):
-    """The regularization strength was chosen from too few rows to be reliable."""
+    """The chosen regularization strength is the largest or smallest one tried, or not settled."""
 
 
 if TYPE_CHECKING:

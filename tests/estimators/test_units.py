@@ -180,3 +180,14 @@ def test_labels_that_are_predicted_without_error_are_no_reason_to_warn():
     model = OPLS().fit(X, X[:, :2])
     assert model.alpha_curve_.at_end is None
     assert model.score(X, X[:, :2]) > 0.99999
+
+
+def test_a_given_penalty_is_no_reason_to_warn():
+    """With beta="auto" the leave-one-out errors of a stream are computed for a given alpha, too."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((60, 5))
+    X -= X.mean(axis=0)
+    Y = rng.standard_normal((60, 2))
+    Y -= 0.9 * X @ np.linalg.lstsq(X, Y)[0]
+    Y[:20] = np.nan
+    MLSI(alpha=1.0).partial_fit(X, Y)

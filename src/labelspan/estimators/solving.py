@@ -101,7 +101,8 @@ def stream_penalty(
     curve = generalized_cross_validation(
         X.gram(), X.cross(labels), square, rows=rows, intercept=model.center
     )
-    warn_at_end(curve, type(model).__name__)
+    if model.alpha == "auto":
+        warn_at_end(curve, type(model).__name__)
     return curve.alpha, curve
 
 
