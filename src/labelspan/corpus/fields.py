@@ -374,11 +374,10 @@ def _guess_ids(
     free: Sequence[_Field], items: Sequence[dict[str, Any]], record_id: str | None
 ) -> tuple[str | None, str]:
     """Return a field that is unique for all items, and how it was recognised."""
+    free = [one for one in free if record_id in (None, one.name)]
     known = [(place, one.name) for one in free if (place := one.rank("ids")) is not None]
     named = [name for _, name in sorted(known, key=lambda pair: pair[0])]
-    named += [one.name for one in free if _ID_NAME.search(one.name)]
-    if record_id is not None:
-        free, named = (), [one.name for one in free if one.name == record_id]
+    named += [one.name for one in free if _ID_NAME.search(one.name) or one.name == record_id]
     short = [
         one.name
         for one in free
