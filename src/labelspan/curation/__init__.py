@@ -2,6 +2,7 @@
 
 from .audit_results import Finding, LabelAudit
 from .decisions import DecisionGroup, LabelDecision, LabelEdit
+from .index_events import MetadataEdit, MetadataEdits, SavedSearches, value_groups
 from .label_audit import audit_labels
 from .review_queue import Review
 from .teach import Teacher, TeachProgress
@@ -12,8 +13,12 @@ __all__ = [
     "LabelAudit",
     "LabelDecision",
     "LabelEdit",
+    "MetadataEdit",
+    "MetadataEdits",
     "Review",
+    "SavedSearches",
     "TeachProgress",
     "Teacher",
     "audit_labels",
+    "value_groups",
 ]

@@ -14,7 +14,17 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Literal
 
-__all__ = ["DecisionGroup", "LabelDecision", "LabelEdit", "Verdict", "as_lines", "as_table"]
+from ..errors import InvalidInput
+
+__all__ = [
+    "DecisionGroup",
+    "LabelDecision",
+    "LabelEdit",
+    "Verdict",
+    "as_lines",
+    "as_table",
+    "checked_who",
+]
 
 Verdict = Literal["accept", "reject", "skip"]
 Action = Literal["review", "feedback", "edit", "rename", "merge", "drop"]
@@ -216,6 +226,13 @@ class DecisionGroup:
         }
         text = words.get((one.decision, one.kind), "Skip {label} of {item}.")
         return text.format(label=one.label, item=one.item)
+
+
+def checked_who(who: str) -> str:
+    """Return a name for the history; one that is too long is refused."""
+    if len(who) > LONGEST_WHO:
+        raise InvalidInput(f"The name of who decides has more than {LONGEST_WHO} characters.")
+    return who
 
 
 def _items(count: int) -> str:

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
-__all__ = ["near_spellings", "same_spelling", "similar_words", "spelling_groups"]
+__all__ = ["near_spellings", "same_spelling", "similar_words", "spelling_groups", "word_groups"]
 
 # Shorter names that differ in one letter are mostly different words: cat and car.
 _SHORTEST = 4
@@ -112,3 +112,11 @@ def spelling_groups(names: Sequence[str]) -> list[list[str]]:
             seen.update(group)
             groups.append(group)
     return groups
+
+
+def word_groups(names: Iterable[str]) -> list[list[str]]:
+    """Group names with the same words in any order; names without another are left out."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for name in names:
+        groups.setdefault(tuple(sorted({*_words(name)})), []).append(name)
+    return [group for group in groups.values() if len(group) > 1]

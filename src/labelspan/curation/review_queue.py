@@ -24,7 +24,6 @@ from ..index.tagging import ItemTagger
 from ..tagger import Tagger
 from .audit_results import Finding
 from .decisions import (
-    LONGEST_WHO,
     Action,
     Change,
     DecisionGroup,
@@ -32,6 +31,7 @@ from .decisions import (
     LabelDecision,
     LabelEdit,
     Verdict,
+    checked_who,
 )
 from .label_audit import label_findings
 from .label_spelling import near_spellings
@@ -576,8 +576,7 @@ class Review:
         lists: Mapping[str, Labels] | None = None,
     ) -> DecisionGroup | None:
         """Write decisions and the labels after them, which may be given, in one transaction."""
-        if len(who) > LONGEST_WHO:
-            raise InvalidInput(f"The name of who decides has more than {LONGEST_WHO} characters.")
+        checked_who(who)
         self._check_writable()
         with self._lock:
             store, groups = self.index.store, self._groups()

@@ -22,7 +22,7 @@ from ..errors import InvalidInput, InvalidParameter, Mismatch
 from ..index.inputs import as_names, check_count, label_name, read_label_lists
 from ..index.results import WordShare
 from ..index.searching import Filter
-from .decisions import LONGEST_WHO, DecisionGroup, LabelEdit
+from .decisions import DecisionGroup, LabelEdit, checked_who
 from .lesson_model import Left, LessonFeatures, LessonModel
 from .review_queue import Review
 
@@ -255,7 +255,7 @@ class Teacher:
         (names,) = read_label_lists([[label] if label else []], 1, "teach")
         if not names:
             raise InvalidInput("teach: give the name of a label, new or existing.")
-        self.index, self.label, self.who = index, names[0], _checked_who(who)
+        self.index, self.label, self.who = index, names[0], checked_who(who)
         self._store: ItemStore | None = None
         with index.write_lock:
             self._read()
@@ -277,7 +277,9 @@ class Teacher:
         """
         found: dict[str, _Events] = defaultdict(_Events)
         for label, *event in index.store.lessons():
-            found[label].take(*event)
+            # Other events are about the whole index.
+            if label.strip():
+                found[label].take(*event)
         listed = [Lesson(name, len(one.answers()), one.time) for name, one in found.items()]
         return sorted(listed, key=lambda one: one.time, reverse=True)
 
@@ -299,7 +301,7 @@ class Teacher:
         if not self.index.writable:
             raise Mismatch("teach: the index was loaded for reading; load it with write=True.")
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        name = _checked_who(who or self.who)
+        name = checked_who(who or self.who)
         self.index.store.record_lesson(self.label, [(now, name, *event) for event in events])
         self._read()
 
@@ -697,9 +699,3 @@ class Teacher:
 def _largest(shares: Mapping[str, float], n: int) -> list[WordShare]:
     ranked = sorted(shares.items(), key=lambda entry: (-abs(entry[1]), entry[0]))
     return [WordShare(word, share, True) for word, share in ranked[:n] if share]
-
-
-def _checked_who(who: str) -> str:
-    if len(who) > LONGEST_WHO:
-        raise InvalidInput(f"The name of who answers has more than {LONGEST_WHO} characters.")
-    return who

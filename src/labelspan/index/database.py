@@ -5,7 +5,8 @@
     removed      rows whose items were removed
     added        vectors of rows that were added after the last save
     decisions    what was decided about labels of items
-    lessons      what happened while labels were taught
+    lessons      what happened while labels were taught; under names that no label has, saved
+                 searches and changes of metadata
     about        key of the index, names of the labels by number, vocabulary of the labels, and a
                  revision that grows with every change
 
@@ -53,6 +54,8 @@ _TABLES = (
 )
 # Names in the table about.
 VOCABULARY, _KEY, _LABELS, REVISION = "vocabulary", "key", "labels", "revision"
+# Events that are not about a label; labels are neither empty nor blank.
+SEARCHES, METADATA = "", " "
 # Rows whose labels are one record.
 LABEL_BLOCK = 4096
 # Bytes of the vectors of one record, about.
@@ -309,19 +312,24 @@ class ItemDatabase:
     ) -> int:
         """Add items in the next rows, with their vectors after a fit; return the first row."""
         first = self.next_row
-        cursor.executemany(
-            "INSERT INTO items VALUES (?, ?, ?, ?, ?)",
-            [
-                _hashed((row, item.id, item.text, _to_json(item.metadata)))
-                for row, item in enumerate(items, first)
-            ],
-        )
+        self.put_items(cursor, dict(enumerate(items, first)))
         if vectors is not None:
             step = max(1, _ADDED_BYTES // max(1, 4 * vectors.shape[1]))
             for start in range(0, len(vectors), step):
                 part = np.ascontiguousarray(vectors[start : start + step], dtype="<f4").tobytes()
                 cursor.execute("INSERT INTO added VALUES (?, ?, ?)", _hashed((first + start, part)))
         return first
+
+    def put_items(self, cursor: sqlite3.Cursor, items: Mapping[int, Item]) -> None:
+        """Write the items in some rows, new or in place of what is there."""
+        cursor.executemany(
+            "INSERT INTO items VALUES (?, ?, ?, ?, ?) ON CONFLICT (row) DO UPDATE "
+            "SET text = excluded.text, metadata = excluded.metadata, hash = excluded.hash",
+            [
+                _hashed((row, item.id, item.text, _to_json(item.metadata)))
+                for row, item in items.items()
+            ],
+        )
 
     def remove(self, cursor: sqlite3.Cursor, rows: Sequence[int]) -> None:
         """Remove the items in some rows."""

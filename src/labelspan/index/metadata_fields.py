@@ -78,8 +78,10 @@ class MetadataField:
     values: list[Any]
     keys: Array
     codes: Array
-    # For each value the values in it, as "Canada, India" has two; None if each is one.
+    # For each value the values in it, as "Canada, India" has two, and what is between them; None
+    # if each is one.
     parts: list[list[str]] | None = None
+    separator: str = ""
 
     def chosen(self, choice: Any) -> Array:
         """Mark the different values that a condition accepts.
@@ -177,15 +179,15 @@ def _field(rows: Mapping[tuple[bool, Any], Sequence[int]], size: int) -> Metadat
     for code, n in enumerate(order):
         codes[every[n]] = code
     values = [plain[n] for n in order]
-    parts = _parts(values) if kind in ("category", "text") else None
+    parts, separator = _parts(values) if kind in ("category", "text") else (None, "")
     if parts is not None:
         distinct = len({one for own in parts for one in own})
         kind = "category" if distinct <= max(_BINS, sum(map(len, every)) / 2) else kind
-    return MetadataField(kind, values, np.array(keys)[order], codes, parts)
+    return MetadataField(kind, values, np.array(keys)[order], codes, parts, separator)
 
 
-def _parts(values: Sequence[Any]) -> list[list[str]] | None:
-    """Split texts with several values in them; None if each is one value.
+def _parts(values: Sequence[Any]) -> tuple[list[list[str]] | None, str]:
+    """Split texts with several values in them, by which separator; None if each is one value.
 
     Parts of lists come again in other lists; those of sentences, titles and addresses do not.
     """
@@ -201,8 +203,8 @@ def _parts(values: Sequence[Any]) -> list[list[str]] | None:
             return [
                 list(dict.fromkeys(filter(None, map(str.strip, metadata_text(one).split(mark)))))
                 for one in values
-            ]
-    return None
+            ], mark
+    return None, ""
 
 
 def _kind(values: Sequence[Any], total: int) -> tuple[FieldKind, list[float]]:

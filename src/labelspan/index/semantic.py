@@ -416,6 +416,22 @@ class SemanticIndex:
             model, store = self._changing("relabel")
             self._content = model, store.relabel(lists, decisions)
 
+    def change_metadata(
+        self, tables: Mapping[str, Mapping[str, Any]], event: tuple[str, str, str, str]
+    ) -> None:
+        """Change metadata, and record the event that changed it, in one transaction.
+
+        Parameters
+        ----------
+        tables : dict
+            The new metadata of items by id.
+        event : tuple of str
+            A record of :class:`labelspan.curation.MetadataEdits`.
+        """
+        with self.write_lock:
+            model, store = self._changing("change_metadata")
+            self._content = model, store.change_metadata(tables, event)
+
     @_reads
     def item(self, id: str) -> Item:
         """Return an item by its id.

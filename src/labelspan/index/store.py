@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from copy import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -25,7 +26,7 @@ from .._typing import Array
 from ..corpus import LabelVocabulary
 from ..errors import InvalidFile, InvalidInput, Mismatch
 from ..text import WordSearch, WordSegment
-from .database import REVISION, VOCABULARY, ItemDatabase
+from .database import METADATA, REVISION, VOCABULARY, ItemDatabase
 from .folder import ITEMS, Files, field
 from .inputs import did_you_mean
 from .label_table import Labels, LabelTable
@@ -235,10 +236,26 @@ class ItemStore:
     def record_lesson(self, label: str, events: Sequence[tuple[str, str, str, str]]) -> None:
         """Append events (time, who, event, value) to the lesson of a label, on disk at once."""
         with self._lock, self._change(revised=False) as cursor:
-            query = "SELECT coalesce(max(number), 0) FROM lessons WHERE label = ?"
-            ((last,),) = self._database.select(query, label)
-            numbered = [(label, n, *event) for n, event in enumerate(events, last + 1)]
-            self._database.put_lessons(cursor, numbered)
+            self._record(cursor, label, events)
+
+    def _record(self, cursor: Any, label: str, events: Sequence[tuple[str, str, str, str]]) -> None:
+        query = "SELECT coalesce(max(number), 0) FROM lessons WHERE label = ?"
+        ((last,),) = self._database.select(query, label)
+        numbered = [(label, n, *event) for n, event in enumerate(events, last + 1)]
+        self._database.put_lessons(cursor, numbered)
+
+    def change_metadata(
+        self, tables: Mapping[str, Mapping[str, Any]], event: tuple[str, str, str, str]
+    ) -> Self:
+        """Replace the metadata of items by id, and record that as an event, in one transaction."""
+        with self._lock:
+            with self._change() as cursor:
+                rows = dict(zip(self.rows(tables).tolist(), tables.values(), strict=True))
+                items = self.fetch(rows)
+                changed = {row: replace(one, metadata={**rows[row]}) for row, one in items.items()}
+                self._database.put_items(cursor, changed)
+                self._record(cursor, METADATA, [event])
+            return self._with(self.labels)
 
     def _add_words(self, items: Sequence[Item]) -> None:
         if self.words is not None:

@@ -1,0 +1,356 @@
+"""Saved searches and changes of metadata: events about the whole index, kept in its database.
+
+They are stored as lessons are, so they are on disk when a call returns, and stay when the index is
+fitted or saved again in the same folder.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..errors import InvalidInput, Mismatch
+from ..index.database import METADATA, SEARCHES
+from ..index.metadata_fields import MetadataField, metadata_text
+from .decisions import checked_who
+from .label_spelling import spelling_groups, word_groups
+
+if TYPE_CHECKING:
+    from ..index import SemanticIndex
+
+__all__ = ["MetadataEdit", "MetadataEdits", "SavedSearches", "value_counts", "value_groups"]
+
+_LONGEST_NAME, _LONGEST_ADDRESS, _MOST_SEARCHES = 100, 20_000, 1000
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _check_writable(index: SemanticIndex, owner: str) -> None:
+    if not index.writable:
+        raise Mismatch(f"{owner}: the index was loaded for reading; load it with write=True.")
+
+
+# --- searches -------------------------------------------------------------------------------
+
+
+class SavedSearches:
+    """Searches of an index that were saved under a name.
+
+    Parameters
+    ----------
+    index : SemanticIndex
+        To save a search of an index in a folder, load it with ``write=True``.
+
+    See Also
+    --------
+    SemanticIndex.browse : Search and filter.
+
+    Examples
+    --------
+    >>> from labelspan import SemanticIndex
+    >>> from labelspan.curation import SavedSearches
+    >>> texts = ["a chess game", "play chess", "edit photos", "crop a photo"]
+    >>> index = SemanticIndex().fit(texts, [["game"], ["game"], ["image"], ["image"]])
+    >>> searches = SavedSearches(index)
+    >>> searches.save("chess without games", "q=chess&without=game")
+    >>> searches.all()
+    {'chess without games': 'q=chess&without=game'}
+    """
+
+    def __init__(self, index: SemanticIndex) -> None:
+        self.index = index
+
+    def all(self) -> dict[str, str]:
+        """Return all saved searches.
+
+        Returns
+        -------
+        dict
+            The query string of the explorer's list for each name, sorted by name.
+        """
+        found: dict[str, str] = {}
+        for *_, value in self.index.store.lessons(SEARCHES):
+            name, query = json.loads(value)
+            found[name] = query
+        return {name: found[name] for name in sorted(found, key=str.casefold) if found[name]}
+
+    def save(self, name: str, query: str, *, who: str = "") -> None:
+        """Save a search; it is on disk when this returns.
+
+        Parameters
+        ----------
+        name : str
+            A search of the same name is replaced.
+        query : str
+            Query string of the explorer's list; an empty one removes the search.
+        who : str, default=""
+            Who saves it.
+        """
+        _check_writable(self.index, "save")
+        name = " ".join(name.split())
+        if not 0 < len(name) <= _LONGEST_NAME:
+            raise InvalidInput(
+                f"save: the name of a search needs 1 to {_LONGEST_NAME} characters; {len(name)} "
+                "were given."
+            )
+        if len(query) > _LONGEST_ADDRESS:
+            raise InvalidInput(f"save: a search has at most {_LONGEST_ADDRESS:,} characters.")
+        with self.index.write_lock:
+            known = self.all()
+            if query and name not in known and len(known) >= _MOST_SEARCHES:
+                raise InvalidInput(
+                    f"save: there are {len(known):,} saved searches, which is the most; remove one."
+                )
+            if known.get(name, "") != query:
+                event = (_now(), checked_who(who), "save", json.dumps([name, query]))
+                self.index.store.record_lesson(SEARCHES, [event])
+
+
+# --- values that are probably the same ------------------------------------------------------
+
+
+def value_counts(index: SemanticIndex, field: str = "") -> dict[str, int]:
+    """Count the items of each value of the metadata, or of each label.
+
+    Parameters
+    ----------
+    index : SemanticIndex
+        The index.
+    field : str, default=""
+        A key of the metadata; empty for the labels.
+
+    Returns
+    -------
+    dict
+        Number of items by value; of several values in one text, each is counted.
+    """
+    if not field:
+        return dict(index.labels)
+    found = _text_field(index, field)
+    return dict(found.most_common(found.counts(index.store.vectors.alive.nonzero()[0])))
+
+
+def value_groups(counts: Mapping[str, int], how: str = "words") -> list[dict[str, int]]:
+    """Group values that are probably the same.
+
+    Parameters
+    ----------
+    counts : dict
+        Number of items by value.
+    how : {"words", "spelling"}, default="words"
+        "words" groups values that have the same words in any order, but for case, accents, signs
+        and a plural s; "spelling" also those that differ by one letter of a word.
+
+    Returns
+    -------
+    list of dict
+        The values of each group with their numbers of items, the most frequent first; the groups
+        with the most items first.
+
+    Examples
+    --------
+    >>> from labelspan.curation import value_groups
+    >>> value_groups({"Smith, Ann": 1, "Ann Smith": 3, "Anna Smith": 2})
+    [{'Ann Smith': 3, 'Smith, Ann': 1}]
+    """
+    if how not in ("words", "spelling"):
+        raise InvalidInput(f"value_groups: how must be words or spelling, but {how!r} was given.")
+    names = [name for name in counts if name.strip()]
+    groups = (word_groups if how == "words" else spelling_groups)(names)
+    made = [
+        {name: counts[name] for name in sorted(group, key=lambda one: (-counts[one], one))}
+        for group in groups
+    ]
+    return sorted(made, key=lambda group: (-sum(group.values()), next(iter(group))))
+
+
+def _text_field(index: SemanticIndex, field: str) -> MetadataField:
+    found = index.store.fields().get(field)
+    if found is None or found.kind not in ("category", "text"):
+        known = [name for name, one in index.fields().items() if one in ("category", "text")]
+        raise InvalidInput(
+            f"{field!r:.80} is not a field of texts; there are: {', '.join(known) or 'none'}."
+        )
+    return found
+
+
+class MetadataEdit(NamedTuple):
+    """Values of a field of the metadata that were replaced at once.
+
+    ``replaced`` has the new value of each old one; ``n_items`` is the number of items.
+    """
+
+    number: int
+    time: str
+    who: str
+    field: str
+    replaced: dict[str, str]
+    n_items: int
+    undone: bool
+
+    @property
+    def said(self) -> str:
+        """The change as a sentence."""
+        by: dict[str, list[str]] = {}
+        for old, new in self.replaced.items():
+            by.setdefault(new, []).append(old)
+        parts = [f"{', '.join(map(repr, old))} by {new!r}" for new, old in by.items()]
+        size = f"{self.n_items:,} item{'' if self.n_items == 1 else 's'}"
+        return f"Replace {'; '.join(parts)} in {self.field} of {size}."
+
+
+class MetadataEdits:
+    """Replace values of the metadata, and undo that.
+
+    Parameters
+    ----------
+    index : SemanticIndex
+        To change an index in a folder, load it with ``write=True``.
+
+    See Also
+    --------
+    Review.plan_replace : The same for labels.
+
+    Examples
+    --------
+    >>> from labelspan import SemanticIndex
+    >>> from labelspan.curation import MetadataEdits
+    >>> texts = ["a chess game", "play chess", "edit photos", "crop a photo"]
+    >>> tables = [{"by": "Ann Smith"}, {"by": "Smith, Ann"}, {"by": "Bo"}, {"by": "Bo"}]
+    >>> index = SemanticIndex().fit(texts, [["a"], ["a"], ["b"], ["b"]], metadata=tables)
+    >>> edits = MetadataEdits(index)
+    >>> made = edits.replace("by", {"Smith, Ann": "Ann Smith"})
+    >>> made.said
+    "Replace 'Smith, Ann' by 'Ann Smith' in by of 1 item."
+    >>> index.item("1").metadata
+    {'by': 'Ann Smith'}
+    >>> _ = edits.undo(made.number)
+    >>> index.item("1").metadata
+    {'by': 'Smith, Ann'}
+    """
+
+    def __init__(self, index: SemanticIndex) -> None:
+        self.index = index
+
+    def plan(self, field: str, replaced: Mapping[str, str]) -> dict[str, str]:
+        """Return the values that items would have.
+
+        Parameters
+        ----------
+        field : str
+            A key of the metadata whose values are texts.
+        replaced : dict
+            The new value of each old one; of several values in one text, each is compared.
+
+        Returns
+        -------
+        dict
+            The new text of each item that changes, by id.
+        """
+        found = _text_field(self.index, field)
+        if not all(one.strip() for one in replaced.values()):
+            raise InvalidInput(f"{field}: a value cannot be replaced by an empty one.")
+        texts: dict[int, str] = {}
+        for code, value in enumerate(found.values):
+            own = [metadata_text(value)] if found.parts is None else found.parts[code]
+            if any(replaced.get(one, one) != one for one in own):
+                texts[code] = found.separator.join(
+                    dict.fromkeys(replaced.get(one, one).strip() for one in own)
+                )
+        names = self.index.store.ids_by_row()
+        return {
+            name: texts[code]
+            for row, name in names.items()
+            if (code := int(found.codes[row])) in texts
+        }
+
+    def replace(
+        self, field: str, replaced: Mapping[str, str], *, who: str = ""
+    ) -> MetadataEdit | None:
+        """Replace values; the change is on disk when this returns.
+
+        Parameters
+        ----------
+        field, replaced
+            As in :meth:`plan`.
+        who : str, default=""
+            Who decides, for the history.
+
+        Returns
+        -------
+        MetadataEdit or None
+            With the number for :meth:`undo`; None if nothing changes.
+        """
+        _check_writable(self.index, "metadata")
+        with self.index.write_lock:
+            wanted = self.plan(field, replaced)
+            if not wanted:
+                return None
+            real = {old: new.strip() for old, new in replaced.items() if old != new}
+            before = {item.id: item.metadata[field] for item in self.index.items(list(wanted))}
+            value = {"field": field, "replaced": real, "before": before, "after": wanted}
+            self._write(field, wanted, who, "replace", json.dumps(value))
+            return self.history()[0]
+
+    def undo(self, number: int, *, who: str = "") -> MetadataEdit:
+        """Undo a change, in items whose value is still the one that it made.
+
+        Parameters
+        ----------
+        number : int
+            Its number.
+        who : str, default=""
+            Who undoes it.
+
+        Returns
+        -------
+        MetadataEdit
+            What was undone.
+        """
+        _check_writable(self.index, "metadata")
+        with self.index.write_lock:
+            made = {one.number: one for one in self.history()}.get(number)
+            if made is None or made.undone:
+                state = "there is none" if made is None else "it was undone before"
+                raise InvalidInput(f"Change {number} of metadata cannot be undone: {state}.")
+            ((*_, text),) = self.index.store.lessons(METADATA, number - 1)[:1]
+            value = json.loads(text)
+            there = self.index.items([name for name in value["before"] if name in self.index])
+            wanted = {
+                item.id: value["before"][item.id]
+                for item in there
+                if item.metadata.get(made.field) == value["after"][item.id]
+            }
+            self._write(made.field, wanted, who, "undo", str(number))
+            return made._replace(undone=True)
+
+    def history(self) -> list[MetadataEdit]:
+        """List the changes, the last one first.
+
+        Returns
+        -------
+        list of MetadataEdit
+            All changes.
+        """
+        found: dict[int, MetadataEdit] = {}
+        for _, number, time, who, event, text in self.index.store.lessons(METADATA):
+            if event == "replace":
+                value = json.loads(text)
+                about = value["field"], value["replaced"], len(value["before"])
+                found[number] = MetadataEdit(number, time, who, *about, undone=False)
+            elif event == "undo":
+                found[int(text)] = found[int(text)]._replace(undone=True)
+        return [*reversed(found.values())]
+
+    def _write(
+        self, field: str, values: Mapping[str, Any], who: str, event: str, text: str
+    ) -> None:
+        tables = {
+            item.id: item.metadata | {field: values[item.id]}
+            for item in self.index.items(list(values))
+        }
+        self.index.change_metadata(tables, (_now(), checked_who(who), event, text))
