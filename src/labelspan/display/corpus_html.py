@@ -16,7 +16,19 @@ __all__ = ["corpus_html"]
 
 _FOLDER = Path(__file__).with_name("static")
 _STYLES = ("colours.css", "facets.css", "corpus-map.css", "page.css")
-_SCRIPTS = ("facets.js", "scatter.js", "corpus-map.js", "page.js")
+_SCRIPTS = (
+    "dom.js",
+    "facets.js",
+    "scatter.js",
+    "map-data.js",
+    "map-choice.js",
+    "map-legend.js",
+    "map-names.js",
+    "map-facets.js",
+    "map-card.js",
+    "corpus-map.js",
+    "page.js",
+)
 
 
 def corpus_html(corpus_map: CorpusMap, title: str) -> str:

@@ -15,6 +15,7 @@ from ..index import SemanticIndex
 from ..text import Analyzer
 from .layout import stored_layout
 from .map_regions import MapRegions, Region, name_regions, word_lists
+from .mesh_tsne import Watch
 from .style import GREY, make_axes, palettes, shorten
 
 __all__ = ["CorpusMap", "CorpusMapDisplay"]
@@ -65,7 +66,13 @@ class CorpusMap:
     metadata: Sequence[Mapping[str, Any]] = ()
 
     @classmethod
-    def from_index(cls, index: SemanticIndex, *, progress: Progress | None = None) -> Self:
+    def from_index(
+        cls,
+        index: SemanticIndex,
+        *,
+        progress: Progress | None = None,
+        watch: Watch | None = None,
+    ) -> Self:
         """Lay out all items of an index; this is slow for many items.
 
         The layout of an index in a folder is stored there, and items added later are placed into
@@ -77,6 +84,8 @@ class CorpusMap:
             Fitted.
         progress : function or None, default=None
             Called with the number of steps done, and of all.
+        watch : function or None, default=None
+            Called with the positions from time to time while they are computed.
 
         Returns
         -------
@@ -84,7 +93,7 @@ class CorpusMap:
             The map.
         """
         ids = index.ids
-        points = stored_layout(index, ids, progress=progress)
+        points = stored_layout(index, ids, progress=progress, watch=watch)
         titles = dict(zip(ids, ids, strict=True))
         labels: dict[str, Sequence[str]] = dict.fromkeys(ids, ())
         texts = dict.fromkeys(ids, "")

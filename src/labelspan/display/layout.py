@@ -20,7 +20,7 @@ from ..errors import InvalidFile, InvalidInput, LabelspanError
 from ..graph.neighbors import Progress, nearest_neighbors
 from ..index import SemanticIndex
 from ..index.folder import MAP_FILE
-from .mesh_tsne import ROUNDS, descend
+from .mesh_tsne import ROUNDS, Watch, descend
 
 __all__ = ["layout", "place", "stored_layout"]
 
@@ -46,18 +46,25 @@ _LEAST_LAID = 0.5
 _KEY = 16
 
 
-def layout(vectors: Any, *, random_state: int = 0, progress: Progress | None = None) -> Array:
+def layout(
+    vectors: Any,
+    *,
+    random_state: int = 0,
+    progress: Progress | None = None,
+    watch: Watch | None = None,
+) -> Array:
     """Lay out items in the plane, similar items near each other.
 
     Uses t-SNE of all items: each is attracted by its 15 nearest neighbours and by those
     whose neighbour it is, and repelled by all items, which start on the principal axes. 63,620
-    items take about two minutes on one core.
+    items take about two minutes on one core. ``watch`` is called with positions from -1 to 1 while
+    the items move there.
     """
     table = _read(vectors, "layout")
     rng = check_random_state(random_state)
     # Sums over threads are not reproducible, and t-SNE amplifies the last digit.
     with threadpool_limits(1):
-        return _side_by_side(_framed(_laid_out(table, rng, progress)))
+        return _side_by_side(_framed(_laid_out(table, rng, progress, watch)))
 
 
 def place(vectors: Any, known: Any, places: Any) -> Array:
@@ -89,7 +96,12 @@ def _read(vectors: Any, owner: str) -> Array:
     return np.asarray(table / np.where(lengths > 0, lengths, 1.0))
 
 
-def _laid_out(table: Array, rng: np.random.RandomState, progress: Progress | None) -> Array:
+def _laid_out(
+    table: Array,
+    rng: np.random.RandomState,
+    progress: Progress | None,
+    watch: Watch | None,
+) -> Array:
     """Return positions at any scale; those of equal items may be the same."""
     count = len(table)
     if count < 4:
@@ -117,7 +129,12 @@ def _laid_out(table: Array, rng: np.random.RandomState, progress: Progress | Non
     )
     plane = _principal_plane(table - table.mean(axis=0, dtype=np.float64))
     start = plane + rng.normal(scale=_NOISE, size=plane.shape)
-    return descend(near, 1e-4 * start, progress=report(search, steps))
+    return descend(
+        near,
+        1e-4 * start,
+        progress=report(search, steps),
+        watch=None if watch is None else lambda points: watch(_framed(points)),
+    )
 
 
 def _principal_plane(centred: Array) -> Array:
@@ -210,6 +227,7 @@ def stored_layout(
     ids: Sequence[str],
     *,
     progress: Progress | None = None,
+    watch: Watch | None = None,
 ) -> Array:
     """Return the positions of items, read from the folder of the index if they are stored there.
 
@@ -218,7 +236,7 @@ def stored_layout(
     """
     vectors = index.vectors(ids)
     if index.path is None:
-        return layout(vectors, progress=progress)
+        return layout(vectors, progress=progress, watch=watch)
     path = index.path / MAP_FILE
     keys = _item_keys(ids, vectors)
     known = _read_file(path)
@@ -235,7 +253,7 @@ def stored_layout(
             places[~old] = place(vectors[~old], vectors[old], places[old])
             _write_file(path, _Layout(keys, places, laid))
             return places
-    places = layout(vectors, progress=progress)
+    places = layout(vectors, progress=progress, watch=watch)
     _write_file(path, _Layout(keys, places, len(keys)))
     return places
 

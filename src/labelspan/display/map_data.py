@@ -5,18 +5,15 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-import math
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import date
 from typing import Any
 
 import numpy as np
 
 from .._typing import Array
 from ..index import SemanticIndex
-from ..index.metadata_fields import metadata_text
+from ..index.metadata_fields import MetadataField, metadata_text, read_fields
 from .corpus_map import CorpusMap
 from .map_regions import Region
 from .style import palettes
@@ -30,7 +27,6 @@ _LONGEST_TITLE = 160
 # numbers that are treated as categories.
 _MOST_FIELDS, _MOST_VALUES, _FEW_NUMBERS = 16, 300, 12
 _DIGITS = 4
-_FIRST_DAY = date(1970, 1, 1).toordinal()
 # A small picture of a map has at most this number of points, in these colours.
 _SMALL, _COLOURS = 1800, 12
 
@@ -59,8 +55,9 @@ class _MapWithoutLabels:
     def __init__(self, found: CorpusMap) -> None:
         fields: list[dict[str, Any]] = []
         self._arrays = {"positions": whole_positions(found.points).reshape(-1)}
-        for name in _keys(found.metadata):
-            read = _field([own.get(name) for own in found.metadata])
+        known = read_fields(enumerate(found.metadata), np.ones(len(found.metadata), dtype=bool))
+        for name in dict.fromkeys(key for own in found.metadata for key in own):
+            read = _values_of(known[name])
             if read is not None and len(fields) < _MOST_FIELDS:
                 about, values = read
                 self._arrays[f"field{len(fields)}"] = values
@@ -121,55 +118,28 @@ def _cut(title: str) -> str:
     return f"{start.rpartition(' ')[0] or start}…"
 
 
-def _keys(metadata: Sequence[Mapping[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(key for own in metadata for key in own))
-
-
-def _field(values: list[Any]) -> tuple[dict[str, Any], Array] | None:
+def _values_of(field: MetadataField) -> tuple[dict[str, Any], Array] | None:
     """Return the type of a metadata field, and its values as numbers; None if it is not useful."""
-    known = [value for value in values if value is not None and value != ""]
-    different = {metadata_text(value) for value in known}
+    texts = ["" if one is None else metadata_text(one) for one in field.values]
+    different = {one for one in texts if one}
     if len(different) < 2:
         return None
-    days = None if len(different) <= _FEW_NUMBERS else _numbers(values)
-    if days is not None:
-        return days
-    counts = Counter(metadata_text(value) for value in known)
-    if len(different) > max(len(known) / 2, _FEW_NUMBERS):
+    if field.kind in ("number", "date") and len(different) > _FEW_NUMBERS:
+        with np.errstate(over="ignore"):
+            known = np.append(field.keys, np.nan).astype(np.float32)
+        known[~np.isfinite(known)] = np.nan
+        useful = np.count_nonzero(np.isfinite(known)) > 1
+        return ({"kind": field.kind}, known[field.codes]) if useful else None
+    if field.kind == "text":
         return None
-    if all(_is_number(value) for value in known):
-        order = [metadata_text(value) for value in sorted(set(known))]
-    else:
-        order = [name for name, _ in sorted(counts.items(), key=lambda one: (-one[1], one[0]))]
+    order = [code for code, one in enumerate(texts) if one]
+    if field.kind == "category":
+        sizes = np.bincount(field.codes[field.codes >= 0], minlength=len(texts))
+        order.sort(key=lambda code: (-sizes[code], texts[code]))
     order = order[:_MOST_VALUES]
-    codes = {name: code for code, name in enumerate(order)}
-    found = [-1 if value is None else codes.get(metadata_text(value), -1) for value in values]
-    return {"kind": "category", "values": order}, np.array(found, dtype=np.int16)
-
-
-def _numbers(values: list[Any]) -> tuple[dict[str, Any], Array] | None:
-    """Return numbers, or dates as days since 1970; None if the values are neither."""
-    missing = (None, "")
-    if all(value in missing or _is_number(value) for value in values):
-        found = [math.nan if value in missing else float(value) for value in values]
-        return {"kind": "number"}, np.array(found, dtype=np.float32)
-    try:
-        dates = [
-            math.nan if value in missing else date.fromisoformat(value[:10]).toordinal()
-            for value in values
-        ]
-    except (TypeError, ValueError):
-        return None
-    return {"kind": "date"}, np.array(dates, dtype=np.float32) - np.float32(_FIRST_DAY)
-
-
-def _is_number(value: Any) -> bool:
-    """Return whether a value is a number that float32 can hold."""
-    return (
-        isinstance(value, int | float)
-        and not isinstance(value, bool)
-        and abs(value) < float(np.finfo(np.float32).max)
-    )
+    codes = np.full(len(texts) + 1, -1, dtype=np.int16)
+    codes[order] = np.arange(len(order))
+    return {"kind": "category", "values": [texts[code] for code in order]}, codes[field.codes]
 
 
 # --- the whole map of an index --------------------------------------------------------------
@@ -238,11 +208,13 @@ class MapPoints:
 
 
 def draw_points(
-    index: SemanticIndex, progress: Callable[[int, int], None] | None = None
+    index: SemanticIndex,
+    progress: Callable[[int, int], None] | None = None,
+    watch: Callable[[Array], None] | None = None,
 ) -> MapPoints:
     """Lay out all items of an index, or read their places; this takes a while for many."""
     rows = np.flatnonzero(index.store.vectors.alive)
-    found = CorpusMap.from_index(index, progress=progress)
+    found = CorpusMap.from_index(index, progress=progress, watch=watch)
     fixed = _MapWithoutLabels(found)
     data = fixed.bytes(*_members(found.labels), found.groups)
     places = whole_positions(found.points)

@@ -172,6 +172,7 @@ class _Grid:
         members = (np.ones(len(places), dtype=np.float32), (self._own, np.arange(len(places))))
         self._members = sparse.csr_array(members, shape=(self.size, len(places)))
         self._around = self._near(_WINDOW)
+        self._counted: dict[str, sparse.csr_array] = {}
         self.totals = self._around @ np.bincount(self._own).astype(np.float64)
 
     def _near(self, weights: Array) -> sparse.csr_array:
@@ -192,7 +193,9 @@ class _Grid:
 
     def counts(self, names: _Names) -> sparse.csr_array:
         """Return the number of items around each cell that have each name."""
-        return (self._around @ (self._members @ names.table)).tocsr()
+        if names.kind not in self._counted:
+            self._counted[names.kind] = (self._around @ (self._members @ names.table)).tocsr()
+        return self._counted[names.kind]
 
     def scores(self, names: _Names, larger: _Grid | None) -> sparse.coo_array:
         """Return how well each name fits a cell, without those that do not."""
@@ -200,18 +203,19 @@ class _Grid:
         cell, name = counts.coords
         total = self.totals[cell]
         p = counts.data / total
+        least = _LEAST_SHARE if names.kind == "label" else _LEAST_WORD_SHARE
+        fits = (p >= least) & (counts.data >= _LEAST_ITEMS / 2)
+        cell, name, p, total = (part[fits] for part in (cell, name, p, total))
         q = names.sizes[name] / len(self._places)
         if larger is not None:
             # The cell of the coarser grid that contains this one.
             member = np.empty(self.size, dtype=np.intp)
             member[self._own] = larger._own
-            around = larger.counts(names)
-            there = _entries(around, member[cell], name)
+            there = _entries(larger.counts(names), member[cell], name)
             q = np.maximum(q, there / larger.totals[member[cell]])
         q = np.minimum(q, 1 - 1e-9)
         odds = p * (1 - q) / np.maximum((1 - p) * q, 1e-9)
-        least = _LEAST_SHARE if names.kind == "label" else _LEAST_WORD_SHARE
-        fits = (p >= least) & (odds >= _LEAST_ODDS) & (counts.data >= _LEAST_ITEMS / 2)
+        fits = odds >= _LEAST_ODDS
         cell, name, p, q, total = (part[fits] for part in (cell, name, p, q, total))
         least = _LEAST_EVIDENCE if names.kind == "label" and larger is None else _LESS_EVIDENCE
         least = min(least, len(self._places) / 4)

@@ -33,6 +33,9 @@ _APART, _FEWEST = 0.8, 60
 _MARGIN = 2
 
 Progress = Callable[[int, int], None]
+# Takes points that are not at their places yet; called after this number of rounds.
+Watch = Callable[[Array], None]
+_WATCHED = 20
 
 
 class Mesh:
@@ -100,6 +103,7 @@ def descend(
     *,
     rounds: tuple[int, int] = ROUNDS,
     progress: Progress | None = None,
+    watch: Watch | None = None,
 ) -> Array:
     """Move points from ``start`` until neighbours are near each other."""
     count = len(start)
@@ -125,6 +129,8 @@ def descend(
         speed -= np.float32(count / more) * gains * slope
         speed /= np.maximum(np.linalg.norm(speed, axis=1, keepdims=True) / _LONGEST, 1.0)
         points = points + speed
+        if watch is not None and not (done + 1) % _WATCHED:
+            watch(points)
         if progress is not None:
             progress(done + 1, sum(rounds))
     return np.asarray(points - points.mean(axis=0))
