@@ -3,17 +3,15 @@
 import csv
 import io
 import json
-import re
 import shutil
 import sys
-from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 import pytest
 from _support.chromium import CHROMIUM
 from _support.commands import run
-from _support.explorer import command
 from _support.topics import corpus, planted_index
+from _support.windows import opened, said, serving
 
 from labelspan import MLSI, SemanticIndex
 
@@ -25,55 +23,6 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed"),
     pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL"),
 ]
-
-# Serves; and kills itself before a decision is committed, or right after it.
-SERVE = """
-import os, signal, sys
-from labelspan.cli import app
-from labelspan.index.database import ItemDatabase
-from labelspan.index.store import ItemStore
-
-where = sys.argv.pop(1)
-
-def die(*_):
-    os.kill(os.getpid(), signal.SIGKILL)
-
-if where == "before":
-    ItemDatabase.put_decisions = die
-if where == "after":
-    ItemStore._take = die
-app()
-"""
-
-
-@contextmanager
-def serving(folder, where="nowhere"):
-    """The command, serving for editing; gives the address that lets a browser in, and it."""
-    options = ("--edit", "--as", "anna")
-    with command(folder, *options, script=SERVE, given=[where]) as process:
-        process.stderr.readline()
-        yield re.search(r"http://\S+", process.stderr.readline())[0], process
-
-
-@contextmanager
-def opened(browser, address, *, complaints=None):
-    """A fresh browser that was let in; nothing is asked of others, and nothing fails."""
-    found, hosts = [] if complaints is None else complaints, set()
-    context = browser.new_context(base_url=address.partition("/review")[0])
-    context.on("request", lambda request: hosts.add(urlsplit(request.url).hostname))
-    context.on(
-        "console", lambda said: found.append(said.text) if said.type in {"error", "warning"} else 0
-    )
-    context.on("weberror", lambda error: found.append(error.error.stack or str(error.error)))
-    context.set_default_timeout(60_000)
-    page = context.new_page()
-    page.goto(address)
-    page.wait_for_selector("#question:not([hidden]) #evidence > div")
-    yield page
-    context.close()
-    assert hosts == {"127.0.0.1"}
-    if complaints is None:
-        assert found == []
 
 
 @pytest.fixture
@@ -87,10 +36,6 @@ def folder(tmp_path):
     index = SemanticIndex(estimator=MLSI(8)).fit(texts, labels, ids, metadata=metadata)
     index.save(tmp_path / "index")
     return tmp_path / "index"
-
-
-def said(page, text, where="#decided"):
-    page.locator(where, has_text=text).wait_for()
 
 
 def exported(folder):
@@ -464,6 +409,45 @@ def test_a_label_is_taught_by_keys_and_an_answer_undone(browser, folder):
         page.wait_for_selector("#lesson:not([hidden]) #evidence > div")
         said(page, "2 yes, 0 no.", "#state")
         assert asked() == given[2][0]
+        assert "tunes" not in page.request.get("/labels.json").json()["labels"]
+
+
+def test_two_who_teach_one_label_lose_no_answer(browser, folder):
+    with serving(folder) as (address, _), opened(browser, address) as page:
+        page.goto("/teach?label=tunes&q=music")
+        page.get_by_role("button", name="Start").press("Enter")
+        second = page.context.new_page()
+        second.goto("/teach?label=tunes")
+        windows = (page, second)
+        for window in windows:
+            window.wait_for_selector("#lesson:not([hidden]) #evidence > div")
+        # Both begin with the same item; then each answers about what the other has not.
+        given = []
+        for n in range(8):
+            window, key = windows[n % 2], "yn"[n // 2 % 2]
+            window.bring_to_front()
+            now = window.locator("#question").get_attribute("data-id")
+            given.append((now, {"y": "yes", "n": "no"}[key]))
+            window.keyboard.press(key)
+            said(
+                window,
+                f"{len([one for one in dict(given).values() if one == 'yes'])} yes",
+                "#state",
+            )
+            window.wait_for_function(
+                "(id) => document.getElementById('question').dataset.id !== id", arg=now
+            )
+        rows = page.request.get("/teach/answers.csv?label=tunes").text().splitlines()
+        assert [(one["item"], one["answer"]) for one in csv.DictReader(rows)] == given
+        assert len(dict(given)) >= 7, "only the first can be the same"
+        # What was answered becomes one change, which is undone.
+        likely = [item for item, answer in dict(given).items() if answer == "yes"]
+        page.get_by_role("button", name="Preview").click()
+        page.get_by_role("button", name="Change labels").press("Enter")
+        said(page, f"Done: Add tunes to {len(likely)} items.", "#apply-said")
+        assert page.request.get("/search.json?label=tunes").json()["count"] == len(likely)
+        page.locator("#apply").get_by_role("button", name="Undo").click()
+        said(page, "Undone", "#apply-said")
         assert "tunes" not in page.request.get("/labels.json").json()["labels"]
 
 

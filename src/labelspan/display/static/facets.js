@@ -1,11 +1,7 @@
 // A histogram with two ends, to choose a range of numbers or dates: in the list and on the map.
 "use strict";
-const Facets = (() => {
-  const element = (name, properties = {}, ...children) => {
-    const made = Object.assign(document.createElement(name), properties);
-    made.append(...children);
-    return made;
-  };
+globalThis.Facets = (() => {
+  const { element } = Dom;
   const HIGH = 36;
 
   // bins: {low, high, count} from the least to the largest, low and high as texts;

@@ -431,3 +431,5 @@ class Scatter {
     return parts.join("\n");
   }
 }
+
+globalThis.Scatter = Scatter;

@@ -13,9 +13,10 @@
   const { ids } = answer?.ok ? await answer.json() : { ids: [] };
   const at = ids.indexOf(nav.dataset.id);
   if (at < 0) return;
-  const link = (text, href, rel) => Object.assign(document.createElement("a"), { textContent: text, href, rel });
-  const item = (id) => `/item?${new URLSearchParams({ id })}`;
-  const where = Object.assign(document.createElement("span"), { textContent: `${(at + 1).toLocaleString("en")} of ${ids.length.toLocaleString("en")}` });
+  const { element, address, number } = Dom;
+  const link = (text, href, rel) => element("a", { href, rel }, text);
+  const item = (id) => address("/item", { id });
+  const where = element("span", {}, `${number(at + 1)} of ${number(ids.length)}`);
   nav.append(link("Back to the list", from.back, ""), ...(at ? [link("Previous", item(ids[at - 1]), "prev")] : []), where,
     ...(at + 1 < ids.length ? [link("Next", item(ids[at + 1]), "next")] : []));
   nav.hidden = false;

@@ -3,9 +3,26 @@
 (async () => {
   const host = document.getElementById("corpus-map");
   const told = document.getElementById("map-told");
-  const wait = (seconds) => new Promise((done) => setTimeout(done, 1000 * seconds));
+  const { address, ask, wait } = Dom;
+  // Some of the points, on their way to their places.
+  const sketch = Dom.element("canvas", { id: "sketch", width: 900, height: 600 });
+  sketch.setAttribute("aria-hidden", "true");
+  const drawSketch = async () => {
+    const answer = await fetch("/map/sketch.bin").catch(() => null);
+    const data = answer?.ok ? await answer.arrayBuffer() : new ArrayBuffer(0);
+    if (!data.byteLength) return;
+    if (!sketch.isConnected) host.append(sketch);
+    const places = new Int16Array(data);
+    const pen = sketch.getContext("2d");
+    pen.clearRect(0, 0, sketch.width, sketch.height);
+    pen.fillStyle = getComputedStyle(host).color;
+    pen.globalAlpha = 0.45;
+    for (let n = 0; n < places.length; n += 2)
+      pen.fillRect(450 + (290 * places[n]) / 32767, 300 - (290 * places[n + 1]) / 32767, 2, 2);
+  };
   while (host.dataset.state === "drawing") {
-    await wait(2);
+    await wait(1);
+    await drawSketch();
     const answer = await fetch("/map.json").catch(() => null);
     const now = answer?.ok ? await answer.json() : { state: "drawing", percent: 0 };
     if (now.state !== "drawing") location.reload();
@@ -20,21 +37,14 @@
   }
   const data = CorpusMap.decode(await answer.arrayBuffer());
   told.remove();
-  const address = (path, parameters) => {
-    const query = new URLSearchParams(parameters).toString();
-    return query ? `${path}?${query}` : path;
-  };
   const search = async (q, rest) => {
     const parameters = new URLSearchParams(rest);
     if (q) parameters.set("q", q);
-    const found = await fetch(address("/map/matches.json", parameters));
-    const content = await found.json();
-    if (!found.ok) throw new Error(content.detail);
-    return content.points;
+    return (await ask(address("/map/matches.json", parameters))).points;
   };
   const about = async (id) => {
-    const found = await fetch(address("/item.json", { id, k: 1 }));
-    return (await found.json()).text.split(/\s+/).join(" ");
+    const { text } = await ask(address("/item.json", { id, k: 1 }));
+    return text.split(/\s+/).join(" ");
   };
   // Only an explorer that was started for editing has this script.
   const editing = typeof Edit === "undefined" ? false : await Edit.ready;

@@ -70,12 +70,14 @@
     try {
       // What is decided leaves the list of the server, so the first page has what is new.
       await sent;
-      const address = new URLSearchParams({ kind: asked.get("kind") || "pairs", label: asked.get("label") ?? "", show: asked.get("show") ?? "waiting" });
-      const answer = await (await fetch(`/review.json?${address}`)).json();
+      const answer = await Dom.ask(Dom.address("/review.json", { kind: asked.get("kind") || "pairs", label: asked.get("label") ?? "", show: asked.get("show") ?? "waiting" }));
       const before = queue.length;
       take(answer.rows.map(({ key, kind, labels, titles }) => ({ key, kind, label: labels[0], title: titles[0] })));
       document.getElementById("enough").textContent = answer.enough;
       ended = queue.length === before;
+    } catch (error) {
+      said(error.message);
+      return;
     } finally {
       asking = false;
     }

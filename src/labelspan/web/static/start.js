@@ -3,22 +3,13 @@
 "use strict";
 {
   const part = (id) => document.getElementById(id);
-  const element = (name, properties = {}, ...children) => {
-    const made = Object.assign(document.createElement(name), properties);
-    made.append(...children);
-    return made;
-  };
-  const number = (count, word) => `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
+  const { element, plural: number } = Dom;
   const drop = part("drop");
   let secret = "";
   let drawn = "";
 
   const ask = async (path, settings = {}) => {
-    const answer = await fetch(path, settings).catch(() => {
-      throw new Error("The server does not answer: start “labelspan serve” again, then load this page again.");
-    });
-    const content = await answer.json();
-    if (!answer.ok) throw new Error(content.detail);
+    const content = await Dom.ask(path, settings);
     ({ secret } = content);
     return content;
   };

@@ -1,6 +1,6 @@
 // The map of a lesson: what belongs, what likely does, and the rest, coloured after each answer.
 "use strict";
-const TeachMap = (() => {
+globalThis.TeachMap = (() => {
   const KEY = [["yes", "belongs"], ["likely", "likely"], ["no", "does not"], ["other", "not asked, unlikely"]];
   const VARIABLES = { yes: "--c2", likely: "--c1", no: "--c5", other: "--point" };
 
@@ -11,11 +11,11 @@ const TeachMap = (() => {
       const state = await fetch("/map.json").then((one) => one.json(), () => ({ state: "failed" }));
       if (state.state === "ready") break;
       if (state.state !== "drawing") return null;
-      await new Promise((go) => setTimeout(go, 2000));
+      await Dom.wait(2);
     }
     const answer = await fetch("/map/points.bin").catch(() => null);
     if (!answer?.ok) return null;
-    const { ids, titles, arrays } = CorpusMap.decode(await answer.arrayBuffer());
+    const { ids, titles, arrays } = MapData.decode(await answer.arrayBuffer());
     section.hidden = false;
     const plot = section.querySelector(".plot");
     const scatter = new Scatter(plot, arrays.positions);

@@ -1,12 +1,7 @@
 // Teach by keys. Every press is about the item that is shown; answers are sent one after the other.
 "use strict";
 {
-  const element = (name, properties = {}, ...children) => {
-    const made = Object.assign(document.createElement(name), properties);
-    made.append(...children);
-    return made;
-  };
-  const isolated = (text) => element("bdi", {}, text);
+  const { element, isolated, address, chip, plural, wait } = Dom;
 
   // --- starting ------------------------------------------------------------------------
 
@@ -20,7 +15,7 @@
     }
     if (examples.length) {
       const line = document.getElementById("examples");
-      line.textContent = `${examples.length.toLocaleString("en")} chosen item${examples.length === 1 ? "" : "s"} are the examples.`;
+      line.textContent = `${plural(examples.length, "chosen item")} ${examples.length === 1 ? "is the example" : "are the examples"}.`;
       line.hidden = false;
     }
     form.addEventListener("submit", async (event) => {
@@ -30,7 +25,7 @@
       try {
         const { label } = await Edit.post("/edit/teach/start.json", body);
         sessionStorage.removeItem(CHOSEN);
-        location.assign(`/teach?${new URLSearchParams({ label })}`);
+        location.assign(address("/teach", { label }));
       } catch (error) {
         document.getElementById("start-said").textContent = error.message;
       }
@@ -55,10 +50,9 @@
     return [element("h3", {}, title), element("ul", { className: "reason-list" }, ...lines)];
   };
   const evidence = (one) => {
-    const chips = one.labels.map((name) =>
-      element("li", {}, element("a", { className: "label", href: `/label?${new URLSearchParams({ name })}` }, isolated(name))));
+    const chips = one.labels.map(chip);
     const facts = Object.entries(one.metadata).filter(([, value]) => value !== null && value !== "").map(([name, value]) =>
-      element("div", {}, element("dt", {}, isolated(name)), element("dd", {}, isolated(String(value)))));
+      element("div", {}, element("dt", {}, isolated(name)), element("dd", {}, isolated(String(value), 300))));
     const text = marked(one.text + (one.cut ? " …" : ""), one.words);
     text.setAttribute("role", "region");
     text.setAttribute("aria-label", "Text");
@@ -68,7 +62,7 @@
         ...reasons("Words for and against", one.words), ...reasons("Labels for and against", one.label_shares),
         ...(chips.length ? [element("h3", {}, "Its labels"), element("ul", { className: "chips" }, ...chips)] : []),
         ...(facts.length ? [element("h3", {}, "Metadata"), element("dl", { className: "facts" }, ...facts)] : []),
-        element("p", { className: "more" }, element("a", { href: `/item?${new URLSearchParams({ id: one.id })}` }, "Open the item"))),
+        element("p", { className: "more" }, element("a", { href: address("/item", { id: one.id }) }, "Open the item"))),
     ];
   };
 
@@ -80,19 +74,20 @@
     const said = document.getElementById("decided");
     const proposal = document.getElementById("proposal");
     const done = []; // answered here, for undo
+    const self = crypto.randomUUID?.() ?? String(Math.random());
     let queue = []; // items to ask about
     let map = null;
     let waiting = 0; // answers that are being sent
 
     const show = () => {
       const now = queue[0];
-      const name = isolated(label.length > 60 ? `${label.slice(0, 59)}…` : label);
+      const name = isolated(label, 60);
       if (!now) {
         proposal.replaceChildren(waiting ? "…" : "All items have an answer.");
         document.getElementById("evidence").replaceChildren();
       } else if (section.dataset.id !== now.id) {
         const chance = `${now.probability === null ? "not known yet" : `${Math.round(100 * now.probability)}%`}${now.kind === "near" ? ", near miss" : ""}`;
-        proposal.replaceChildren(isolated(now.title), element("span", { className: "score" }, ` ${chance} `), element("span", { className: "unseen" }, "Does it belong to "), element("span", { className: "unseen" }, name));
+        proposal.replaceChildren(isolated(now.title, 300), element("span", { className: "score" }, ` ${chance} `), element("span", { className: "unseen" }, "Does it belong to "), element("span", { className: "unseen" }, name));
         document.getElementById("evidence").replaceChildren(...evidence(now));
       }
       section.dataset.id = now?.id ?? "";
@@ -100,22 +95,31 @@
         one.disabled = one.dataset.act === "undo" ? !done.length : !now;
       map?.show(now?.id);
     };
-    let drawing = null;
+    let drawn = true; // whether the map shows what was answered
+    let drawing = false;
     const draw = async () => {
-      const answer = await fetch(`/teach/map.json?${new URLSearchParams({ label })}`).catch(() => null);
+      const answer = await fetch(address("/teach/map.json", { label })).catch(() => null);
       if (answer?.ok) map?.colour(await answer.json());
     };
     // The map follows, one request at a time.
-    const drawSoon = () => {
-      drawing ??= new Promise((go) => setTimeout(go, 150)).then(draw).finally(() => { drawing = null; });
+    const drawSoon = async () => {
+      drawn = false;
+      if (drawing) return;
+      drawing = true;
+      while (!drawn) {
+        drawn = true;
+        await wait(0.15);
+        await draw();
+      }
+      drawing = false;
     };
-    const take = (state, again = false) => {
+    const take = (state) => {
       document.getElementById("state").textContent = state.said;
       const answered = new Set(done.map(({ id }) => id));
-      // After five answers the ranking is new: what was not shown yet is replaced.
-      const shown = again ? [] : queue.slice(0, 1);
-      const fresh = state.questions.filter(({ id }) => !answered.has(id) && id !== shown[0]?.id);
-      queue = [...shown, ...fresh, ...queue.slice(1).filter(({ id }) => again !== "new" && !fresh.some((one) => one.id === id))];
+      // What is not shown yet is replaced: the ranking may be new. What is shown stays, unless
+      // another has answered about it, or is asked about it in another window.
+      const shown = state.keep || waiting ? queue.slice(0, 1) : [];
+      queue = [...shown, ...state.questions.filter(({ id }) => !answered.has(id) && id !== shown[0]?.id)];
       show();
       drawSoon();
     };
@@ -129,8 +133,7 @@
       said.textContent = `${{ yes: "Belongs", no: "Does not belong", skip: "Skipped" }[verdict]}: ${now.title}`;
       show();
       try {
-        const shown = queue.slice(0, 4).map(({ id }) => id);
-        const state = await Edit.post("/edit/teach/answer.json", { label, item: now.id, answer: verdict, shown });
+        const state = await Edit.post("/edit/teach/answer.json", { label, item: now.id, answer: verdict, shown: queue[0]?.id ?? "", window: self });
         waiting -= 1;
         take(state);
       } catch (error) {
@@ -147,7 +150,7 @@
       said.textContent = "Undoing …";
       try {
         const state = await Edit.post("/edit/teach/undo.json", { label, item: one.id });
-        queue = [one, ...queue.filter(({ id }) => id !== one.id)];
+        queue = [one];
         said.textContent = `Undone: ${one.title}`;
         take(state);
       } catch (error) {
@@ -223,7 +226,7 @@
       }
     });
 
-    const first = await fetch(`/teach.json?${new URLSearchParams({ label })}`).then((one) => one.json());
+    const first = await Dom.ask(address("/teach.json", { label }));
     host.hidden = false;
     document.getElementById("next").hidden = true;
     take(first.lesson);

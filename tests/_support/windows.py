@@ -1,0 +1,60 @@
+"""The explorer for editing, served by the command, and windows of a browser that is let in."""
+
+import re
+from contextlib import contextmanager
+from urllib.parse import urlsplit
+
+from _support.explorer import command
+
+# Serves; and kills itself before a decision is committed, or right after it.
+SERVE = """
+import os, signal, sys
+from labelspan.cli import app
+from labelspan.index.database import ItemDatabase
+from labelspan.index.store import ItemStore
+
+where = sys.argv.pop(1)
+
+def die(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+if where == "before":
+    ItemDatabase.put_decisions = die
+if where == "after":
+    ItemStore._take = die
+app()
+"""
+
+
+@contextmanager
+def serving(folder, where="nowhere"):
+    """The command, serving for editing; gives the address that lets a browser in, and it."""
+    options = ("--edit", "--as", "anna")
+    with command(folder, *options, script=SERVE, given=[where]) as process:
+        process.stderr.readline()
+        yield re.search(r"http://\S+", process.stderr.readline())[0], process
+
+
+@contextmanager
+def opened(browser, address, *, complaints=None, ready="#question:not([hidden]) #evidence > div"):
+    """A fresh browser that was let in; nothing is asked of others, and nothing fails."""
+    found, hosts = [] if complaints is None else complaints, set()
+    context = browser.new_context(base_url=address.partition("/review")[0])
+    context.on("request", lambda request: hosts.add(urlsplit(request.url).hostname))
+    context.on(
+        "console", lambda said: found.append(said.text) if said.type in {"error", "warning"} else 0
+    )
+    context.on("weberror", lambda error: found.append(error.error.stack or str(error.error)))
+    context.set_default_timeout(60_000)
+    page = context.new_page()
+    page.goto(address)
+    page.wait_for_selector(ready)
+    yield page
+    context.close()
+    assert hosts == {"127.0.0.1"}
+    if complaints is None:
+        assert found == []
+
+
+def said(page, text, where="#decided"):
+    page.locator(where, has_text=text).wait_for()
