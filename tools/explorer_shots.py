@@ -55,8 +55,7 @@ def pages(index: Path, query: str) -> dict[str, str]:
         "search-label": f"/search?label={mark}",
         "search-nothing": "/search?q=zzzzqqq&balance=0",
         "search-empty": "/search",
-        "compare": f"/compare?q={q}",
-        "compare-empty": "/compare",
+        "values": "/values",
         "items": "/search",
         "items-table": "/search?show=table",
         "list-filtered": f"/search?q={q}&without={mark}&sort=title",
@@ -81,11 +80,10 @@ def pages(index: Path, query: str) -> dict[str, str]:
 
 
 @contextmanager
-def serving(index: Path, compare_with: Path | None) -> Iterator[tuple[str, str]]:
+def serving(index: Path) -> Iterator[tuple[str, str]]:
     """Serve an index for editing; give its address and the one that lets a browser in."""
     command = [sys.executable, "-c", "from labelspan.cli import app; app()", "serve", str(index)]
     command += ["--edit", "--port", "0"]
-    command += [] if compare_with is None else ["--compare-with", str(compare_with)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     try:
@@ -117,7 +115,6 @@ def main() -> None:
     parser.add_argument("index", type=Path, nargs="?")
     parser.add_argument("out", type=Path, nargs="?")
     parser.add_argument("--pictures", action="store_true", help="write those of the documentation")
-    parser.add_argument("--compare-with", type=Path, help="another index, for the comparison")
     parser.add_argument("--query", default="chess game")
     parser.add_argument("--axe", type=Path, help="axe.min.js of axe-core")
     parser.add_argument("--only", nargs="+", help="names of some pages")
@@ -133,7 +130,7 @@ def main() -> None:
         copy = Path(shutil.copytree(args.index, Path(folder) / args.index.name))
         wanted = pages(copy, args.query)
         chosen = {name: wanted[name] for name in args.only or wanted}
-        with serving(copy, args.compare_with) as (address, entrance):
+        with serving(copy) as (address, entrance):
             complaints = look(address, entrance, chosen, args.out, axe)
     runs = len(SIZES) * len(THEMES) * len(chosen)
     print(f"{runs} pages looked at, {len(complaints)} complaints")

@@ -207,7 +207,7 @@ def reviewed(folder):
 
 
 def served(folder):
-    with Served(folder, compare_with=folder) as server:
+    with Served(folder) as server:
         with server.lease():
             with SemanticIndex.load(folder, write=True) as writer:
                 writer.remove("item0")
@@ -228,7 +228,7 @@ def served(folder):
 
 def not_served(folder):
     with pytest.raises(LabelspanError):
-        Served(folder, compare_with=folder.parent)
+        Served(folder.parent)
     with SemanticIndex.load(folder, write=True), pytest.raises(Locked):
         Served(folder, edit=True)
 

@@ -26,7 +26,7 @@ TOKEN = "0123456789abcdef0123456789"
 
 @pytest.fixture(scope="module")
 def described(folder):
-    served = Served(folder, compare_with=folder)
+    served = Served(folder)
     with served.lease() as snapshot:
         snapshot.draw_map()
         snapshot.compute_audit()

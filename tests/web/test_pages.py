@@ -31,10 +31,9 @@ ASKED = [
     ("/search", {"q": "zzz"}),
     ("/search", {"q": '"><script>alert(1)</script>'}),
     ("/teach", {}),
+    ("/values", {}),
+    ("/values", {"how": "spelling"}),
     ("/teach", {"label": "game", "q": "chess"}),
-    ("/compare", {}),
-    ("/compare", {"q": "crop a photo", "k": 3}),
-    ("/compare", {"q": '"><script>alert(1)</script>'}),
     ("/search", {"q": "photo", "label": [IMAGE], "without": ["game"], "sort": "-title"}),
     ("/search", {"label": ["works-with::*"], "meta": ["year=2001"], "show": "table"}),
     ("/search", {"without": ["works-with::*"], "without_meta": ["free=true"], "sort": "-labels"}),
@@ -71,7 +70,7 @@ def index(folder):
 
 @pytest.fixture(scope="module")
 def client(folder):
-    served = Served(folder, compare_with=folder)
+    served = Served(folder)
     with served.lease() as snapshot:
         snapshot.draw_map()
         snapshot.compute_audit()

@@ -63,10 +63,17 @@ def test_a_lesson_from_start_to_undo(client, served):
     assert (state["yes"], state["no"]) == (2, 0)
     first = state["questions"][0]
     assert {"title", "text", "labels", "metadata", "words"} <= first.keys()
-    shown = [one["id"] for one in state["questions"][1:]]
-    after = post(client, "answer", item=first["id"], answer="no", shown=shown, who="ben").json()
-    assert (after["yes"], after["no"]) == (2, 1)
-    assert not {one["id"] for one in after["questions"]} & {first["id"], *shown}
+    shown = state["questions"][1]["id"]
+    body = {"answer": "no", "shown": shown}
+    after = post(client, "answer", item=first["id"], who="ben", window="one", **body).json()
+    assert (after["yes"], after["no"], after["keep"]) == (2, 1, True)
+    assert not {one["id"] for one in after["questions"]} & {first["id"], shown}
+    # Another window that shows the same item is asked about others.
+    other = post(client, "answer", item=first["id"], window="two", **body).json()
+    assert not other["keep"]
+    assert not {one["id"] for one in other["questions"]} & {first["id"], shown}
+    back = post(client, "undo", item=first["id"]).json()
+    assert back["no"] == 1, "the answer before it counts again"
     back = post(client, "undo", item=first["id"]).json()
     assert back["no"] == 0
     assert back["questions"][0]["id"] == first["id"]
@@ -81,7 +88,7 @@ def test_a_lesson_from_start_to_undo(client, served):
     client.post("/edit/undo.json", json={"number": made["decision"]["number"]})
     assert "new" not in served.editing.review.index.labels
     rows = list(csv.DictReader(io.StringIO(client.get("/teach/answers.csv?label=new").text)))
-    assert [row["who"] for row in rows] == ["anna", "anna", "ben", "anna"]
+    assert [row["who"] for row in rows] == ["anna", "anna", "ben", "anna", "anna"]
 
 
 def test_the_page_and_the_map_show_a_lesson(client):

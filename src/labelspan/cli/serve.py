@@ -59,10 +59,6 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
             help="With --edit: the file that was indexed, to download a corrected copy of it."
         ),
     ] = None,
-    compare_with: Annotated[
-        Path | None,
-        typer.Option(help="Another index, to see its results next to those of this one."),
-    ] = None,
     images: Annotated[
         bool,
         typer.Option(
@@ -90,7 +86,6 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
       labelspan serve notes.labelspan --open
       labelspan serve notes.labelspan --edit --as anna --corpus notes.jsonl
       labelspan serve notes.labelspan --workers 4
-      labelspan serve mlsi.labelspan --compare-with lsi.labelspan
     """
 
     def started(address: str, served: Served | StartApp) -> None:
@@ -113,9 +108,8 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
             typer.launch(entrance)
 
     with plain_errors():
-        for needed in (compare_with, None if index == DEFAULT and workers == 1 else index):
-            if needed is not None:
-                check_index(needed)
+        if index != DEFAULT or workers > 1:
+            check_index(index)
         _check_installed("serve")
         # Imported here and below, so that --help does not wait for them.
         from ..web import serve as run  # noqa: PLC0415
@@ -140,7 +134,6 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
                 allow_origins=allow_origin or (),
                 corpus=corpus,
                 workers=workers,
-                compare_with=compare_with,
                 images=images,
                 start=start,
                 started=started,

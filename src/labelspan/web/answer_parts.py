@@ -10,6 +10,7 @@ from typing_extensions import TypedDict
 from ..index import Hit, Item, Tag
 from ..index.inputs import label_name
 from ..index.passages import passage
+from ..index.results import Vote
 from .requests import Refused
 from .schema import Count, Unit
 from .snapshot import Snapshot
@@ -17,11 +18,13 @@ from .snapshot import Snapshot
 __all__ = [
     "Asked",
     "HitData",
+    "NearItemData",
     "PageData",
     "find_item",
     "find_label",
     "hits_data",
     "labels_by_count",
+    "near_items",
     "page_of",
     "rounded",
 ]
@@ -73,6 +76,30 @@ def page_of(asked: Asked, found: Sequence[_T], each: int) -> tuple[list[_T], Pag
         raise Refused(404, f"page: there are pages 1 to {pages}.")
     shown = list(found[(page - 1) * each : page * each])
     return shown, {"count": len(found), "page": page, "pages": pages}
+
+
+class NearItemData(TypedDict):
+    """A labelled item near an item or a text."""
+
+    id: str
+    title: str
+    similarity: float
+    has_label: bool
+
+
+def near_items(snapshot: Snapshot, votes: Sequence[Vote]) -> list[NearItemData]:
+    """Return the items whose labels speak for or against a label, with their titles."""
+    there = snapshot.index.items([vote.id for vote in votes if vote.id in snapshot.index])
+    titles = {item.id: item.title for item in there}
+    return [
+        {
+            "id": vote.id,
+            "title": titles.get(vote.id, vote.id),
+            "similarity": rounded(vote.similarity),
+            "has_label": vote.has_label,
+        }
+        for vote in votes
+    ]
 
 
 def labels_by_count(snapshot: Snapshot) -> list[tuple[str, int]]:

@@ -32,7 +32,7 @@ from .snapshot import Served
 
 __all__ = ["guarded", "make_app"]
 
-POINTS = "/map/points.bin"
+POINTS, SKETCH = "/map/points.bin", "/map/sketch.bin"
 
 # Requests that are answered at the same time, by threads.
 _THREADS = 16
@@ -120,6 +120,7 @@ def make_app(
     routes += api_routes(served, token)
     routes.append(Route("/mcp", _assistants(served), methods=["POST"]))
     routes.append(Route(POINTS, _points(served)))
+    routes.append(Route(SKETCH, _sketch(served)))
     description = cache(describe)
 
     async def openapi(request: Request) -> Response:
@@ -214,6 +215,18 @@ def _assistants(served: Served) -> Handler:
 
 def _page_as_json(page: Page, content: Any, asked: Any) -> Response:
     return as_json(content)
+
+
+def _sketch(served: Served) -> Handler:
+    """Send places of points while the map is drawn: x and y in turn, as in its positions."""
+
+    async def sketch(request: Request) -> Response:
+        with served.held() as snapshot:
+            data = snapshot.map_sketch if snapshot.map_state == "drawing" else b""
+        headers = {"cache-control": "no-store"}
+        return Response(data, headers=headers, media_type="application/octet-stream")
+
+    return sketch
 
 
 def _points(served: Served) -> Handler:

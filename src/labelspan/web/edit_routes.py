@@ -44,6 +44,7 @@ from .requests import (
 )
 from .schema import Body, Count, MaxLen
 from .teach_page import teach_routes
+from .value_page import value_routes
 
 __all__ = ["Create", "DecisionData", "Similar", "decision_data", "edit_routes", "known_items"]
 
@@ -138,7 +139,7 @@ _ENTRIES = (
 )
 
 
-def edit_routes(editing: Editing, changed: Callable[[], None]) -> list[Route]:
+def edit_routes(editing: Editing, changed: Callable[..., None]) -> list[Route]:
     """Return the addresses; ``changed`` is called after labels have changed."""
     made = _Edits(editing, changed)
     return [
@@ -153,13 +154,14 @@ def edit_routes(editing: Editing, changed: Callable[[], None]) -> list[Route]:
         made.post("/edit/decide.json", DecideBody, made.decide),
         made.post("/edit/undo.json", UndoBody, made.undo),
         *teach_routes(editing, changed, made.post, made.get),
+        *value_routes(editing, changed, made.post),
     ]
 
 
 class _Edits:
     """What the addresses do."""
 
-    def __init__(self, editing: Editing, changed: Callable[[], None]) -> None:
+    def __init__(self, editing: Editing, changed: Callable[..., None]) -> None:
         self._editing, self._review, self._changed = editing, editing.review, changed
         # What an answer says is what its change has made.
         self._lock = editing.review.index.write_lock

@@ -33,6 +33,7 @@ __all__ = ["FileFit", "FitStateData"]
 _log = logging.getLogger("labelspan.web")
 _LONGEST_FILE_NAME = 100
 _SECONDS_TO_STOP = 5.0
+_STOPPED = "Stopped; nothing was written."
 
 
 class StepData(TypedDict):
@@ -217,7 +218,7 @@ class FileFit:
         with answer.open("wb") as out:
             with self._lock:
                 if self._stopped:
-                    return None, ""
+                    return None, _STOPPED
                 self._process = subprocess.Popen(
                     command,
                     stdin=subprocess.DEVNULL,
@@ -257,7 +258,7 @@ class FileFit:
 
     def _reason(self, code: int, said: list[str]) -> str:
         if self._stopped:
-            return "Stopped; nothing was written."
+            return _STOPPED
         if code < 0:
             return "The system ended the process that read the file; it may need more memory."
         # Notes are indented, or begin with this word.

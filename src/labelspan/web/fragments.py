@@ -176,7 +176,7 @@ def hit_list(
     """Return items as a list of cards; ``reasons`` are parameters of the page that explains."""
     why = "" if reasons is None else escape(link("/why", **reasons))
     asked = bool(q.strip())
-    cards = [_card(one, _facts(one, n, asked, columns), why) for n, one in enumerate(hits, 1)]
+    cards = [_card(one, _facts(one, asked, columns), why) for one in hits]
     return Markup("\n".join(['<ol class="hits">', *cards, "</ol>"]))
 
 
@@ -185,10 +185,9 @@ def _card(one: Mapping[str, Any], about: str, why: str) -> str:
     if why and len(one["id"]) <= LONGEST_NAME:
         address = f"{why}&amp;id={quote_plus(one['id'])}"
         about += f' <a class="why" href="{address}">Why?<span class="unseen"> ({name})</span></a>'
-    only = " only" if one.get("elsewhere", 0) is None else ""
     parts = [
-        f'<li class="hit{only}" data-id="{name}">',
-        f"<h3>{heading(one, one.get('here', True))}</h3>",
+        f'<li class="hit" data-id="{name}">',
+        f"<h3>{heading(one)}</h3>",
         f'<p class="about">{about}</p>',
         f'<p class="snippet">{marked(snippet, one.get("words", ()))}</p>' if snippet else "",
         _shared(one) if "shared_words" in one else own_labels(one["labels"], 4),
@@ -203,30 +202,24 @@ def _card(one: Mapping[str, Any], about: str, why: str) -> str:
     return "\n".join([*parts, "</li>"])
 
 
-def heading(one: Mapping[str, Any], linked: bool = True) -> Markup:
+def heading(one: Mapping[str, Any]) -> Markup:
     """Return the title of an item as a link to it, unless its id is too long for an address."""
     title = marked(one["title"], one.get("words", ()))
-    if not linked:
-        return title
     if len(one["id"]) > LONGEST_NAME:
         return Markup(f'<span class="long">{title}</span>')
     return Markup(f'<a href="{escape(link("/item", id=one["id"]))}">{title}</a>')
 
 
-def _facts(one: Mapping[str, Any], number: int, asked: bool, columns: Sequence[str]) -> str:
+def _facts(one: Mapping[str, Any], asked: bool, columns: Sequence[str]) -> str:
     """Return the id of an item, its score and its other properties."""
-    compared = "elsewhere" in one
-    parts = [f"{number}." if compared else f'<span class="id">{escape(one["id"])}</span>']
+    parts = [f'<span class="id">{escape(one["id"])}</span>']
     if one["score"] is not None:
         about = "From 0 to 1"
-        if asked and not compared:
+        if asked:
             words, space = one["from_words"], one["from_space"]
             about = f"{words:.2f} from words, {space:.2f} from meaning"
         parts.append(f'<span class="score" title="{about}">{one["score"]:.2f}</span>')
-    if compared:
-        there = f"no. {one['elsewhere']} there" if one["elsewhere"] else "only here"
-        parts.append(f'<span class="mark">{there}</span>')
-    elif one.get("exact"):
+    if one.get("exact"):
         parts.append(f'<span class="mark">same {one["exact"]}</span>')
     for key in columns:
         value = one["metadata"].get(key)

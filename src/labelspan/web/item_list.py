@@ -14,6 +14,7 @@ import numpy as np
 from typing_extensions import TypedDict
 
 from .._typing import Array
+from ..curation import SavedSearches
 from ..curation.audit_results import KINDS
 from ..errors import InvalidInput
 from ..index import Hit
@@ -21,7 +22,6 @@ from ..index.browsing import Facet, ItemList, LabelNode, label_separator
 from ..index.metadata_fields import FieldKind, metadata_text
 from ..index.searching import BALANCE
 from .answer_parts import Asked, HitData, PageData, find_label, hits_data, page_of, rounded
-from .item_pages import compared
 from .requests import LONGEST_QUERY, Refused, text_input, texts_input, whole_input
 from .schema import Count, json_text
 from .snapshot import Snapshot
@@ -135,7 +135,7 @@ class SearchData(PageData):
     close_count: Annotated[Count, "number of items that are only close in meaning; in no count"]
     groups: Annotated[list[GroupData], "labels of all items that match, by their beginnings"]
     facets: Annotated[list[FacetData], "metadata of all items that match"]
-    compared: Annotated[str, "what ``/compare`` shows next to each other"]
+    saved: Annotated[dict[str, str], "saved searches: the query string of each name"]
 
 
 def search(snapshot: Snapshot, asked: Asked) -> SearchData:
@@ -162,7 +162,7 @@ def search(snapshot: Snapshot, asked: Asked) -> SearchData:
         "close_count": 0 if found.close is None else len(found.close),
         "groups": _groups(found, asked),
         "facets": [_facet(one, asked) for one in found.facets(_MOST)] if found.total else [],
-        "compared": compared(snapshot),
+        "saved": SavedSearches(snapshot.index).all(),
     }
 
 

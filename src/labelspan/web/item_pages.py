@@ -10,17 +10,16 @@ from typing_extensions import TypedDict
 
 from .._axis_ends import Entry
 from .._typing import Array
-from ..index import Hit, Item, Tag
+from ..index import Item, Tag
 from ..index.metadata_fields import FieldKind, metadata_text
 from ..index.passages import SharedWords, passage
 from ..index.results import WordShare
-from ..text import parse_query
-from .answer_parts import Asked, HitData, find_item, find_label, hits_data, rounded
+from .answer_parts import Asked, find_item, find_label, rounded
 from .requests import Refused
 from .schema import Count, Unit
 from .snapshot import Snapshot
 
-__all__ = ["axis", "compare", "compared", "item", "why"]
+__all__ = ["axis", "item", "why"]
 
 _LONGEST_SHOWN = 20_000
 # On the page of an axis.
@@ -233,76 +232,3 @@ def axis(snapshot: Snapshot, asked: Asked) -> AxisData:
         "least": rounded(values.min()),
         "largest": rounded(values.max()),
     }
-
-
-class FoundData(HitData):
-    """An item that one side has found."""
-
-    elsewhere: Annotated[Count | None, "its place on the other side; null if it is not there"]
-    here: Annotated[bool, "whether the index that is served has it"]
-
-
-class SideData(TypedDict):
-    """What one side has found."""
-
-    name: Annotated[str, "name of the index"]
-    method: str
-    dimensions: Count
-    hits: Annotated[list[FoundData], "items, the best first"]
-
-
-class CompareData(TypedDict):
-    """The answer of ``/compare``."""
-
-    common: Annotated[Count, "number of items that both sides have found"]
-    sides: Annotated[list[SideData], "two sides"]
-
-
-def compare(snapshot: Snapshot, asked: Asked) -> CompareData:
-    """Show the results of two indexes by meaning, next to each other."""
-    q, k = asked["q"], asked["k"]
-    if snapshot.compare_with is None:
-        raise Refused(404, "There is one index; start the server with --compare-with for another.")
-    parsed = parse_query(q)
-    if parsed.excludes and not parsed.text.strip():
-        raise Refused(400, "q: it only says what to leave out; add a word to search for.")
-    with snapshot.compare_with() as other:
-        both = (snapshot, other)
-        hits = [own.index.search(q, k, balance=1.0) if q.strip() else [] for own in both]
-        sides: list[SideData] = [
-            {
-                "name": own.name,
-                "method": type(own.index.space).__name__,
-                "dimensions": own.index.n_dimensions,
-                "hits": _found(snapshot, own, hits[n], hits[1 - n], q),
-            }
-            for n, own in enumerate(both)
-        ]
-    common = {hit.id for hit in hits[0]} & {hit.id for hit in hits[1]}
-    return {"common": len(common), "sides": sides}
-
-
-def compared(snapshot: Snapshot) -> str:
-    """Return what the comparison shows next to each other; empty if there is one index."""
-    if snapshot.compare_with is None:
-        return ""
-    with snapshot.compare_with() as other:
-        return f"{snapshot.name} and {other.name}"
-
-
-def _found(
-    served: Snapshot, own: Snapshot, hits: Sequence[Hit], others: Sequence[Hit], q: str
-) -> list[FoundData]:
-    places = {hit.id: number for number, hit in enumerate(others, 1)}
-    # Labels are those of the index that is served: the other may have been fitted without any.
-    here = served.index.items([hit.id for hit in hits if hit.id in served.index])
-    labels = {item.id: None if item.labels is None else list(item.labels) for item in here}
-    return [
-        {
-            **one,
-            "labels": labels.get(one["id"], one["labels"]),
-            "elsewhere": places.get(one["id"]),
-            "here": one["id"] in served.index,
-        }
-        for one in hits_data(own, hits, q, suggest=False)
-    ]

@@ -10,15 +10,17 @@ from typing_extensions import TypedDict
 from ..index import Tag
 from ..index.browsing import FoundLabel
 from ..index.inputs import label_name
-from ..index.results import LabelReport
+from ..index.results import LabelReport, WordShare
 from ..index.searching import similar_labels
 from .answer_parts import (
     Asked,
     HitData,
+    NearItemData,
     PageData,
     find_label,
     hits_data,
     labels_by_count,
+    near_items,
     page_of,
     rounded,
 )
@@ -30,6 +32,7 @@ __all__ = ["SORTS", "complete", "label", "labels", "report", "report_of", "tag"]
 
 _LABELS_PER_PAGE, _ROWS_PER_PAGE = 200, 100
 _MOST_FOUND = 1_000_000
+_EXPLAINED = 5
 
 
 class BranchData(TypedDict):
@@ -156,13 +159,35 @@ def report_of(snapshot: Snapshot) -> dict[str, LabelReport]:
     return made
 
 
+class ReasonData(TypedDict):
+    """Why a label is predicted for a text."""
+
+    label: str
+    words: Annotated[list[WordShare], "words of the text, and what they add to the score"]
+    neighbours: Annotated[list[NearItemData], "the nearest labelled items"]
+
+
 class TaggedData(TypedDict):
     """The answer of ``/tag``."""
 
     tags: Annotated[list[Tag], "labels, the most probable first"]
+    reasons: Annotated[list[ReasonData], "of the chosen labels, or of the first; at most five"]
 
 
 def tag(snapshot: Snapshot, asked: Asked) -> TaggedData:
-    """Predict labels for a text, the most probable first."""
-    text = asked["text"]
-    return {"tags": snapshot.index.tag(text, asked["k"]) if text.strip() else []}
+    """Predict labels for a text, the most probable first, and explain those that are chosen."""
+    index, text = snapshot.index, asked["text"]
+    tags = index.tag(text, asked["k"]) if text.strip() else []
+    explained = [one for one in tags if one.chosen][:_EXPLAINED] or tags[:1]
+    why = [index.explain_tag(one.label, text) for one in explained]
+    return {
+        "tags": tags,
+        "reasons": [
+            {
+                "label": one.label,
+                "words": list(one.words),
+                "neighbours": near_items(snapshot, one.votes),
+            }
+            for one in why
+        ],
+    }

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, get_type_hints
 
-from . import home_page, item_list, item_pages, label_pages, review_page, teach_page
+from . import home_page, item_list, item_pages, label_pages, review_page, teach_page, value_page
 from .item_list import BALANCE_INPUT, QUERY, SELECTION, SORT
 from .requests import (
     LONGEST_QUERY,
@@ -75,7 +75,6 @@ PAGES = (
             _PAGE,
         ),
     ),
-    Page("compare", "/compare", "Compare", item_pages.compare, (QUERY, _COUNT)),
     Page(
         "why",
         "/why",
@@ -121,6 +120,7 @@ PAGES = (
             _PAGE,
         ),
     ),
+    Page("values", "/values", "Similar names", value_page.values, value_page.VALUE_INPUTS),
     Page(
         "review",
         "/review",

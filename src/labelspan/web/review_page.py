@@ -12,7 +12,7 @@ from ..curation import Finding, LabelDecision
 from ..curation.audit_results import KINDS
 from ..curation.review_queue import finding_key
 from ..index.results import WordShare
-from .answer_parts import Asked, PageData, find_item, page_of, rounded
+from .answer_parts import Asked, NearItemData, PageData, find_item, near_items, page_of, rounded
 from .requests import Refused
 from .schema import Count, Unit
 from .snapshot import PAIRS, Snapshot
@@ -137,15 +137,6 @@ def _enough(made: Sequence[LabelDecision]) -> str:
 # --- the evidence of one finding ------------------------------------------------------------
 
 
-class NearItemData(TypedDict):
-    """A labelled item near the item."""
-
-    id: str
-    title: str
-    similarity: float
-    has_label: bool
-
-
 class EvidenceData(TypedDict):
     """The answer of ``/finding``."""
 
@@ -173,9 +164,6 @@ def finding(snapshot: Snapshot, asked: Asked) -> EvidenceData:
     (one,) = found
     item, label = find_item(snapshot, one.items[0]), one.labels[0]
     why = snapshot.review.explain(one)
-    votes = () if why is None else why.votes
-    near = snapshot.index.items([vote.id for vote in votes if vote.id in snapshot.index])
-    titles = {other.id: other.title for other in near}
     return {
         "key": asked["key"],
         "kind": "wrong" if one.kind == "wrong" else "missing",
@@ -190,13 +178,5 @@ def finding(snapshot: Snapshot, asked: Asked) -> EvidenceData:
         "probability": rounded(one.evidence["probability"]),
         "base_rate": rounded(one.evidence["base_rate"]),
         "words": list(why.words) if why else [],
-        "neighbours": [
-            {
-                "id": vote.id,
-                "title": titles.get(vote.id, vote.id),
-                "similarity": rounded(vote.similarity),
-                "has_label": vote.has_label,
-            }
-            for vote in votes
-        ],
+        "neighbours": near_items(snapshot, why.votes if why else ()),
     }

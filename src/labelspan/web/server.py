@@ -59,7 +59,6 @@ def serve(
     allow_origins: Iterable[str] = (),
     corpus: str | PathLike[str] | None = None,
     workers: int = 1,
-    compare_with: str | PathLike[str] | None = None,
     images: bool = False,
     start: bool = False,
     started: Callable[[str, Served | StartApp], Any] | None = None,
@@ -91,9 +90,6 @@ def serve(
     workers : int, default=1
         Number of processes that answer, each on one core. They share a memory-mapped index; one
         that ends is started again. Only without ``edit``.
-    compare_with : path or None, default=None
-        Another index, for example of the same items by another method, whose results are shown
-        next to those of this one.
     images : bool, default=False
         Whether the page of an item shows the images that it links to. They are loaded from other
         servers, which learn of it.
@@ -123,11 +119,10 @@ def serve(
     given: dict[str, Any] = {"hosts": sorted(hosts), "images": images, "origins": origins}
     options = {
         "folder": str(folder),
-        "compare_with": None if compare_with is None else str(compare_with),
         "token_file": None if token_file is None else str(token_file),
         "given": given,
     }
-    opened = partial(Served, folder, who=who, mapped=workers > 1, compare_with=compare_with)
+    opened = partial(Served, folder, who=who, mapped=workers > 1)
     start = start and workers == 1 and is_loopback(host)
     with _listen(host, port) as listening:
         address = _address(host, listening.getsockname()[1])
@@ -180,7 +175,7 @@ def worker_app() -> ASGIApp:
     file = options["token_file"]
     token = "" if file is None else read_token(file)
     # Closed by the application when it ends.
-    served = Served(options["folder"], mapped=True, compare_with=options["compare_with"])
+    served = Served(options["folder"], mapped=True)
     return make_app(served, token=token, **options["given"])
 
 

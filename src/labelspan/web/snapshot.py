@@ -14,9 +14,10 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
+from .._typing import Array
 from ..curation import Finding, Review, audit_labels
 from ..curation.audit_results import KINDS
-from ..display.map_data import MapPoints, draw_points
+from ..display.map_data import MapPoints, draw_points, whole_positions
 from ..errors import LabelspanError
 from ..index import SemanticIndex, Tag
 from ..index.passages import QueryWords
@@ -38,6 +39,7 @@ _MOST_OTHERS = 200
 _MOST_KEPT = 20
 # Labels that are predicted for an item.
 _PREDICTED = 10
+_SKETCHED = 4000
 
 
 class Snapshot:
@@ -63,13 +65,13 @@ class Snapshot:
         self.map: MapPoints | None = None
         self.map_state: Literal["drawing", "ready", "failed"] = "drawing"
         self.map_percent = 0
+        # Places of some of the points while they are computed.
+        self.map_sketch = b""
         self._map_is_old, self._redrawing = False, threading.Lock()
         self.review = Review(index)
         # Findings about more than a label of an item.
         self._others: Sequence[Finding] = ()
         self.audit_state: Literal["computing", "ready", "failed", "none"] = "none"
-        # Holds the index that this one is compared with, if there is one.
-        self.compare_with: Callable[[], AbstractContextManager[Snapshot]] | None = None
         self.users = 0
         self.retired = False
         # Keeps the index open for a thread that outlives the request that started it.
@@ -196,8 +198,12 @@ class Snapshot:
             if stop is not None and stop.is_set():
                 raise _Stopped
 
+        def watch(places: Array) -> None:
+            some = places[:: -(-len(places) // _SKETCHED)]
+            self.map_sketch = whole_positions(some).astype("<i2").tobytes()
+
         try:
-            self.map, self.map_state = draw_points(self.index, drawn), "ready"
+            self.map, self.map_state = draw_points(self.index, drawn, watch), "ready"
         except _Stopped:
             pass
         except Exception:
@@ -263,8 +269,6 @@ class Served:
     mapped : bool, default=False
         Whether arrays are memory-mapped, so that several processes share them. A file that is
         truncated then ends the process.
-    compare_with : path or None, default=None
-        Another index, of the same items for example, to compare with.
     access : Access or None, default=None
         With ``edit``: who may change labels; None makes new secrets.
 
@@ -294,7 +298,6 @@ class Served:
         who: str = "",
         corpus: str | PathLike[str] | None = None,
         mapped: bool = False,
-        compare_with: str | PathLike[str] | None = None,
         access: Access | None = None,
     ) -> None:
         self.folder = Path(folder)
@@ -304,9 +307,6 @@ class Served:
         self._readers, self._writing = 0, False
         self.editing: Editing | None = None
         with ExitStack() as opened:
-            self._compared = None if compare_with is None else Served(compare_with, mapped=mapped)
-            if self._compared is not None:
-                opened.callback(self._compared.close)
             self._current = self._load()
             opened.callback(self._current.index.close)
             if edit:
@@ -396,10 +396,13 @@ class Served:
         _log.info("The index changed: %s items.", f"{len(newer.index):,}")
         return True
 
-    def renew(self) -> None:
-        """Follow labels that were changed in this process."""
+    def renew(self, *, values: bool = False) -> None:
+        """Follow labels, or values of the metadata, that were changed in this process."""
         with self.held() as held:
             held.renew()
+        if values:
+            # The map has them, too; the one that is there is shown until it is drawn again.
+            self._undrawn.set()
         self._unlearned.set()
 
     def _load(self) -> Snapshot:
@@ -410,8 +413,6 @@ class Served:
             index.close()
             raise
         made.keep = partial(self.held, made)
-        if self._compared is not None:
-            made.compare_with = self._compared.lease
         return made
 
     def _let_go(self, held: Snapshot) -> None:
@@ -430,8 +431,6 @@ class Served:
         # that changes often is not drawn several times at once.
         self._begin("draw", partial(self._whenever, self._undrawn, self._draw))
         self.watch()
-        if self._compared is not None:
-            self._compared.watch()
         if self.editing is not None:
             with self.lease() as held:
                 held.start_audit()
@@ -480,8 +479,6 @@ class Served:
             held.users += 1
             held.retired = True
         self._let_go(held)
-        if self._compared is not None:
-            self._compared.close()
 
     def __enter__(self) -> Self:
         return self

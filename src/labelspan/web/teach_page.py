@@ -6,6 +6,7 @@ Whoever may read the index can see its lessons; only ``labelspan serve --edit`` 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal, NotRequired
 from weakref import WeakKeyDictionary
@@ -28,7 +29,8 @@ from .snapshot import Snapshot
 __all__ = ["TEACH_INPUTS", "map_colours", "teach", "teach_routes"]
 
 _SHOWN = 5
-_MOST_ASKED = 20
+_MOST_WINDOWS = 50
+_SECONDS_SHOWN = 600.0
 _MOST_EXAMPLES = 10_000
 _LONGEST_TEXT = 5000
 # On the map likely items stand out: those that rather belong, and at least this many.
@@ -88,6 +90,7 @@ class StateData(TypedDict):
     left_high: Annotated[int | None, "higher end"]
     enough: Annotated[bool, "whether further answers have stopped helping"]
     said: Annotated[str, "the state as a sentence"]
+    keep: Annotated[bool, "whether what a window shows is neither answered nor shown in another"]
     questions: list[QuestionData]
 
 
@@ -135,7 +138,7 @@ def teach(snapshot: Snapshot, asked: Asked) -> TeachData:
     started = label in {one.label for one in found}
     return {
         "lessons": [{"label": one[0], "answers": one[1], "time": one[2]} for one in found],
-        "lesson": _state(_teacher(index, label), _SHOWN) if started else None,
+        "lesson": _state(_teacher(index, label)) if started else None,
         "exists": label in index.labels,
     }
 
@@ -179,9 +182,9 @@ def _question(teacher: Teacher, question: Question) -> QuestionData:
     }
 
 
-def _state(teacher: Teacher, n: int, without: Sequence[str] = ()) -> StateData:
+def _state(teacher: Teacher, without: Sequence[str] = (), *, keep: bool = False) -> StateData:
     done = teacher.progress()
-    asked = teacher.questions(n, without=without) if n else []
+    asked = teacher.questions(_SHOWN, without=without)
     return {
         "label": teacher.label,
         "within": teacher.within,
@@ -195,6 +198,7 @@ def _state(teacher: Teacher, n: int, without: Sequence[str] = ()) -> StateData:
         "left_high": None if done.left is None else done.left.high,
         "enough": done.enough,
         "said": done.said,
+        "keep": keep,
         "questions": [_question(teacher, one) for one in asked],
     }
 
@@ -213,12 +217,13 @@ class StartBody(Body):
 
 
 class AnswerBody(Body):
-    """An answer about an item, and which items are shown already."""
+    """An answer about an item, and which item is shown now."""
 
     label: Name
     item: Name
     answer: Literal["yes", "no", "skip"]
-    shown: NotRequired[Annotated[list[Name], MaxLen(_MOST_ASKED)]]
+    shown: NotRequired[Annotated[Name, "the item that is shown now"]]
+    window: NotRequired[Annotated[str, MaxLen(100), "a name of the window"]]
     who: NotRequired[Who]
 
 
@@ -256,21 +261,38 @@ def teach_routes(
     def lesson(given: Given) -> Teacher:
         return _teacher(index, given["label"])
 
+    # What each window shows, so that two are not asked about the same item.
+    open_windows: dict[str, dict[str, tuple[str, float]]] = {}
+
     def start(given: Given) -> StateData:
         begun = {key: given[key] for key in ("items", "query", "within") if given.get(key)}
-        return _state(_teacher(index, given["label"], who=name(given), **begun), _SHOWN)
+        return _state(_teacher(index, given["label"], who=name(given), **begun))
 
     def answer(given: Given) -> StateData:
         teacher = lesson(given)
         teacher.answer(given["item"], given["answer"], who=name(given))
-        shown = [one for one in given.get("shown", ()) if one in index]
-        return _state(teacher, max(1, _SHOWN - len(shown)), shown)
+        window, now = given.get("window", ""), time.monotonic()
+        with _lock:
+            windows = open_windows.setdefault(teacher.label, {})
+            windows.pop(window, None)
+            for other, (_, then) in list(windows.items()):
+                if now - then > _SECONDS_SHOWN or len(windows) > _MOST_WINDOWS:
+                    del windows[other]
+            taken = {item for item, _ in windows.values()}
+        shown = given.get("shown", "")
+        keep = shown in index and shown not in taken and shown not in teacher.answers()
+        state = _state(teacher, [*taken, shown], keep=keep)
+        following = [shown] if keep else [one["id"] for one in state["questions"][:1]]
+        if window and following:
+            with _lock:
+                windows[window] = following[0], now
+        return state
 
     def undo(given: Given) -> StateData:
         teacher = lesson(given)
         if teacher.undo(given["item"]) is None:
             raise Refused(409, "There is no answer about this item to undo.")
-        return _state(teacher, _SHOWN)
+        return _state(teacher)
 
     def apply(given: Given) -> dict[str, Any]:
         teacher = lesson(given)

@@ -1,0 +1,178 @@
+"""The page of values that are probably the same, and the addresses that merge them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, NotRequired
+
+from starlette.routing import Route
+from typing_extensions import TypedDict
+
+from ..curation import MetadataEdits, SavedSearches, value_groups
+from ..curation.decisions import LONGEST_WHO
+from ..curation.index_events import value_counts
+from .answer_parts import Asked, PageData, page_of
+from .editing import Editing
+from .fragments import link
+from .item_list import SELECTION, SORT
+from .requests import (
+    LONGEST_ADDRESS,
+    LONGEST_NAME,
+    Refused,
+    read_pairs,
+    read_parameters,
+    text_input,
+    whole_input,
+)
+from .schema import Body, Count, MaxLen
+from .snapshot import Snapshot
+
+__all__ = ["VALUE_INPUTS", "value_routes", "values"]
+
+_GROUPS_PER_PAGE = 50
+_LAST_CHANGES = 10
+VALUE_INPUTS = (
+    text_input("field", "A key of the metadata; empty for labels."),
+    text_input(
+        "how",
+        "words: the same words in any order; spelling: also one letter that differs.",
+        "words",
+        pattern="words|spelling",
+    ),
+    whole_input("page", "Number of the page, from 1.", 1, 100_000, 1),
+)
+
+Name = Annotated[str, MaxLen(LONGEST_NAME)]
+Who = Annotated[str, MaxLen(LONGEST_WHO), "who decides, for the history"]
+Given = dict[str, Any]
+
+
+class ValueChangeData(TypedDict):
+    """Values of the metadata that were replaced at once."""
+
+    number: Count
+    time: Annotated[str, "in UTC"]
+    who: str
+    said: Annotated[str, "the change as a sentence"]
+    undone: bool
+
+
+class ValuesData(PageData):
+    """The answer of ``/values``."""
+
+    fields: Annotated[list[str], "keys of the metadata whose values are texts"]
+    different: Annotated[Count, "number of different values, or labels"]
+    groups: Annotated[list[dict[str, Count]], "values that are probably the same, and their items"]
+    changes: Annotated[list[ValueChangeData], "the last changes of metadata, the newest first"]
+
+
+def values(snapshot: Snapshot, asked: Asked) -> ValuesData:
+    """Group labels, or values of the metadata, that are probably the same."""
+    index, field, how = snapshot.index, asked["field"], asked["how"]
+    fields = [name for name, kind in index.fields().items() if kind in ("category", "text")]
+    if field and field not in fields:
+        raise Refused(404, f"field: {field[:60]!r} is not a key of texts.")
+
+    def make() -> tuple[int, list[dict[str, int]]]:
+        counts = value_counts(index, field)
+        return len(counts), value_groups(counts, how)
+
+    different, found = snapshot.cached(("values", field, how), make)
+    shown, page = page_of(asked, found, _GROUPS_PER_PAGE)
+    changes = MetadataEdits(index).history()[:_LAST_CHANGES]
+    return {
+        **page,
+        "fields": fields,
+        "different": different,
+        "groups": shown,
+        "changes": [
+            {
+                "number": one.number,
+                "time": one.time,
+                "who": one.who,
+                "said": one.said,
+                "undone": one.undone,
+            }
+            for one in changes
+        ],
+    }
+
+
+# --- changing -------------------------------------------------------------------------------
+
+
+class MergedValues(Body):
+    """Values, and the one that replaces them."""
+
+    values: Annotated[list[Name], MaxLen(1000)]
+    by: Name
+
+
+class ValuesBody(Body):
+    """Values of a field to replace."""
+
+    field: Name
+    groups: Annotated[list[MergedValues], MaxLen(1000)]
+    preview: NotRequired[bool]
+    who: NotRequired[Who]
+
+
+class UndoValuesBody(Body):
+    """A change of metadata to undo."""
+
+    number: Count
+    who: NotRequired[Who]
+
+
+class SearchBody(Body):
+    """A search to save under a name; without a query, the one of that name is removed."""
+
+    name: Annotated[str, MaxLen(200)]
+    query: NotRequired[Annotated[str, MaxLen(LONGEST_ADDRESS)]]
+    who: NotRequired[Who]
+
+
+def value_routes(
+    editing: Editing, changed: Callable[..., None], post: Callable[..., Route]
+) -> list[Route]:
+    """Return the addresses; ``changed`` is called after values have changed."""
+    index = editing.review.index
+    edits, searches = MetadataEdits(index), SavedSearches(index)
+
+    def name(given: Given) -> str:
+        return str(given.get("who") or editing.who)
+
+    def replace(given: Given) -> dict[str, Any]:
+        replaced = {
+            old: one["by"] for one in given["groups"] for old in one["values"] if old != one["by"]
+        }
+        if given.get("preview"):
+            return {"items": len(edits.plan(given["field"], replaced)), "said": "", "number": None}
+        made = edits.replace(given["field"], replaced, who=name(given))
+        if made is None:
+            return {"items": 0, "said": "Nothing to change.", "number": None}
+        changed(values=True)
+        return {"items": made.n_items, "said": made.said, "number": made.number}
+
+    def undo(given: Given) -> dict[str, Any]:
+        made = edits.undo(given["number"], who=name(given))
+        changed(values=True)
+        return {"items": made.n_items, "said": f"Undone: {made.said}", "number": None}
+
+    def save(given: Given) -> dict[str, Any]:
+        query = given.get("query", "")
+        if query:
+            asked = read_parameters((*SELECTION, SORT), read_pairs(query.encode()))
+            usual = {one.name: one.default for one in (*SELECTION, SORT)}
+            kept = {key: value for key, value in asked.items() if value != usual[key]}
+            query = link("", **kept).removeprefix("?")
+            if not query:
+                raise Refused(400, "There is nothing to save: search for something, or filter.")
+        searches.save(given["name"], query, who=name(given))
+        return {"searches": searches.all()}
+
+    return [
+        post("/edit/values.json", ValuesBody, replace),
+        post("/edit/values-undo.json", UndoValuesBody, undo),
+        post("/edit/search.json", SearchBody, save),
+    ]
