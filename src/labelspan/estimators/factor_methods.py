@@ -35,7 +35,6 @@ from ..operators.array_backend import (
     sum_of_squares,
 )
 from ..operators.machine import refuse_too_large
-from ..operators.operator import seen_by
 from ..solvers import L1, L2, AlphaCurve, LeastSquares, Problem, Solution, Solver, SolverChoice
 from ..solvers import choose_solver as choose_for_problem
 from ._streams import Stream, why_no_stream
@@ -160,7 +159,7 @@ def _label_coordinates(
     """Return a function that gives the coordinates of rows' labels, from H and ``W'X'H``."""
     seen = solution.images
     if seen is None:
-        seen = seen_by(X.matmat(X.place(solution.weights)), H)
+        seen = _seen_by(X.matmat(X.place(solution.weights)), H)
     values = np.where(solution.eigenvalues > 0, solution.eigenvalues, np.inf)
     directions = host(seen).T * (lengths / values)
 
@@ -187,7 +186,7 @@ def _images(model: Any, solution: Solution, stated: FactorFit) -> Array:
         if not isinstance(labels, Operator):
             images = inner(W, X.cross(labels))
         else:
-            images = seen_by(X.matmat(X.place(W)), labels)
+            images = _seen_by(X.matmat(X.place(W)), labels)
     if solution.metric is None:
         return images
     return np.asarray(np.linalg.pinv(solution.metric, rcond=1e-12, hermitian=True) @ images)
@@ -776,3 +775,10 @@ class HSL(LabelledEmbedding):
     def _stream_factor(self, block: Array, sums: Array) -> Array:
         count = sums.size // 2
         return block[:, :count] * inverse_power(sums[count:], 0.5)
+
+
+def _seen_by(block: Array, labels: Any) -> Array:
+    """Return ``block.T @ L`` on the host in float64."""
+    if isinstance(labels, Operator):
+        return np.ascontiguousarray(host(labels.rmatmat(block)).T)
+    return inner(block, labels)

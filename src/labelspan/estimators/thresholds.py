@@ -20,6 +20,8 @@ __all__ = ["best_thresholds", "label_thresholds"]
 _FEWEST, _MOST, _ENTRIES = 100, 2000, 1 << 18
 # Columns of random signs that estimate the leverage, and the part of it that may be missing.
 _PROBES, _ACCURACY = 4, 0.1
+# Up to this many rows random signs, which vary less, estimate it; beyond, normal random numbers.
+_MANY_ROWS = 1 << 16
 # A score without the row's own labels is unknown where they determine nearly all of it.
 _MOST_LEVERAGE = 0.95
 # Number of rows with a label at which its own threshold counts as much as the common one. Micro F1
@@ -128,11 +130,16 @@ def _sampled(labels: Labels, seed: int) -> Array:
 
 
 def _leverage(X: Operator, alpha: float, seed: int) -> float:
-    """Return the trace of ``X (X'X + alpha I)^-1 X'`` over n, estimated from random signs."""
+    """Return the trace of ``X (X'X + alpha I)^-1 X'`` over n, estimated from random columns."""
     rows = X.shape[0]
     if not alpha > 0:
         return min(X.shape) / rows
-    signs = np.random.default_rng(seed).choice([-1.0, 1.0], (rows, _PROBES))
+    rng = np.random.default_rng(seed)
+    if rows <= _MANY_ROWS:
+        probes = X.place(rng.choice([-1.0, 1.0], (rows, _PROBES)).astype(X.dtype))
+    else:
+        # Where the data is: on a device, the signs of many rows would take longer than the fit.
+        probes = X.random_block(rows, _PROBES, rng)
     with threads_for(X):
-        found = regress(X, signs.astype(X.dtype), alpha, share=_ACCURACY)
+        found = regress(X, probes, alpha, share=_ACCURACY)
     return float(np.trace(found.agreement)) / (_PROBES * rows)

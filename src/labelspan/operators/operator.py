@@ -22,8 +22,6 @@ from .array_backend import (
     concatenate,
     contiguous,
     host,
-    inner,
-    like,
     on_host,
     placed,
     random_block,
@@ -39,10 +37,6 @@ __all__ = [
     "checked_offset",
     "digits_to_lose",
     "dottest",
-    "image_of",
-    "label_blocks",
-    "label_cross",
-    "seen_by",
 ]
 
 # Maximum number of columns that ``column_blocks`` makes dense at a time, and of entries: 64 MiB.
@@ -162,18 +156,6 @@ class Operator(ABC):
     def normal(self, block: Array) -> Array:
         """Return ``X.T @ (X @ block)`` for a block with d rows, in one pass if possible."""
         return self.rmatmat(self.matmat(block))
-
-    def joint_products(self, block: Array, labels: Operator) -> tuple[Array, Array]:
-        """Return ``X.T @ (X @ block)`` and ``L.T @ (X @ block)`` for labels of the same rows.
-
-        One pass if X and the labels are in the same blocks; no array then has n rows.
-        """
-        image = self.matmat(block)
-        return self.rmatmat(image), labels.rmatmat(image)
-
-    def label_products(self, block: Array, labels: Operator) -> Array:
-        """Return ``X.T @ (L @ block)`` for labels of the same rows, in one pass if possible."""
-        return self.rmatmat(labels.matmat(block))
 
     def arranged(self) -> tuple[Operator, Array | None]:
         """Reorder the columns so that products are fastest; return the operator and the order.
@@ -483,42 +465,6 @@ def digits_to_lose(dtype: Any) -> float:
     digits of float64, or of the 7 of float32.
     """
     return 1e3 if np.dtype(dtype) == np.float64 else 1e1
-
-
-# --- products with labels, which are a dense block or, if there are many, an operator --------
-
-
-def image_of(labels: Any, small: Array) -> Array:
-    """Return ``L @ small``, a block with one row per row of the labels."""
-    if isinstance(labels, Operator):
-        return labels.matmat(small)
-    found: Array = labels @ like(small, labels)
-    return found
-
-
-def seen_by(block: Any, labels: Any) -> Array:
-    """Return ``block.T @ L`` on the host in float64."""
-    if isinstance(labels, Operator):
-        return np.ascontiguousarray(host(labels.rmatmat(block)).T)
-    return inner(block, labels)
-
-
-def label_blocks(labels: Any) -> Iterator[tuple[slice, Array]]:
-    """Yield the columns of the labels as dense blocks; one block if they are dense already."""
-    if not isinstance(labels, Operator):
-        yield slice(0, labels.shape[1]), labels
-        return
-    yield from labels.column_blocks()
-
-
-def label_cross(X: Operator, labels: Any) -> Array:
-    """Return ``X.T @ L`` in float64; only if it has a moderate number of entries."""
-    if not isinstance(labels, Operator):
-        return X.cross(labels)
-    out = np.empty((X.shape[1], labels.shape[1]))
-    for part, block in label_blocks(labels):
-        out[:, part] = X.cross(block)
-    return out
 
 
 def dottest(operator: Operator, *, width: int = 3, seed: int = 0) -> float:
