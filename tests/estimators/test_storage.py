@@ -268,7 +268,7 @@ def test_a_fit_that_does_not_fit_says_so_first(monkeypatch):
     Y = sparse.csr_array(sparse.eye_array(200_000, 30_000))
     message = "takes about .* GiB of memory, and 1.0 GiB are available; "
     for model, rows, start in (
-        (DLE(), X, f"DLE: y with.*{message}use MLSI, OPLS or HSL"),
+        (DLE(), X, f"DLE: y with.*{message}give MLSI, OPLS or HSL"),
         (CCA(10, alpha=1.0), X, f"CCA: whitening 30000 labels {message}use OPLS"),
         (OPLS(400, alpha=1.0), X, f"OPLS: a space of 400 components.*{message}give X"),
         (MLSI(400, alpha=1.0), X.astype("f4"), f"MLSI: a space of 400.*{message}lower n_comp"),

@@ -18,8 +18,9 @@ __all__ = ["best_thresholds", "label_thresholds"]
 
 # Number of rows on which thresholds are chosen, and the maximum number of their scores.
 _FEWEST, _MOST, _ENTRIES = 100, 2000, 1 << 18
-# Columns of random signs that estimate the leverage, and the part of it that may be missing.
-_PROBES, _ACCURACY = 4, 0.1
+# Columns of random signs that estimate the leverage of up to this number of rows; one is enough
+# for more. And the part of it that may be missing.
+_PROBES, _ROWS, _ACCURACY = 4, 5_000, 0.1
 # Up to this many rows random signs, which vary less, estimate it; beyond, normal random numbers.
 _MANY_ROWS = 1 << 16
 # A score without the row's own labels is unknown where they determine nearly all of it.
@@ -134,12 +135,12 @@ def _leverage(X: Operator, alpha: float, seed: int) -> float:
     rows = X.shape[0]
     if not alpha > 0:
         return min(X.shape) / rows
-    rng = np.random.default_rng(seed)
+    rng, count = np.random.default_rng(seed), _PROBES if rows <= _ROWS else 1
     if rows <= _MANY_ROWS:
-        probes = X.place(rng.choice([-1.0, 1.0], (rows, _PROBES)).astype(X.dtype))
+        probes = X.place(rng.choice([-1.0, 1.0], (rows, count)).astype(X.dtype))
     else:
         # Where the data is: on a device, the signs of many rows would take longer than the fit.
-        probes = X.random_block(rows, _PROBES, rng)
+        probes = X.random_block(rows, count, rng)
     with threads_for(X):
         found = regress(X, probes, alpha, share=_ACCURACY)
-    return float(np.trace(found.agreement)) / (_PROBES * rows)
+    return float(np.trace(found.agreement)) / (count * rows)
