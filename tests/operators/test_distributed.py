@@ -15,6 +15,7 @@ from labelspan import CCA, HSL, LDA, LSI, MLSI, OPLS
 from labelspan.errors import (
     InvalidInput,
     InvalidParameter,
+    LabelspanWarning,
     LostWorkers,
     Mismatch,
 )
@@ -157,6 +158,14 @@ def test_parts_of_every_kind(client, tmp_path):
     np.testing.assert_allclose(dense_of(operator), X, atol=1e-12)
     np.testing.assert_allclose(operator.column_means(), X.mean(axis=0), atol=1e-12)
     assert passes == ["load", "matmat", "column_sums"]
+
+
+def test_a_plain_collection_is_gathered_with_a_warning():
+    arrays = pytest.importorskip("dask.array")
+    X, y = np.random.default_rng(0).normal(size=(40, 5)), np.arange(40) % 3
+    with pytest.warns(LabelspanWarning, match=r"gathered into memory.*row_blocks"):
+        found = LDA(2).fit(arrays.from_array(X, chunks=(10, 5)), y)
+    np.testing.assert_allclose(found.components_, LDA(2).fit(X, y).components_)
 
 
 def test_refusals(client):

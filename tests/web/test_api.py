@@ -273,13 +273,13 @@ WRONG = [
     ("tag", {"text": None}, 400, "text: Input should be a valid string"),
     ("embed", {"texts": [1]}, 400, "texts[0]: Input should be a valid string"),
     ("items", {"items": [{"id": "x"}]}, 400, "items[0].text: Field required"),
-    ("items", {"items": [{"id": "", "text": "x"}]}, 400, "non-empty"),
-    ("items", {"items": [{"id": "x", "text": "a"}] * 2}, 400, "occurs twice"),
-    ("items", {"items": [{"id": "x", "text": "a", "metadata": {"a": []}}]}, 400, "metadata[0]"),
+    ("items", {"items": [{"id": "", "text": "x"}]}, 400, "at least 1 character"),
+    ("items", {"items": [{"id": "x", "text": "a"}] * 2}, 409, "occurs twice"),
+    ("items", {"items": [{"id": "x", "text": "a", "metadata": {"a": []}}]}, 400, "metadata.a"),
     ("feedback", {"item": "nobody", "accepted": ["game"]}, 404, "no item 'nobody'"),
     ("feedback", {"item": "item0"}, 400, "accepted or rejected"),
     ("feedback", {"item": "item0", "accepted": ["gme"]}, 409, "did you mean 'game'"),
-    ("feedback", {"item": "item0", "accepted": ["game"], "rejected": ["game"]}, 400, "both"),
+    ("feedback", {"item": "item0", "accepted": ["game"], "rejected": ["game"]}, 409, "both"),
 ]
 
 

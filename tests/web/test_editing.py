@@ -324,7 +324,7 @@ WRONG = [
     ("labels", {"items": ["item0"], "ad": []}, 400, "ad: Extra inputs are not permitted"),
     ("labels", {"add": ["sound"]}, 400, "items: Field required"),
     ("labels", {"items": ["item0"], "add": ["\ud800"]}, 400, "Invalid JSON"),
-    ("labels", {"items": ["item0"], "add": [""]}, 400, "non-empty"),
+    ("labels", {"items": ["item0"], "add": [""]}, 400, "at least 1 character"),
     ("labels", {"items": ["item0"], "preview": 1}, 400, "preview: Input should be a valid boolean"),
     ("labels", [], 400, "The body: Input should be an object"),
     ("replace", {"labels": ["sond"], "by": None}, 400, "did you mean 'sound'"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -51,7 +52,7 @@ from .requests import (
     text_input,
     whole_input,
 )
-from .schema import Body, Count, MaxLen, Unit
+from .schema import WHOLE, Body, Count, MaxLen, Unit, body
 from .snapshot import Served, Snapshot
 
 __all__ = ["ENDPOINTS", "Endpoint", "api_routes", "read_token"]
@@ -68,12 +69,21 @@ _LONGEST_TOKEN_FILE = 10_000
 _Text = Annotated[str, MaxLen(LONGEST_TEXT)]
 
 
+@body(
+    oneOf=[{"required": ["text"]}, {"required": ["texts"]}],
+    anyOf=[
+        {"properties": {"why": {"const": False}}},
+        {"properties": {"texts": {"maxItems": _MOST_EXPLAINED}}},
+    ],
+)
 class TagBody(Body):
     """A text whose labels are asked for, or several."""
 
     text: NotRequired[_Text]
     texts: NotRequired[Annotated[list[_Text], MaxLen(MOST_TEXTS)]]
-    k: NotRequired[Annotated[int, Field(ge=1, le=_MOST_TAGS), "maximum number of labels; 10"]]
+    k: NotRequired[
+        Annotated[int, Field(ge=1, le=_MOST_TAGS), WHOLE, "maximum number of labels; 10"]
+    ]
     why: NotRequired[Annotated[bool, f"explain every label; for at most {_MOST_EXPLAINED} texts"]]
 
 
@@ -107,7 +117,7 @@ class ItemBody(Body):
     id: Name
     text: _Text
     labels: NotRequired[Annotated[Labels | None, "null if they are not known"]]
-    metadata: NotRequired[Annotated[dict[str, Any], "texts, numbers, booleans or null"]]
+    metadata: NotRequired[dict[str, str | int | float | bool | None]]
 
 
 class ItemsBody(Body):
@@ -127,6 +137,12 @@ class KeptData(TypedDict):
     items: Annotated[Count, "number of items in the index now"]
 
 
+@body(
+    anyOf=[
+        {"required": [name], "properties": {name: {"minItems": 1}}}
+        for name in ("accepted", "rejected")
+    ]
+)
 class FeedbackBody(Body):
     """What a user said about suggested labels of an item."""
 
@@ -320,6 +336,9 @@ def _embed(served: Served, given: dict[str, Any]) -> EmbeddedData:
 def _put_items(served: Served, given: dict[str, Any]) -> KeptData:
     items, index = given["items"], _review(served).index
     ids = [one["id"] for one in items]
+    if len(set(ids)) < len(ids):
+        (twice, _), *_ = Counter(ids).most_common(1)
+        raise Refused(409, f"items: the id {twice!r:.60} occurs twice; give each item once.")
     with served.changing_items(), index.write_lock:
         before = {item.id: item for item in index.items([name for name in ids if name in index])}
         new = Item("", "", None, {})
@@ -348,6 +367,8 @@ def _feedback(served: Served, given: dict[str, Any]) -> FeedbackData:
     accepted, rejected = (_named(review, given.get(name, [])) for name in ("accepted", "rejected"))
     if not accepted and not rejected:
         raise Refused(400, "Give labels that were accepted or rejected.")
+    if set(accepted) & set(rejected):
+        raise Refused(409, "feedback: a label cannot be both accepted and rejected.")
     with review.index.write_lock:
         (item,) = known_items(review.index, [given["item"]])
         _check_labels(review, [*accepted, *rejected], given)
@@ -509,9 +530,13 @@ ENDPOINTS = (
 def api_routes(served: Served, token: str) -> list[Route]:
     """Return the addresses; without a token they refuse every request."""
 
-    def route(endpoint: Endpoint) -> Route:
+    def route(path: str) -> Route:
+        there = {one.method: one for one in ENDPOINTS if one.path == path}
+
         async def answer(request: Request) -> Response:
             _check(request, token)
+            # Starlette answers HEAD where it answers GET.
+            endpoint = there.get(request.method) or there["GET"]
             if endpoint.writes and served.editing is None:
                 raise Refused(403, "Start `labelspan serve` with --edit to change items or labels.")
             if endpoint.body is not None:
@@ -521,9 +546,9 @@ def api_routes(served: Served, token: str) -> list[Route]:
                 given = read_parameters(endpoint.parameters, pairs)
             return as_json(await run_in_threadpool(endpoint.work, served, given))
 
-        return Route(endpoint.path, answer, methods=[endpoint.method])
+        return Route(path, answer, methods=list(there))
 
-    return [route(endpoint) for endpoint in ENDPOINTS]
+    return [route(path) for path in dict.fromkeys(one.path for one in ENDPOINTS)]
 
 
 def _check(request: Request, token: str) -> None:

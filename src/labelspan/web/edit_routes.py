@@ -16,6 +16,7 @@ from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired
 
+from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
@@ -61,7 +62,7 @@ _OPENERS: dict[str, Callable[[Path], Any]] = {
     ".xz": lzma.open,
 }
 
-Name = Annotated[str, MaxLen(LONGEST_NAME)]
+Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
 Labels = Annotated[list[Name], MaxLen(100)]
 Who = Annotated[str, MaxLen(LONGEST_WHO), "who decides, for the history"]
 Create = Annotated[bool, "whether labels that do not exist yet may be created"]

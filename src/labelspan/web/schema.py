@@ -4,38 +4,53 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 
 from annotated_types import MaxLen
-from pydantic import ConfigDict, Field, TypeAdapter, with_config
+from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, with_config
 from pydantic.json_schema import GenerateJsonSchema
 
 # Pydantic needs this one before Python 3.12.
 from typing_extensions import TypedDict
 
 __all__ = [
+    "WHOLE",
     "Body",
     "Count",
     "MaxLen",
     "Schema",
     "Unit",
     "adapter",
+    "body",
     "json_schema",
     "json_schemas",
     "json_text",
 ]
 
 Schema: TypeAlias = dict[str, Any]
-Count = Annotated[int, Field(ge=0)]
+
+
+def _integral(given: Any) -> Any:
+    return int(given) if isinstance(given, float) and given.is_integer() else given
+
+
+# In JSON, 2.0 is an integer. It comes after limits, so that these are described.
+WHOLE = BeforeValidator(_integral)
+Count = Annotated[int, Field(ge=0), WHOLE]
 Unit = Annotated[float, Field(ge=0, le=1)]
 
 
 @with_config(ConfigDict(extra="forbid", strict=True))
 class Body(TypedDict):
     """A JSON object that is sent: it has no other keys, and no other types."""
+
+
+def body(**schema: Any) -> Callable[[Any], Any]:
+    """Add what is said about several keys together, as JSON Schema, to a class of bodies."""
+    return with_config(ConfigDict(extra="forbid", strict=True, json_schema_extra=schema))
 
 
 @cache
