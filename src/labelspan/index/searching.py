@@ -141,7 +141,7 @@ class Filter:
     without_metadata: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, given: Filter | Mapping[str, Any] | None) -> Filter:
+    def of(cls, given: Any) -> Filter:
         """Create a filter from a dict with its fields; return a given filter unchanged."""
         if given is None or isinstance(given, Filter):
             return cls() if given is None else given
