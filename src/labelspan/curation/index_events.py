@@ -151,6 +151,11 @@ def value_groups(counts: Mapping[str, int], how: str = "words") -> list[dict[str
         The values of each group with their numbers of items, the most frequent first; the groups
         with the most items first.
 
+    See Also
+    --------
+    MetadataEdits : Replaces values of the metadata.
+    Review.plan_replace : Merges labels.
+
     Examples
     --------
     >>> from labelspan.curation import value_groups
@@ -182,6 +187,17 @@ class MetadataEdit(NamedTuple):
     """Values of a field of the metadata that were replaced at once.
 
     ``replaced`` has the new value of each old one; ``n_items`` is the number of items.
+
+    See Also
+    --------
+    MetadataEdits : Makes it.
+
+    Examples
+    --------
+    >>> from labelspan.curation import MetadataEdit
+    >>> made = MetadataEdit(1, "2026-05-01T12:00:00Z", "", "by", {"Bo L.": "Bo Li"}, 3, False)
+    >>> made.said
+    "Replace 'Bo L.' by 'Bo Li' in by of 3 items."
     """
 
     number: int
@@ -275,8 +291,10 @@ class MetadataEdits:
 
         Parameters
         ----------
-        field, replaced
-            As in :meth:`plan`.
+        field : str
+            A key of the metadata whose values are texts.
+        replaced : dict
+            The new value of each old one, as in :meth:`plan`.
         who : str, default=""
             Who decides, for the history.
 
