@@ -456,7 +456,7 @@ def _by_label(
     sizes = column_norms(wanted)
     sizes[sizes == 0] = 1.0
     tol = accuracy_wanted(X.dtype)
-    run = block_cg(product, (wanted / sizes).reshape(-1, 1), 0.0, tol, _TURNS)
+    run = block_cg(product, (wanted / sizes).reshape(-1, 1), tol, _TURNS)
     slopes = run.solution.reshape(shape) * sizes / scale
     shift = np.zeros(values.shape[1])
     if intercept:
