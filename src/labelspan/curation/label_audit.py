@@ -53,8 +53,8 @@ _LEAST_CHANCE = 1e-3
 # it to look wrong; and fraction of held-out decisions that must be right for it to look missing.
 _PREDICTED, _PRECISE = 0.2, 0.5
 # Score from which a label is surely wrong: chosen with benchmarks/audit.py, so that of the first
-# fifty, with a twentieth of the labels swapped, nine of ten were planted. From the other score on,
-# about half of the labels that look missing were taken away; many of the others are missing indeed.
+# fifty, with a twentieth of the labels swapped, about nine of ten were planted. From the other
+# score on, half of the labels that look missing were taken away; many others are missing indeed.
 SURE, _SURELY_MISSING = 0.85, 0.6
 # As many of those from this score on are shown as make a hundred, marked as unsure.
 _POSSIBLE, _FEWEST = 0.3, 100
