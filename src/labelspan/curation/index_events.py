@@ -186,7 +186,22 @@ def _text_field(index: SemanticIndex, field: str) -> MetadataField:
 class MetadataEdit(NamedTuple):
     """Values of a field of the metadata that were replaced at once.
 
-    ``replaced`` has the new value of each old one; ``n_items`` is the number of items.
+    Attributes
+    ----------
+    number : int
+        For :meth:`MetadataEdits.undo`.
+    time : str
+        When, in UTC.
+    who : str
+        Who decided; empty if no name was given.
+    field : str
+        The key of the metadata.
+    replaced : dict
+        The new value of each old one.
+    n_items : int
+        Number of items that changed.
+    undone : bool
+        Whether it was undone.
 
     See Also
     --------
