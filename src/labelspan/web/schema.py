@@ -70,7 +70,7 @@ def json_schemas(
     --------
     >>> from labelspan.web.schema import Count, json_schemas
     >>> json_schemas({"n": Count}, "validation")
-    {'n': {'minimum': 0, 'type': 'integer'}, '$defs': {}}
+    {'n': {'type': 'integer', 'minimum': 0}, '$defs': {}}
     """
     made, rest = TypeAdapter.json_schemas(
         [(key, mode, adapter(kind)) for key, kind in kinds.items()],
