@@ -337,7 +337,8 @@ def test_iterating_is_sure_of_ordinary_and_singular_data(alpha, targets):
         exact = np.linalg.lstsq(tall, wanted, rcond=1e-12)[0]
         off = np.linalg.norm(tall @ (fit.slopes - exact)) / np.linalg.norm(T)
         assert fit.converged
-        assert off <= (1e-7 if fit.error is None else fit.error)
+        # Rounding comes on top of what the iteration leaves.
+        assert off <= (1e-7 if fit.error is None else fit.error + 1e-12)
 
 
 # --- a Gram matrix that is wrong ----------------------------------------------------------

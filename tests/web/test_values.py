@@ -75,6 +75,7 @@ def test_a_search_is_saved_under_a_name_and_removed(browser, folder):
         page.get_by_role("button", name="Remove the saved search Some chess").click()
         page.get_by_role("link", name="Some chess").wait_for(state="detached")
         assert complaints == []
+        page.wait_for_function("() => typeof Edit !== 'undefined'")
         refused = page.evaluate(
             "() => Edit.post('/edit/search.json', { name: 'x', query: 'colour=red' })"
             ".catch((error) => error.message)"

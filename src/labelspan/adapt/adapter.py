@@ -41,8 +41,8 @@ class Adapter(Embedding):
     fewer than 20 rows have labels, the fit returns PCA, and ``report_`` says so. If the original
     vectors are better than the map, ``report_`` and ``status_`` say so.
 
-    It is :class:`MLSI`, centred, on moments: ``beta=0`` is PCA, and ``beta=1`` keeps only
-    directions of the labels.
+    Special cases: ``beta=0`` is PCA, and ``beta=1`` keeps only directions of the labels. With all
+    labels known it is :class:`MLSI`, centred, computed from moments.
 
     Parameters
     ----------

@@ -71,8 +71,8 @@ def read_label_lists(labels: Any, count: int, owner: str) -> LabelLists:
     """
     if labels is None:
         return [None] * count
-    if hasattr(labels, "to_list") or isinstance(labels, np.ndarray):
-        # A Series or an array, in which NaN is a missing entry.
+    if hasattr(labels, "to_list") or (isinstance(labels, np.ndarray) and labels.ndim == 1):
+        # A Series or its values, in which NaN is a missing entry.
         labels = [None if _missing(one) else one for one in list(labels)]
     if isinstance(labels, str) or not isinstance(labels, Sequence):
         raise InvalidLabels(

@@ -455,11 +455,11 @@ def _by_label(
     wanted = host(X.rmatmat(X.place(select(values)))) / scale
     sizes = column_norms(wanted)
     sizes[sizes == 0] = 1.0
-    tol = accuracy_wanted(X.dtype)
+    tol = default_tolerance(X.dtype)
     run = block_cg(product, (wanted / sizes).reshape(-1, 1), tol, _TURNS)
     slopes = run.solution.reshape(shape) * sizes / scale
     shift = np.zeros(values.shape[1])
     if intercept:
         image = host(X.matmat(X.place(slopes)))
         shift = np.where(known, values - image, 0.0).sum(axis=0) / counts
-    return slopes, shift, run.residual <= tol
+    return slopes, shift, run.residual <= accuracy_wanted(X.dtype)
