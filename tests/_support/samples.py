@@ -649,6 +649,191 @@ def fasttext():
     )
 
 
+def notion():
+    return {
+        f"Notes {'a' * 8}/{TITLES[n]} {n:032x}.md": f"# {TITLES[n]}\n\nTags: {', '.join(TAGS[n])}\n"
+        f"Created: January {1 + n}, 2023 10:00 AM\nStatus: Done\n\n{BODIES[n]}\n"
+        for n in range(COUNT)
+    }
+
+
+def anki(mark, *head):
+    """Notes with tags in the third column, or where ``head`` says."""
+    out = io.StringIO()
+    rows = [[f"<b>{TITLES[n]}</b> ?", BODIES[n], " ".join(TAGS[n])] for n in range(COUNT)]
+    csv.writer(out, delimiter=mark, lineterminator="\n").writerows(rows)
+    return "".join(f"#{line}\n" for line in (*head, "tags column:3")) + out.getvalue()
+
+
+def survey():
+    """A form's answers: questions are names of columns."""
+    questions = ["Timestamp", "What did you like?", "Which (all that apply)?", "Rate it, 1-5."]
+    rows = [
+        [f"2024/01/{1 + n:02} 3:14:15 PM", f"{TITLES[n]} {BODIES[n]}", ", ".join(TAGS[n]), n % 5]
+        for n in range(COUNT)
+    ]
+    return questions, rows
+
+
+def form():
+    out = io.StringIO()
+    questions, rows = survey()
+    csv.writer(out, quoting=csv.QUOTE_ALL).writerows([questions, *rows])
+    return out.getvalue()
+
+
+def three_headers():
+    out = io.StringIO()
+    questions, rows = survey()
+    names = [f"Q{n}" for n in range(4)]
+    csv.writer(out).writerows([names, questions, [f'{{"id":"{n}"}}' for n in names], *rows])
+    return out.getvalue()
+
+
+def two_levels():
+    """What pandas writes for columns of two levels."""
+    rows = [[n, 2000 + n, TITLES[n], BODIES[n], "|".join(TAGS[n])] for n in range(COUNT)]
+    out = io.StringIO()
+    head = [["", "meta", "text", "text", "label"], ["", "year", "title", "body", "tags"]]
+    csv.writer(out).writerows([*head, *rows])
+    return out.getvalue()
+
+
+def padded():
+    rows = [[n, TITLES[n], BODIES[n], ", ".join(TAGS[n])] for n in range(COUNT)]
+    out = io.StringIO()
+    head = [["Report of 2024", "", "", ""], [""] * 4, ["id", "title", "body", "tags"]]
+    csv.writer(out, delimiter=";").writerows([*head, *rows])
+    return out.getvalue()
+
+
+def marks(mark, none=""):
+    """A column for each label, with a mark in it."""
+    columns = {
+        "Object": [f"{t} of it" for t in TITLES],
+        "Description": [f"{t}  {b}" for t, b in zip(TITLES, BODIES, strict=True)],
+    }
+    return table(
+        {**columns, **{tag: [mark if tag in own else none for own in TAGS] for tag in KINDS}}
+    )
+
+
+def cover(folder):
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    book.active.append(["This workbook was exported on 2024-01-01"])
+    sheet = book.create_sheet("Data")
+    sheet.append(["id", "title", "body", *KINDS])
+    for n in range(COUNT):
+        sheet.append([f"x{n}", TITLES[n], BODIES[n], *(int(tag in TAGS[n]) for tag in KINDS)])
+    book.save(folder / "a.xlsx")
+    return folder / "a.xlsx"
+
+
+def trello():
+    labels = [{"id": tag * 2, "name": tag, "color": "green"} for tag in KINDS]
+    cards = [
+        {
+            "id": f"c{n}",
+            "name": TITLES[n],
+            "desc": BODIES[n],
+            "labels": [one for one in labels if one["name"] in TAGS[n]],
+            "due": None,
+        }
+        for n in range(COUNT)
+    ]
+    events = [
+        {"id": f"a{n}", "data": {"text": "Done.", "card": {"name": TITLES[n % COUNT]}}}
+        for n in range(90)
+    ]
+    return json.dumps(
+        {"id": "b", "name": "Board", "actions": events, "cards": cards, "labels": labels}
+    )
+
+
+def firefox_json():
+    links = [
+        {"id": n, "title": f"{TITLES[n]} {BODIES[n]}", "tags": ",".join(TAGS[n]), "uri": f"x:{n}"}
+        for n in range(COUNT)
+    ]
+    inner = {"title": "Folder", "children": links[:7]}
+    bars = [
+        {"title": "menu", "children": [inner, *links[7:9]]},
+        {"title": "toolbar", "children": links[9:]},
+    ]
+    return json.dumps({"title": "", "root": "placesRoot", "children": bars}, indent=1)
+
+
+def chrome_json():
+    def folder(names, link):
+        return {"name": names[0], "children": [folder(names[1:], link)]} if names else link
+
+    links = [
+        folder(TAGS[n], {"id": str(n), "name": f"{TITLES[n]} {BODIES[n]}", "url": f"x:{n}"})
+        for n in range(COUNT)
+    ]
+    return json.dumps(
+        {"roots": {"bar": {"name": "Bookmarks bar", "children": links}}, "version": 1},
+        indent=1,
+    )
+
+
+def linked_tables(folder):
+    path = folder / "notes.db"
+    base = sqlite3.connect(path)
+    base.executescript(
+        "create table notes (id integer primary key, title text, body text);"
+        "create table tags (id integer primary key, name text);"
+        "create table notes_tags (note_id integer, tag_id integer);"
+    )
+    base.executemany("insert into tags values (?, ?)", list(enumerate(KINDS)))
+    for n in range(COUNT):
+        base.execute("insert into notes values (?, ?, ?)", (n, TITLES[n], BODIES[n]))
+        pairs = [(n, KINDS.index(tag)) for tag in TAGS[n]]
+        base.executemany("insert into notes_tags values (?, ?)", pairs)
+    base.commit()
+    base.close()
+    return path
+
+
+def objects_in_cells(write):
+    lists = [[{"id": len(tag), "name": tag} for tag in own] for own in TAGS]
+    return table(
+        {
+            "id": range(COUNT),
+            "original_title": TITLES,
+            "overview": BODIES,
+            "genres": map(write, lists),
+        }
+    )
+
+
+def web_of_science():
+    return table(
+        {
+            "PT": ["J"] * COUNT,
+            "AU": [people(n)[0] for n in range(COUNT)],
+            "TI": TITLES,
+            "DE": ["; ".join(own) for own in TAGS],
+            "AB": BODIES,
+            "UT": [f"WOS:{n:06}" for n in range(COUNT)],
+        },
+        "\t",
+    )
+
+
+def hashes(joint):
+    return table(
+        {
+            "id": range(COUNT),
+            "Titel": TITLES,
+            "Beschreibung": BODIES,
+            "Hashtags": [joint.join(f"#{tag}" for tag in own) for own in TAGS],
+        }
+    )
+
+
 def titled(title="title", text="body", labels="tags", ids="id"):
     return (f"{title} + {text}", labels, ids)
 
@@ -806,5 +991,64 @@ SAMPLES = {
         None,
     ),
     "fastText": (file("a.txt", fasttext), "fasttext", "text", "labels", None),
+    "Notion": (tree(notion), "markdown", "text", "Tags", "path"),
+    "Anki": (
+        file("a.txt", lambda: anki("\t", "separator:tab", "html:true")),
+        "tsv",
+        "front + back",
+        "tags",
+        None,
+    ),
+    "Anki with names": (
+        file("a.txt", lambda: anki(";", "separator:Semicolon", "columns:Front;Back;Tags")),
+        "csv",
+        "Front + Back",
+        "tags",
+        None,
+    ),
+    "form": (file("a.csv", form), "csv", "What did you like?", "Which (all that apply)?", None),
+    "three headers": (file("a.csv", three_headers), "csv", "Q1", "Q2", None),
+    "columns of two levels": (file("a.csv", two_levels), "csv", *titled(ids="column 1")),
+    "padded title": (file("a.csv", padded), "csv", *titled()),
+    "x or nothing": (
+        file("a.csv", lambda: marks("x")),
+        "csv",
+        "Object + Description",
+        " + ".join(KINDS),
+        None,
+    ),
+    "Y and N": (
+        file("a.csv", lambda: marks("Y", "N")),
+        "csv",
+        "Object + Description",
+        " + ".join(KINDS),
+        None,
+    ),
+    "sheet behind a cover": (cover, "xlsx", *titled(labels=" + ".join(KINDS))),
+    "Trello": (file("a.json", trello), "json", *titled("name", "desc", "labels.name")),
+    "Firefox JSON": (file("a.json", firefox_json), "json", "title", "tags", "id"),
+    "Chrome JSON": (file("Bookmarks", chrome_json), "json", "name", "bookmark folders", "id"),
+    "linked tables": (linked_tables, "sqlite", *titled()),
+    "objects in cells": (
+        file("a.csv", lambda: objects_in_cells(json.dumps)),
+        "csv",
+        *titled("original_title", "overview", "genres"),
+    ),
+    "objects by Python": (
+        file("a.csv", lambda: objects_in_cells(repr)),
+        "csv",
+        *titled("original_title", "overview", "genres"),
+    ),
+    "Web of Science": (file("a.txt", web_of_science), "tsv", *titled("TI", "AB", "DE", "UT")),
+    "hash tags": (
+        file("a.csv", lambda: hashes(" ")),
+        "csv",
+        *titled("Titel", "Beschreibung", "Hashtags"),
+    ),
+    "hash tags and commas": (
+        file("a.csv", lambda: hashes(", ")),
+        "csv",
+        *titled("Titel", "Beschreibung", "Hashtags"),
+    ),
     "metadata.opf": (tree(opf), "dc", *titled("title", "description", "subjects")),
 }

@@ -35,7 +35,7 @@ def test_a_sample_is_read_without_options(tmp_path, shape):
 
 # --- labels written back ----------------------------------------------------------------------
 
-OTHERS = {"long rows", "columns of 0 and 1", "Obsidian"}
+OTHERS = {"long rows", "columns of 0 and 1", "Obsidian", "Chrome JSON"}
 WRITABLE = [one for one in SAMPLES if SAMPLES[one][1] in EDITABLE and one not in OTHERS]
 # New labels have no colours and numbers.
 MORE = ("labels.", "topics.", "subjects.")

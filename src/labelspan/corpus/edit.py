@@ -24,7 +24,15 @@ from .._files import write_whole
 from ..errors import InvalidFile, InvalidInput
 from .formats import note_row
 from .json_files import json_parts, json_spans, list_spans
-from .label_values import IN_ANGLES, IN_BRACKETS, LISTS_AS_TEXT, LabelParser, is_missing, name_of
+from .label_values import (
+    IN_ANGLES,
+    IN_BRACKETS,
+    LISTS_AS_TEXT,
+    LabelParser,
+    is_missing,
+    name_key,
+    name_of,
+)
 from .notes import note_with_labels
 from .reader import CorpusReader
 from .record_files import bibtex_entries, latex_decoder
@@ -39,10 +47,6 @@ _PACKERS: dict[str, Callable[[bytes], bytes]] = {
     ".bz2": bz2.compress,
     ".xz": lzma.compress,
 }
-
-# How columns say that a label fits, or not.
-_PAIRS = [("true", "false"), ("True", "False"), ("TRUE", "FALSE")]
-_PAIRS += [("yes", "no"), ("Yes", "No"), ("YES", "NO")]
 
 # For each label whether the item should have it.
 Wanted = Mapping[str, bool]
@@ -286,17 +290,14 @@ def _rewritten(
     value: str, wanted: Wanted, how: LabelParser, decode: Callable[[str], str] = str
 ) -> str:
     """Return a string of labels with changes, written as before; ``decode`` reads one of them."""
-    added = [label for label, fits in wanted.items() if fits]
+    added = [how.lead + label for label, fits in wanted.items() if fits]
     value = "" if is_missing(value) else value
 
     def stays(part: str) -> bool:
-        return bool(part.strip()) and wanted.get(_nfc(name_of(decode(part))), True)
+        return bool(part.strip()) and wanted.get(_nfc(how.name_of(decode(part))), True)
 
     if how.column:
-        # A column of 0 and 1 has its name as the label.
-        old = value.strip() or "0"
-        pair = next((one for one in _PAIRS if old in one), ("1", "0"))
-        return pair[0 if added else 1]
+        return how.words[0 if added else 1]
     if how.mark:
         kept = [part.strip() for part in value.split(how.mark) if stays(part)]
         spaced = f"{how.mark} " in value or (how.mark not in value and how.spaced)
@@ -306,12 +307,13 @@ def _rewritten(
         kept = [one for one in IN_ANGLES.findall(value) if stays(one)]
         return ("" if "><" in value else " ").join(f"<{one}>" for one in [*kept, *added])
     if how.how == LISTS_AS_TEXT:
-        names = [one for one in how(value or "[]") or () if stays(one)] + added
+        value = value.strip() or "[]"
         try:
-            json.loads(value or "[]")
+            there = json.loads(value)
         except ValueError:
-            return repr(names)
-        return json.dumps(names, ensure_ascii=False)
+            return _python_list(value, wanted, how)
+        dumps = partial(json.dumps, ensure_ascii="\\u" in value)
+        return _with_elements(value, name_key(there), wanted, how, dumps) if there else dumps(added)
     names = [value, *added] if stays(value) else added
     if len(names) > 1:
         raise InvalidInput(
@@ -319,6 +321,27 @@ def _rewritten(
             f"{names[0]!r:.60}; say by --separator how several labels are written."
         )
     return _safe(names[0], value) if names else ""
+
+
+def _python_list(value: str, wanted: Wanted, how: LabelParser) -> str:
+    """Return a list that Python printed with changes; one without quotation marks gets them."""
+    try:
+        nodes = ast.parse(value, mode="eval").body.elts  # type: ignore[attr-defined]
+        items = [ast.literal_eval(one) for one in nodes]
+        inner = name_key(items)
+    except (ValueError, SyntaxError, AttributeError, IndexError):
+        kept = [one for one in how(value) or () if wanted.get(_nfc(one), True)]
+        return repr([*kept, *(one for one, fits in wanted.items() if fits)])
+    names = [str(one[inner] if inner else one) for one in items]
+    kept = [
+        ast.get_source_segment(value, node) or ""
+        for node, name in zip(nodes, names, strict=True)
+        if wanted.get(_nfc(how.name_of(name)), True)
+    ]
+    new = [how.lead + one for one, fits in wanted.items() if fits]
+    return (
+        value[0] + ", ".join([*kept, *(repr({inner: n} if inner else n) for n in new)]) + value[-1]
+    )
 
 
 def _safe(new: str, old: str) -> str:
@@ -362,7 +385,7 @@ def _with_labels(text: str, name: str, wanted: Wanted, how: LabelParser) -> str:
             if isinstance(value, dict):
                 new = _with_labels(text[start:stop], inner, wanted, how)
             elif isinstance(value, list) and value:
-                new = _with_elements(text[start:stop], value, inner, wanted, dumps)
+                new = _with_elements(text[start:stop], inner, wanted, how, dumps)
             else:
                 new = dumps(_new_value(value, inner, wanted, how))
             return text[:start] + new + text[stop:]
@@ -377,24 +400,30 @@ def _new_value(value: Any, inner: str, wanted: Wanted, how: LabelParser) -> Any:
     if how.column and not isinstance(value, str):
         return any(wanted.values()) if isinstance(value, bool) else int(any(wanted.values()))
     if value == [] or (value is None and how.how == "lists"):
-        return [{inner: one} if inner else one for one, fits in wanted.items() if fits]
+        names = [how.lead + one for one, fits in wanted.items() if fits]
+        return [{inner: one} if inner else one for one in names]
     return _rewritten("" if value is None else str(value), wanted, how)
 
 
 def _with_elements(
-    raw: str, value: list[Any], inner: str, wanted: Wanted, dumps: Callable[[Any], str]
+    raw: str,
+    inner: str,
+    wanted: Wanted,
+    how: LabelParser,
+    dumps: Callable[[Any], str],
 ) -> str:
     """Return a list of labels with changes; the elements that stay are written as before."""
     if "." in inner:
         raise InvalidInput(f"Labels in lists of objects below objects ({inner}) are not changed.")
-    names = [str(one.get(inner) if isinstance(one, dict) else one) for one in value]
+    names = [str(one.get(inner) if isinstance(one, dict) else one) for one in json.loads(raw)]
     spans = list(list_spans(raw, 0))
     kept = [
         raw[start:stop]
         for (start, stop), name in zip(spans, names, strict=True)
-        if wanted.get(_nfc(name_of(name)), True)
+        if wanted.get(_nfc(how.name_of(name)), True)
     ]
-    added = [dumps({inner: one} if inner else one) for one, fits in wanted.items() if fits]
+    names = [how.lead + one for one, fits in wanted.items() if fits]
+    added = [dumps({inner: one} if inner else one) for one in names]
     lead, tail = raw[1 : spans[0][0]], raw[spans[-1][1] :]
     joint = raw[spans[0][1] : spans[1][0]] if len(spans) > 1 else f",{lead or ' '}"
     return f"[{lead}{joint.join([*kept, *added])}{tail}" if kept or added else "[]"
@@ -549,7 +578,9 @@ def _markdown(plan: _Plan) -> dict[str, bytes]:
         except UnicodeDecodeError as error:
             raise InvalidFile(f"{member.name} is not UTF-8, and is not changed.") from error
         for name, wanted in by_field.items():
-            content = note_with_labels(content, name, wanted)
+            lead = plan.parsers[name].lead
+            named = {lead + one if fits else one: fits for one, fits in wanted.items()}
+            content = note_with_labels(content, name, named)
         row = note_row(content, {})
         found = (one for how in plan.parsers.values() for one in how(row.get(how.field)) or ())
         if set(map(_nfc, found)) != plan.results[file, line]:

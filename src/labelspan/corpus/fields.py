@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from functools import cache, lru_cache
-from pathlib import Path
 from typing import Any
 
 from ..errors import InvalidFile, InvalidParameter
@@ -20,92 +17,25 @@ from .label_values import (
     clean,
     is_missing,
     is_names,
-    truth_of,
+    truths_of,
 )
+from .names import known_names, listed, normal, rank, tables_of_names
 
-__all__ = [
-    "choose_fields",
-    "first_known",
-    "is_known",
-    "known_names",
-    "listed",
-    "names_in",
-    "normal",
-    "plain",
-    "rank",
-]
+__all__ = ["choose_fields", "names_in", "plain"]
 
 # Items whose values are looked at to guess what a field is, and cells of all fields together.
 _SAMPLE = 5000
 _CELLS = 200_000
 _MOST_FIELDS = 10_000
 _MEASURE = re.compile(
-    r"[-+]?\d*[.,]\d+(e[-+]?\d+)?|\d{4}-\d\d?-\d\d?.*|\d\d?[./]\d\d?[./]\d{2,4}", re.I
+    r"[-+]?\d*[.,]\d+(e[-+]?\d+)?|\d{1,3}(,\d{3})+|\d{4}-\d\d?-\d\d?.*"
+    r"|\d\d?[./]\d\d?[./]\d{2,4}|[$€£]\s*\d[\d.,]*|\d[\d.,]*\s*[%$€£]",
+    re.I,
 )
 _ID_NAME = re.compile(
     r"(^|[_\W])(id|ids|key|code|no|nr|number|isbn|doi|uri|url)$|[a-z]I[dD]$", re.I
 )
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W_]+", re.UNICODE)
 _UNNAMED = re.compile(r"column \d+|Unnamed: \d+|Field\d+", re.I)
-
-
-@cache
-def known_names(kind: str) -> tuple[str, ...]:
-    """Return the known names of a kind, such as "texts" or "labels", the most likely first."""
-    text = Path(__file__).with_name("names.toml").read_text(encoding="utf-8")
-    return tuple(tomllib.loads(text)[kind])
-
-
-@cache
-def _exports() -> list[dict[str, Any]]:
-    """Return files of other programs that are known by the names of all their fields."""
-    text = Path(__file__).with_name("names.toml").read_text(encoding="utf-8")
-    found: list[dict[str, Any]] = tomllib.loads(text)["exports"]
-    return found
-
-
-@lru_cache(1 << 12)
-def normal(name: str) -> str:
-    """Return a name in lower case with spaces between its words: "AbstractNote", "doc_id"."""
-    return " ".join(word.lower() for word in _WORDS.findall(name[:200])) or name.lower()
-
-
-@lru_cache(1 << 12)
-def rank(name: str, kind: str) -> int | None:
-    """Return the rank of a field for a role, by its name, 0 first; None if it is unknown.
-
-    The whole name is known, or it ends in a known name ("Manual Tags", "fine_label"), or begins
-    with one ("label_text").
-    """
-    known, own = known_names(kind), normal(name)
-    if own in known:
-        return known.index(own)
-    words = own.split()
-    if len(words) == 2 and words[1].isdigit() and words[0] in known:
-        return known.index(words[0])
-    if len(words) > 1 and words[-1] in known and kind != "ids":
-        return len(known) + known.index(words[-1])
-    if len(words) > 1 and words[0] in known and words[-1] in known_names("qualifiers"):
-        return 2 * len(known) + known.index(words[0])
-    return None
-
-
-def is_known(name: str) -> bool:
-    """Return whether a name is known for texts, headings, labels or ids."""
-    kinds = ("texts", "headings", "labels", "ids")
-    return len(name.split()) < 4 and any(normal(name) in known_names(kind) for kind in kinds)
-
-
-def first_known(names: Iterable[str], kind: str) -> str | None:
-    """Return the most likely field by name; None if no name is known."""
-    ranked = [(found, name) for name in names if (found := rank(name, kind)) is not None]
-    return min(ranked, key=lambda pair: pair[0])[1] if ranked else None
-
-
-def listed(names: Sequence[str], last: str = ", ") -> str:
-    """Return names in quotation marks, at most twenty of them."""
-    quoted = [repr(name) for name in names[:20]] + (["..."] if len(names) > 20 else [])
-    return last.join([", ".join(quoted[:-1]), quoted[-1]]) if len(quoted) > 1 else "".join(quoted)
 
 
 class _Field:
@@ -125,16 +55,20 @@ class _Field:
         # Whether all values are whole numbers, or texts of them.
         self.whole = bool(values) and all(_is_whole(value) for value in values)
         # Decimal numbers and dates differ, but name nothing.
-        self.is_measure = all(_MEASURE.fullmatch(str(value).strip()) for value in sample[:100])
+        cells = [str(value).strip() for value in values[:100]]
+        measures = sum(map(bool, map(_MEASURE.fullmatch, cells)))
+        self.is_measure = 0 < measures >= 0.9 * sum(not _is_whole(one) for one in cells)
         # Dates can be stored as text, and lists of names, too.
         self.is_metadata = all(
             is_names(value) or not isinstance(value, dict | list | tuple | bytes)
             for value in sample
         )
         # A column that says of each item whether it has a label.
-        truths = {truth_of(value) for value in values}
-        self.indicates = truths == {True, False}
-        self.is_truth = truths in ({True}, {False}, {True, False})
+        truths = truths_of(values)
+        # Marks such as x in some items, and nothing in the others.
+        marks = self.strings and truths == {True} and len(values) < len(sample)
+        self.indicates = truths == {True, False} or marks
+        self.is_truth = bool(truths) or not values
         counts: Counter[str] = Counter()
         if self.whole or all(isinstance(one, str) or is_names(one) for one in values):
             parse = LabelParser(values, name, None, blanks=self.has_label_name)
@@ -161,6 +95,10 @@ class _Field:
         self.n_values = len({str(value) for value in values[:1000]})
         # Values that name one item each.
         self.is_unique = total >= 20 and repeats < 0.02
+        # Short and of several words, as titles are.
+        phrases = self.distinct > 0.9 and self.spaces > 0.5 and 8 <= self.length <= 100
+        named = self.is_main and rank(self.short, "ids") is None
+        self.is_title = self.strings and named and self.filled > 0.9 and phrases
         # A text may have the name of labels.
         self.may_be_labels = self.lists or not self.strings or length <= 60
         # Values that are short and come again, as labels do.
@@ -253,12 +191,12 @@ def _contents(free: Sequence[_Field]) -> list[_Field]:
 def _indicators(free: Sequence[_Field]) -> list[_Field]:
     """Return the longest run of adjacent columns of 0 and 1, of at least two.
 
-    Inside a run a column may be 0 everywhere.
+    Inside a run a column may be 0 or empty everywhere.
     """
     best: list[_Field] = []
     run: list[_Field] = []
     for field in free:
-        goes_on = field.filled > 0.5 and (field.indicates or (run and field.is_truth))
+        goes_on = field.indicates or (run and field.is_truth)
         run = [*run, field] if goes_on else []
         if field.indicates and len(run) > max(1, len(best)):
             best = run
@@ -352,6 +290,13 @@ def _guess_text(
         if not headings:
             headings = [one for one in [_likeliest(varied, kind)] if one is not None]
     if main is not None:
+        if not headings and not by_name:
+            # A name of each item, in any language.
+            headings = [
+                one
+                for one in varied
+                if one.is_title and not one.is_circumstance and one.length < main.length
+            ][:1]
         return [*(one for one in headings if one is not main), main], "name"
     if by_name:
         return headings, "name"
@@ -424,7 +369,9 @@ def choose_fields(
         )
     size = min(_SAMPLE, max(50, _CELLS // max(1, len(there))))
     part, sample = _main_part(there), items[:: -(-len(items) // size)]
-    export = next((one for one in _exports() if set(one["fields"]) <= set(there)), dict[str, Any]())
+    export: dict[str, Any] = next(
+        (one for one in tables_of_names()["exports"] if {*one["fields"]} <= {*there}), {}
+    )
     fields = {one: _Field(one, part, [item.get(one) for item in sample]) for one in there}
 
     def free(*taken: str | None) -> list[_Field]:
@@ -455,11 +402,7 @@ def choose_fields(
     if not numbered:
         ids, told = _guess_ids(free(*labels, *text), items, record_id)
         why |= {"ids": told} if ids is not None else {}
-    ranks = [(rank(fields[one].short, kind), one) for kind in ("headings", "names") for one in text]
-    title = next((one for place, one in ranks if place is not None), None)
-    if title is None:
-        heading = _likeliest(free(*labels, ids), "headings")
-        title = None if heading is None else heading.name
+    title = _title([fields[one] for one in text], free(*labels, ids), guessed="text" in why)
     # A heading is worth showing, even if it is part of the text.
     left = free(*labels, ids, *(one for one in text if one != title or len(text) == 1))
     kept = [one for one in left if not _UNNAMED.fullmatch(one.name)]
@@ -484,6 +427,18 @@ def choose_fields(
         "other_labels": tuple(one.name for one in others),
         "notes": tuple(notes),
     }
+
+
+def _title(text: Sequence[_Field], free: Sequence[_Field], *, guessed: bool) -> str | None:
+    """Return the field of titles: part of the text, or another one with the name of headings."""
+    for kind in ("headings", "names"):
+        named = [one.name for one in text if rank(one.short, kind) is not None]
+        if named:
+            return named[0]
+    if guessed and len(text) > 1:
+        return text[0].name
+    heading = _likeliest(free, "headings")
+    return None if heading is None else heading.name
 
 
 def _existing(corpus: str, there: Sequence[str], name: str, keys: Iterable[str] = ()) -> str:

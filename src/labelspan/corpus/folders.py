@@ -9,9 +9,9 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from ..errors import InvalidFile, InvalidInput
-from .fields import known_names, normal
 from .formats import SUFFIXES, CorpusFiles
 from .label_values import best_separator, name_of, unique_names
+from .names import known_names, normal
 from .notes import inline_tags, split_note
 from .sources import READABLE, Member, Source, text_of
 from .xml_records import XML_KINDS

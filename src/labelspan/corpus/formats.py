@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import InvalidFile, InvalidInput
-from .fields import listed
 from .json_files import flat, json_object, json_values, unwrapped
 from .label_values import INLINE
+from .names import listed
 from .notes import inline_tags, note_fields, yaml_values
 from .record_files import bibtex_rows, bookmark_rows, mail_rows, marc_rows, ris_rows
 from .sheets import arrow_errors, ods_rows, open_database, parquet_rows, sqlite_rows, xlsx_rows
@@ -20,6 +20,7 @@ from .tables import (
     Row,
     TableLayout,
     Tally,
+    anki_header,
     is_fasttext,
     is_table,
     split_fasttext,
@@ -341,7 +342,7 @@ def _find_format(
             found, kind="fasttext" if is_fasttext(lines) else is_table(lines) or "lines"
         )
     if found.kind == "uris" or (kind is None and found.kind in ("tsv", "lines")):
-        tagged = tagged_kind(lines)
+        tagged = None if anki_header(lines) else tagged_kind(lines)
         if tagged or kind == "uris":
             return replace(found, kind="uris", angled=tagged != "labels")
     if found.kind not in ("csv", "tsv") or not lines:

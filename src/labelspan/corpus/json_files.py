@@ -10,10 +10,18 @@ from itertools import chain
 from typing import Any
 
 from ..errors import InvalidFile, InvalidInput
-from .fields import is_known, rank
+from .names import is_known, rank
 from .tables import Row
 
-__all__ = ["flat", "json_object", "json_parts", "json_spans", "json_values", "list_spans"]
+__all__ = [
+    "FOLDERS",
+    "flat",
+    "json_object",
+    "json_parts",
+    "json_spans",
+    "json_values",
+    "list_spans",
+]
 __all__ += ["unwrapped"]
 
 # Characters that are read at a time, at least.
@@ -22,6 +30,9 @@ _BLOCK = 1 << 16
 _LONGEST = 1 << 28
 # Objects inside objects are read to this depth.
 _DEPTH = 6
+# The field of the folders around a link, and folders inside folders of bookmarks at most.
+FOLDERS = "bookmark folders"
+_DEEPEST = 100
 _INVERTED = "abstract_inverted_index"
 _DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -99,6 +110,9 @@ def unwrapped(item: dict[str, Any], *, only_file: bool) -> list[dict[str, Any]]:
     """
     if only_file:
         _refuse_columns(item)
+        links = list(_links(item, ()))
+        if len(links) > 1:
+            return links
         lists = [one for one in _lists_in(item) if len(one) > 1]
         rows = _keyed(item)
         if rows is not None:
@@ -111,8 +125,21 @@ def unwrapped(item: dict[str, Any], *, only_file: bool) -> list[dict[str, Any]]:
         return [item]
     with_text = [value for value in lists if _has_text(flat(value[0]))]
     if with_text:
-        return max(with_text, key=len)
+        return max(with_text, key=lambda one: (_has_labels(one[0]), len(one)))
     return lists[0] if len(lists) == 1 and not _has_text(item) else [item]
+
+
+def _links(item: dict[str, Any], folders: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+    """Yield the links in a tree of bookmarks (Firefox, Chrome), each with its folders."""
+    inner = item.get("children", item.get("roots"))
+    inner = list(inner.values()) if isinstance(inner, dict) else inner
+    if len(folders) < _DEEPEST:
+        for one in inner if inner and _is_objects(inner) else ():
+            if "url" in one or "uri" in one:
+                # The first level are menus and bars of the browser.
+                yield {**one, FOLDERS: list(filter(None, folders[1:]))}
+            else:
+                yield from _links(one, (*folders, str(one.get("name", one.get("title", "")))))
 
 
 def _lists_in(item: dict[str, Any], depth: int = 3) -> Iterator[list[dict[str, Any]]]:
@@ -153,6 +180,10 @@ def _has_text(item: dict[str, Any]) -> bool:
         and any(rank(key.rpartition(".")[2], kind) is not None for kind in ("texts", "headings"))
         for key, value in item.items()
     )
+
+
+def _has_labels(item: dict[str, Any]) -> bool:
+    return any(rank(part, "labels") is not None for key in flat(item) for part in key.split("."))
 
 
 def _is_objects(value: Any) -> bool:
@@ -226,12 +257,27 @@ def json_spans(text: str) -> list[tuple[int, int]]:
     if len(spans) == 1:
         item = json.loads(text[slice(*spans[0])])
         inside = unwrapped(item, only_file=True)
+        if len(links := list(_link_spans(text, start))) > 1:
+            return links
         if inside != [item]:
             parts = list(json_parts(text, start))
             if [one.get("key") for one in inside] == [part[0] for part in parts]:
                 return [part[1:3] for part in parts]
             return _spans_of(text, start, inside) or spans
     return spans
+
+
+def _link_spans(text: str, place: int) -> Iterator[tuple[int, int]]:
+    """Yield where each link of a tree of bookmarks begins and ends."""
+    for key, start, _, value in json_parts(text, place):
+        if key in ("children", "roots"):
+            parts = json_parts(text, start) if isinstance(value, dict) else ()
+            for first, last in [one[1:3] for one in parts] or list_spans(text, start):
+                one = json.loads(text[first:last])
+                if "url" in one or "uri" in one:
+                    yield first, last
+                else:
+                    yield from _link_spans(text, first)
 
 
 def _spans_of(text: str, place: int, wanted: list[Any]) -> list[tuple[int, int]]:

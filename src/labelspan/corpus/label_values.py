@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
+from .names import known_names
+
 __all__ = [
     "ANGLED",
     "COLUMNS",
@@ -25,9 +27,12 @@ __all__ = [
     "is_missing",
     "is_names",
     "keep_labels",
+    "name_key",
     "name_of",
     "truth_of",
+    "truths_of",
     "unique_names",
+    "words_of_truth",
 ]
 
 Labels = list[str] | None
@@ -42,10 +47,14 @@ COLUMNS = "columns of 0 and 1, by their names"
 # URIs or words in angle brackets, as <http://example.org/1> <http://example.org/2>.
 ANGLED = re.compile(r"\s*(?:<[^<>]+>[\s,;]*)+")
 IN_ANGLES = re.compile(r"<([^<>]+)>")
-_TRUTH = {"1": True, "true": True, "yes": True, "1.0": True}
-_TRUTH |= {"0": False, "false": False, "no": False, "0.0": False}
+# How columns say that a label fits or not; each column is written in one way.
+_TRUTHS = [("1", "0"), ("1.0", "0.0"), ("true", "false"), ("yes", "no"), ("t", "f"), ("y", "n")]
+_TRUTHS += [("x", ""), ("✓", ""), ("✔", ""), ("checked", "unchecked")]
+_TRUTH = {word: (word == pair[0], pair) for pair in _TRUTHS for word in pair if word}
 # What R, spreadsheets and databases write into a cell without a value.
 _NOTHING = frozenset(("NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null", "\\N"))
+# What other programs write: "(no genres listed)".
+_NONE_LISTED = re.compile(r"\(no(ne)?( [a-z]{1,12}){0,2}\)")
 # Words that are in phrases, and not in lists of labels.
 _LITTLE = {"of", "the", "and", "in", "for", "to", "a", "on", "with", "de", "la", "und", "der", "et"}
 _SEPARATORS = (";", "|", ",")
@@ -57,7 +66,8 @@ _QUOTED = re.compile(r"""'([^']*)'|"([^"]*)\"""")
 class LabelParser:
     """Read the labels of a field, in the style of some of its values.
 
-    ``blanks`` allows blanks between labels; ``column`` is the label if the values are 0 and 1.
+    ``blanks`` allows blanks between labels. ``column`` is the label if the values are 0 and 1, and
+    ``words`` says how these are written.
     """
 
     def __init__(
@@ -68,11 +78,15 @@ class LabelParser:
         *,
         blanks: bool = False,
         column: str = "",
+        words: tuple[str, str] = ("1", "0"),
     ) -> None:
         texts = [one.strip() for one in values if isinstance(one, str) and not is_missing(one)]
         texts = [one for one in texts if one]
         self.field, self.how, self.mark, self.column = field, "lists", "", column
-        self.spaced = False
+        self.spaced, self.words = False, words
+        # Tags such as #game in all values: the # is no part of the labels.
+        firsts = [*texts, *(str(one) for own in values if is_names(own) for one in own)]
+        self.lead = "#" if firsts and all(one[:1] == "#" for one in firsts) else ""
         self._split: Callable[[str], Any] = lambda text: [text]
         if column:
             self.how = COLUMNS
@@ -82,6 +96,8 @@ class LabelParser:
             self.how, self._split = IN_BRACKETS, lambda text: IN_ANGLES.findall(text) or [text]
         elif texts:
             self.mark = best_separator(texts, blanks=blanks) if separator is None else separator
+            if self.lead and separator is None and not self.mark and any(" #" in t for t in texts):
+                self.mark = " "
             guessed = " (guessed)" if separator is None else ""
             self.how = f"separated by {self.mark!r}{guessed}" if self.mark else ONE_LABEL
             # Whether a blank follows the separator, where a second label is written.
@@ -101,7 +117,7 @@ class LabelParser:
         if isinstance(value, str):
             if self.mark:
                 # The most frequent case, in which nothing can be wrong.
-                found = dict.fromkeys(map(name_of, value.split(self.mark)))
+                found = dict.fromkeys(map(self.name_of, value.split(self.mark)))
                 found.pop("", None)
                 return list(found) if found else None
             value = self._split(value) if value.strip() else None
@@ -115,8 +131,12 @@ class LabelParser:
                 f"{self.field!r} must be a list of labels or a string, but is {value!r:.60}; "
                 "choose another field for labels (--labels)."
             )
-        names = (name_of(str(name)) for name in value if name is not None)
+        names = (self.name_of(str(name)) for name in value if name is not None)
         return [name for name in dict.fromkeys(names) if name]
+
+    def name_of(self, text: str) -> str:
+        """Return the label that is written so."""
+        return name_of(text).removeprefix(self.lead) if self.lead else name_of(text)
 
 
 def best_separator(texts: Sequence[str], *, blanks: bool = False) -> str:
@@ -155,8 +175,44 @@ def _has_blanks(texts: Sequence[str]) -> bool:
 def truth_of(value: Any) -> bool | None:
     """Return whether a cell says 1 or 0; None if it says neither."""
     if isinstance(value, str):
-        return _TRUTH.get(value.strip().lower())
+        return _TRUTH.get(value.strip().lower(), (None, None))[0]
     return bool(value) if value in (0, 1) and value is not None else None
+
+
+def words_of_truth(values: Iterable[Any]) -> tuple[str, str]:
+    """Return how cells say 1 and 0; nothing stands for 0 next to marks such as x."""
+    texts = Counter(one.strip() for one in values if isinstance(one, str))
+    found: dict[bool, str] = {}
+    for word, _ in texts.most_common():
+        if (truth := truth_of(word)) is not None:
+            found.setdefault(truth, word)
+    if not found:
+        return "1", "0"
+    if found.keys() == {True} and "" in texts:
+        return found[True], ""
+    for truth, word in list(found.items()):
+        other = _TRUTH[word.lower()][1][int(truth)]
+        found.setdefault(not truth, other.upper() if word.isupper() else other)
+        if word.istitle() and len(word) > 1:
+            found[not truth] = found[not truth].capitalize()
+    return found[True], found[False]
+
+
+def truths_of(values: Iterable[Any]) -> set[bool]:
+    """Return which of 1 and 0 some cells say; nothing if one says neither, or in another way."""
+    truths: set[bool] = set()
+    way = None
+    for one in values:
+        truth, own = None, way
+        if isinstance(one, str):
+            truth, own = _TRUTH.get(one[:12].strip().lower(), (None, None))
+        elif isinstance(one, int | float):
+            truth = truth_of(one)
+        if truth is None or (way is not None and own != way):
+            return set()
+        truths.add(truth)
+        way = own
+    return truths
 
 
 def is_bracketed(text: str) -> bool:
@@ -177,9 +233,18 @@ def _parsed(text: str) -> Any:
             continue
         if isinstance(found, set | frozenset):
             return sorted(map(str, found))
+        if isinstance(found, list) and found and all(isinstance(one, dict) for one in found):
+            # As in [{"id": 18, "name": "Drama"}].
+            return [one.get(name_key(found)) for one in found]
         return [found] if isinstance(found, str | int) else found
     inner = text[1:-1] if is_bracketed(text) else text
     return [word.strip().strip("'\"") for word in inner.split(",")]
+
+
+def name_key(items: Sequence[Any]) -> str:
+    """Return the key of the names in a list of objects; "" for a list of names."""
+    first = items[0] if isinstance(items[0], dict) else {}
+    return next((one for one in known_names("label_keys") if one in first), "")
 
 
 @lru_cache(1 << 14)
@@ -205,7 +270,9 @@ def clean(text: str) -> str:
 def is_missing(value: Any) -> bool:
     """Return whether a value is null, a number that is not finite, or text that says so."""
     if isinstance(value, str):
-        return len(value) < 5 and value in _NOTHING
+        if len(value) < 5:
+            return value in _NOTHING
+        return value.startswith("(no") and bool(_NONE_LISTED.fullmatch(value))
     return value is None or (isinstance(value, float) and not math.isfinite(value))
 
 

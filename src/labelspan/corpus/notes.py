@@ -15,10 +15,13 @@ import yaml
 
 from ..errors import InvalidFile
 from .label_values import INLINE, name_of
+from .names import known_names, normal
 
 __all__ = ["inline_tags", "note_fields", "note_with_labels", "split_note", "yaml_values"]
 
 _FENCES = {"---": ("---", "..."), "+++": ("+++",)}
+# A title and properties, as Notion exports them.
+_PROPERTIES = re.compile(r"# [^\n]*\n\s*\n((?:[^\W\d_][^:\n]{0,60}:[^\n]*\n)+)(?=\s*\n)")
 # Behind a space: letters, digits, - _ and / between parts.
 _TAG = re.compile(r"(?:(?<=\s)|^)#(\w[\w/-]{0,199})(?=[\s.,;:!?)]|$)", re.M)
 _CODE = re.compile(r"^(```|~~~).*?^\1|`[^`\n]*`", re.M | re.S)
@@ -66,8 +69,15 @@ def split_note(text: str) -> tuple[str, int, int]:
         if line.rstrip() in _FENCES[fence]:
             return fence, first + 1, at
         at = end + 1
+    match = _PROPERTIES.match(text, start)
+    if match is not None and any(map(_names_labels, match[1].splitlines())):
+        return "#", match.start(1), match.end(1)
     # Without an end it is a line across the page.
     return "", start, start
+
+
+def _names_labels(line: str) -> bool:
+    return normal(line.partition(":")[0]) in known_names("labels")
 
 
 def note_fields(text: str) -> tuple[dict[str, Any], str]:
@@ -76,7 +86,8 @@ def note_fields(text: str) -> tuple[dict[str, Any], str]:
     head, body = text[start:stop], text[stop:]
     if not fence:
         return {}, body
-    body = body.partition("\n")[2].strip()
+    # Properties of Notion are below the title, which is part of the text.
+    body = text[:start] + body if fence == "#" else body.partition("\n")[2].strip()
     if fence == "+++":
         try:
             return _as_text(tomllib.loads(head)), body

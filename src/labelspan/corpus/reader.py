@@ -14,7 +14,8 @@ from ..errors import InvalidFile, InvalidInput, InvalidParameter
 from .fields import choose_fields, plain
 from .folders import open_files
 from .formats import EDITABLE, FORMATS, RECORD_IDS, Placed
-from .label_values import LabelParser, clean, is_missing, keep_labels, truth_of
+from .json_files import FOLDERS
+from .label_values import LabelParser, clean, is_missing, keep_labels, truths_of, words_of_truth
 from .label_vocabulary import read_vocabulary
 from .reading_report import ReadingReport, make_report, shorten
 from .sources import check_encoding, open_source
@@ -274,6 +275,8 @@ class CorpusReader:
             problem = f"{self.name} has several files, and only one can be changed"
         elif not self.reading["labels"]:
             return f"{self.name} has no field of labels that could be changed; name it (--labels)."
+        elif FOLDERS in self.reading["labels"]:
+            problem = f"labels of {self.name} are folders, which are not changed"
         elif self.reading["joined"]:
             problem = f"{self.name} has several rows per item, which are not changed"
         else:
@@ -498,10 +501,9 @@ def _parsers(
 ) -> list[LabelParser]:
     """Return what reads the labels of each field; columns of 0 and 1 are labels by their names."""
     values = {field: [row.get(field) for row in items] for field in fields}
-    columns = len(fields) > 1 and all(
-        {truth_of(one) for one in own if not _is_empty(one)} <= {True, False}
-        for own in values.values()
-    )
+    cells = [one for own in values.values() for one in own if not _is_empty(one)]
+    columns = len(fields) > 1 and bool(truths_of(cells))
+    words = words_of_truth(one for own in values.values() for one in own)
     # Of "labels.game" and "labels.sound", what differs.
     outer = {field.rpartition(".")[0] for field in fields}
     lead = f"{outer.pop()}." if len(outer) == 1 and "" not in outer else ""
@@ -512,6 +514,7 @@ def _parsers(
             separator,
             blanks=blanks,
             column=field.removeprefix(lead) if columns else "",
+            words=words if columns else ("1", "0"),
         )
         for field, own in values.items()
     ]

@@ -8,7 +8,7 @@ import os
 import re
 import sqlite3
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import date, datetime, time
 from itertools import chain, islice, zip_longest
@@ -19,7 +19,7 @@ from xml.sax.saxutils import escape
 
 from .._install import install_command
 from ..errors import InvalidFile, InvalidInput, InvalidParameter, LabelspanError
-from .fields import listed, rank
+from .names import is_known, known_names, listed, normal, rank
 from .record_files import library_for
 from .sources import Member, check_unpacked
 from .tables import column_names
@@ -46,15 +46,30 @@ _ROW = re.compile(
 # --- workbooks --------------------------------------------------------------------------------
 
 
-def _sheet_names(names: list[str], table: str | None, name: str) -> list[str]:
-    """Return the sheets to try, in order: the one that was asked for, or all."""
-    if table is None:
-        return names
-    if table not in names:
+def _sheet_rows(
+    names: list[str],
+    cells: Callable[[str], Iterable[Iterable[Any]]],
+    table: str | None,
+    name: str,
+    notes: list[str],
+) -> Iterator[tuple[int, Fields]]:
+    """Yield the rows of the sheet that was asked for, or of the first that has items.
+
+    Those are a sheet with a known name of a column, one with several columns, or any with rows.
+    """
+    if table is not None and table not in names:
         raise InvalidParameter(
             f"{name}: there is no sheet {table!r} (--table); there are {listed(names)}."
         )
-    return [table]
+    best = (-1, "")
+    for one in [table] if table is not None else names:
+        _, first = next(_headed(enumerate(cells(one), 1)), (0, None))
+        if first is not None:
+            rank_of = 2 if any(map(is_known, first)) else int(len(first) > 1)
+            best = max(best, (rank_of, one), key=lambda pair: pair[0])
+    if best[1]:
+        notes.append(f"sheet {best[1]!r}" + f" of {listed(names)} (--table)" * (len(names) > 1))
+        yield from _headed(enumerate(cells(best[1]), 1))
 
 
 def xlsx_rows(member: Member, table: str | None, notes: list[str]) -> Iterator[tuple[int, Fields]]:
@@ -68,19 +83,14 @@ def xlsx_rows(member: Member, table: str | None, notes: list[str]) -> Iterator[t
                 if entry.filename.endswith((".xml", ".rels")):
                     _refuse_entities(member.name, archive.read(entry))
         book = openpyxl.load_workbook(content, read_only=True, data_only=True, keep_links=False)
+
+        def cells(name: str) -> Iterator[Any]:
+            # The size that a file states can be wrong.
+            book[name].reset_dimensions()
+            yield from book[name].iter_rows(values_only=True)
+
         with closing(book):
-            for name in _sheet_names(book.sheetnames, table, member.name):
-                sheet = book[name]
-                # The size that a file states can be wrong.
-                sheet.reset_dimensions()
-                rows = _headed(enumerate(sheet.iter_rows(values_only=True), 1))
-                first = next(rows, None)
-                if first is not None:
-                    others = f" of {listed(book.sheetnames)} (--table)"
-                    notes.append(f"sheet {name!r}{others if len(book.sheetnames) > 1 else ''}")
-                    yield first
-                    yield from rows
-                    return
+            yield from _sheet_rows(book.sheetnames, cells, table, member.name, notes)
     except LabelspanError:
         raise
     except _MALFORMED as error:
@@ -215,16 +225,11 @@ def ods_rows(member: Member, table: str | None, notes: list[str]) -> Iterator[tu
         except KeyError:
             raise InvalidFile(f"{member.name} is not an OpenDocument workbook.") from None
     inner = Member(PurePosixPath("content.xml"), member.name, lambda: io.BytesIO(sheets))
-    found = list(xml_elements(inner, lambda name, _: name == "table"))
-    names = [one.get("name", "") for one in found]
-    for name in _sheet_names(names, table, member.name):
-        rows = _headed(enumerate(_cells(found[names.index(name)]), 1))
-        first = next(rows, None)
-        if first is not None:
-            notes += [f"sheet {name!r} of {listed(names)} (--table)"] * (len(names) > 1)
-            yield first
-            yield from rows
-            return
+    found = xml_elements(inner, lambda name, _: name == "table")
+    tables = {one.get("name", ""): one for one in found}
+    yield from _sheet_rows(
+        list(tables), lambda name: _cells(tables[name]), table, member.name, notes
+    )
 
 
 def _cells(sheet: Any) -> Iterator[list[Any]]:
@@ -316,7 +321,7 @@ def sqlite_rows(member: Member, table: str | None, notes: list[str]) -> Iterator
             return
         query = table or ""
         if not query.lower().lstrip().startswith(("select", "with")):
-            query = f'select * from "{_table(base, member.name, table, notes)}"'
+            query = _query(base, _table(base, member.name, table, notes), notes)
         # Nothing but reading, whatever the query or the file says.
         base.set_authorizer(
             lambda action, *_: sqlite3.SQLITE_OK if action in _READING else sqlite3.SQLITE_DENY
@@ -345,6 +350,44 @@ def _books(base: sqlite3.Connection) -> Iterator[Fields]:
         }
 
 
+def _columns(base: sqlite3.Connection, table: str) -> list[str]:
+    return [column[1] for column in base.execute(f'pragma table_info("{table}")')]
+
+
+def _query(base: sqlite3.Connection, table: str, notes: list[str]) -> str:
+    """Return a query of a table, with the labels that another one links to its rows."""
+    plain = f'select * from "{table}"'
+    columns = {
+        one.replace('"', '""'): _columns(base, one)
+        for (one,) in base.execute("select name from sqlite_master where type = 'table'")
+    }
+    if any(normal(one) in known_names("labels") for one in columns[table]):
+        return plain
+    keys = {one: next((c for c in own if c.lower() == "id"), "") for one, own in columns.items()}
+    for labels in (one for one in columns if rank(one, "labels") is not None and keys[one]):
+        name = next((c for c in known_names("label_keys") if c in columns[labels]), None)
+        for link, own in columns.items():
+            left, right = (_reference(own, one) for one in (table, labels))
+            if name and name != keys[labels] and left and right and keys[table]:
+                notes.append(f"labels of {labels!r}, joined by {link!r}")
+                return (
+                    f'select t.*, l."{labels}" from "{table}" as t left join '
+                    f'(select x."{left}" as k, json_group_array(g."{name}") as "{labels}" '
+                    f'from "{link}" as x join "{labels}" as g on g."{keys[labels]}" = x."{right}" '
+                    f'group by 1) as l on l.k = t."{keys[table]}"'
+                )
+    return plain
+
+
+def _reference(columns: list[str], table: str) -> str | None:
+    """Return the column that names rows of another table, as note_id of notes."""
+    own = normal(table)
+    names = {own, own.removesuffix("s"), own.removesuffix("es"), own.removesuffix("ies") + "y"}
+    return next(
+        (c for c in columns if normal(c).removesuffix(" id") in names and normal(c) != "id"), None
+    )
+
+
 def _table(base: sqlite3.Connection, name: str, table: str | None, notes: list[str]) -> str:
     """Return the table that was asked for, or the one with texts and the most rows."""
     found = base.execute("select name, type from sqlite_master where type in ('table', 'view')")
@@ -360,7 +403,7 @@ def _table(base: sqlite3.Connection, name: str, table: str | None, notes: list[s
     sizes: dict[str, tuple[bool, int]] = {}
     for one in (one for one, kind in kinds.items() if kind == "table"):
         quoted = one.replace('"', '""')
-        columns = [column[1] for column in base.execute(f'pragma table_info("{quoted}")')]
+        columns = _columns(base, quoted)
         texts = sum(
             rank(column, kind) is not None for column in columns for kind in ("texts", "headings")
         )

@@ -7,18 +7,19 @@ import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any
 
 from ..errors import InvalidFile
-from .fields import is_known
-from .label_values import ANGLED, IN_ANGLES
+from .label_values import ANGLED, IN_ANGLES, is_missing
+from .names import is_known
 from .sources import LONGEST
 
 __all__ = [
     "Row",
     "TableLayout",
     "Tally",
+    "anki_header",
     "cells_of",
     "column_names",
     "is_fasttext",
@@ -43,14 +44,14 @@ _FEW_LONG = 100
 
 @dataclass(frozen=True)
 class TableLayout:
-    """How a table is split: its columns, its header (None without one), and options of csv."""
+    """How a table is split: its columns, the rows that name them, and options of csv."""
 
     columns: list[str]
-    header: list[str] | None
+    headers: list[list[str]]
     delimiter: str
     quoted: bool
     notes: tuple[str, ...] = ()
-    # Lines before the header: comments, and Excel's "sep=;".
+    # Lines before the header: comments, a title, and Excel's "sep=;".
     skip: int = 0
 
     @property
@@ -76,8 +77,41 @@ def _preamble(lines: Sequence[str]) -> int:
     return start
 
 
+_ANKI = re.compile(r"#(separator|html|columns|(?:guid|notetype|deck|tags) column):(.*)", re.I)
+_ANKI_MARKS = {"tab": "\t", "comma": ",", "semicolon": ";", "space": " ", "pipe": "|", "colon": ":"}
+
+
+def anki_header(lines: Sequence[str]) -> dict[str, str]:
+    """Return what the first lines of notes of Anki say: separator, columns, which one has tags."""
+    found: dict[str, str] = {}
+    for line in lines:
+        match = _ANKI.match(line)
+        if match is None:
+            break
+        found[match[1].lower()] = match[2].rstrip("\r\n")
+    if found:
+        mark = found.get("separator", "tab")
+        found["separator"] = _ANKI_MARKS.get(mark.lower(), mark[:1] or "\t")
+    return found
+
+
+def _anki_columns(anki: dict[str, str], width: int) -> list[str]:
+    """Return the names of the columns: those that are given, front and back for the others."""
+    names = dict(enumerate(filter(None, anki.get("columns", "").split(anki["separator"])), 1))
+    names |= {
+        int(place): key.removesuffix(" column")
+        for key, place in anki.items()
+        if key.endswith(" column") and place.isdecimal()
+    }
+    rest = iter(["front", "back"] if "columns" not in anki else [])
+    return [names.get(n) or next(rest, f"field {n}") for n in range(1, width + 1)]
+
+
 def is_table(lines: Sequence[str]) -> str | None:
     """Return "csv" or "tsv" if lines look like a table; None for plain text."""
+    anki = anki_header(lines)
+    if anki:
+        return "tsv" if anki["separator"] == "\t" else "csv"
     lines = lines[_preamble(lines) :]
     first = lines[0] if lines else ""
     mark = _delimiter(first)
@@ -162,27 +196,39 @@ def table_layout(
 
     ``like`` is the layout of another table of the same corpus: both have a header, or none.
     """
-    skip = _preamble(sample[:65536].split("\n"))
+    lines = sample[:65536].split("\n")
+    anki = anki_header(lines)
+    skip = len(list(takewhile(_ANKI.match, lines))) if anki else _preamble(lines)
     sample = "".join(sample.splitlines(keepends=True)[skip:]) if skip else sample
     first = sample.lstrip("\n").partition("\n")[0]
-    mark = "\t" if kind == "tsv" else like.delimiter if like else _delimiter(first)
-    rows, quoted, notes = _sampled(name, sample, mark, cut)
-    notes += [f"{skip:,} line(s) before the table left out"] if skip else []
-    if not rows:
-        return TableLayout([], None, mark, quoted, tuple(notes), skip)
-    cells = rows[0][1]
-    names = [cell.strip() for cell in cells]
-    if like is not None:
-        headed = like.header is not None
+    if anki:
+        mark = anki["separator"]
     else:
-        headed = _is_header(names, [row for _, row in rows[1:2001]])
-        notes += [] if headed else ["the first line is an item, not a header (guessed)"]
-    if not headed:
-        width = max(len(row) for _, row in rows[:2001])
+        mark = "\t" if kind == "tsv" else like.delimiter if like else _delimiter(first)
+    numbered, quoted, notes = _sampled(name, sample, mark, cut)
+    rows = [row for _, row in numbered[:2001]]
+    titles = 0 if anki else _title_rows(rows)
+    if titles:
+        skip, rows = skip + numbered[titles - 1][0], rows[titles:]
+    notes += [f"{skip:,} line(s) before the table left out"] if skip else []
+    if like is not None:
+        count = len(like.headers)
+    elif anki or not rows:
+        count = 0
+    else:
+        names = [cell.strip() for cell in rows[0]]
+        count = _name_rows(rows) or int(_is_header(names, rows[1:]))
+        notes += [] if count else ["the first line is an item, not a header (guessed)"]
+    headers, width = rows[:count], max(map(len, rows), default=0)
+    if headers:
+        # Of several, the one with the most known names.
+        columns = column_names(max(headers, key=lambda row: len(set(filter(is_known, row)))))
+        notes += [f"{count - 1:,} more line(s) of names left out"] if count > 1 else []
+    elif anki:
+        columns = _anki_columns(anki, width)
+    else:
         columns = [f"column {place}" for place in range(1, width + 1)]
-        return TableLayout(columns, None, mark, quoted, tuple(notes), skip)
-    columns = column_names(names)
-    return TableLayout(columns, cells, mark, quoted, tuple(notes), skip)
+    return TableLayout(columns, headers, mark, quoted, tuple(notes), skip)
 
 
 def column_names(names: Sequence[str]) -> list[str]:
@@ -225,10 +271,9 @@ def table_rows(name: str, lines: Iterator[str], layout: TableLayout, tally: Tall
     long: list[int] = []
     begun = False
     for number, row in cells_of(lines, layout.delimiter, name, **layout.options):
-        if layout.header is not None and row == layout.header:
+        if row in layout.headers:
             if begun:
                 tally.setdefault("repeat(s) the header; left out", []).append(number)
-            begun = True
             continue
         begun = True
         rows += 1
@@ -279,6 +324,45 @@ def _sampled(name: str, text: str, delimiter: str, cut: bool) -> tuple[Cells, bo
     if ragged < other or (not ragged and doubtful):
         return plain or [], False, ["quotation marks are part of the text (guessed)"]
     return lenient or [], True, [] if strict is not None else ["some quotation marks do not match"]
+
+
+def _title_rows(rows: Sequence[Sequence[str]]) -> int:
+    """Return the number of rows above the header: titles of a few cells, and names of no column."""
+    for place in range(min(len(rows) - 3, 10)):
+        title, width = list(filter(None, rows[place])), len(rows[place + 1])
+        if len(title) > 3 or any(map(is_known, title)):
+            return 0
+        if 2 * len(title) < sum(map(bool, rows[place + 1])):
+            return place + 1 if all(len(row) == width for row in rows[place + 1 :]) else 0
+    return 0
+
+
+# How numbers and dates begin.
+_MEASURE = re.compile(r"[-+$€£(]?\s*\d")
+
+
+def _name_rows(rows: Sequence[Sequence[str]]) -> int:
+    """Return the number of rows of names: words above columns of numbers or dates, at most three.
+
+    A second one has other words in two such columns, as below the header of a survey; one is enough
+    below names that come again, as pandas writes columns of two levels.
+    """
+    width, below = len(rows[0]), rows[3:]
+    measured = []
+    for place in range(width):
+        cells = [row[place].strip() for row in below if len(row) > place]
+        cells = [cell for cell in cells if cell and not is_missing(cell)]
+        if len(cells) > 2 and sum(map(bool, map(_MEASURE.match, cells))) >= 0.95 * len(cells):
+            measured.append(place)
+    named = list(filter(None, rows[0]))
+    least = 1 if len(set(named)) < len(named) else 2
+    for count, row in enumerate(rows[:3]):
+        names = {row[place].strip() for place in measured if len(row) > place} - {""}
+        if len(names) < (least if count else 1) or any(
+            is_missing(n) or _MEASURE.match(n) for n in names
+        ):
+            return count
+    return 3
 
 
 def _has_names(cells: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:

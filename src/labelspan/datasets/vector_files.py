@@ -20,9 +20,10 @@ from scipy import sparse
 
 from .._files import check_there
 from .._typing import Array
-from ..corpus.fields import first_known, listed, names_in
+from ..corpus.fields import names_in
 from ..corpus.formats import CorpusFiles, arrow_errors
 from ..corpus.label_values import LabelParser
+from ..corpus.names import first_known, listed
 from ..corpus.sources import open_source, text_of
 from ..errors import InvalidFile, InvalidInput
 from .dataset import indicator

@@ -30,7 +30,9 @@ _BINS = 20
 _MOST = 0.95
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*|[1-9][0-9]{0,2}(,[0-9]{3})+)(\.[0-9]+)?")
 # A number with a unit, as "106 min", "$12.50" or "40%".
-_MEASURE = re.compile(r"([$€£]?)\s*(-?[0-9][0-9,]*(?:\.[0-9]+)?)\s*([^\W\d_]{1,12}|%|°)?\.?")
+_MEASURE = re.compile(r"([$€£]?)\s*(-?[0-9][0-9,]*(?:\.[0-9]+)?)\s*([^\W\d_]{1,12}|[%°$€£])?\.?")
+# A number with a decimal comma.
+_COMMA = re.compile(r"[^,\d]*\d[\d.]*,(\d{1,2}|\d{4,})[^,\d]*")
 # What may stand between several values in one text.
 _SEPARATORS = ("; ", "|", ", ")
 _ISO = re.compile(r"[12][0-9]{3}(-[01][0-9](-[0-3][0-9]([T ].*)?)?)?")
@@ -209,6 +211,7 @@ def _parts(values: Sequence[Any]) -> tuple[list[list[str]] | None, str]:
 
 def _kind(values: Sequence[Any], total: int) -> tuple[FieldKind, list[float]]:
     """Return the kind of a field, and the key of each value; ``total`` is the number of rows."""
+    values = _with_points(values)
     given = [value for value in values if value is not None and value != ""]
     readers: list[tuple[FieldKind, Callable[[Any], float]]] = [("number", _number), ("date", _day)]
     for kind, read in readers:
@@ -223,6 +226,15 @@ def _kind(values: Sequence[Any], total: int) -> tuple[FieldKind, list[float]]:
         return "number", [number if own == unit else math.nan for number, own in measures]
     repeats = len(values) <= max(_BINS, total / 2)
     return "category" if repeats else "text", [math.nan] * len(values)
+
+
+def _with_points(values: Sequence[Any]) -> Sequence[Any]:
+    """Return values with points for decimal commas, as in 1,92 or 1.250,00 EUR."""
+    commas = [one for one in values if isinstance(one, str) and "," in one]
+    if not commas or not all(len(one) < 300 and _COMMA.fullmatch(one) for one in commas):
+        return values
+    swap = str.maketrans({".": None, ",": "."})
+    return [one.translate(swap) if isinstance(one, str) and "," in one else one for one in values]
 
 
 def _number(value: Any) -> float:
