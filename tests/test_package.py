@@ -72,7 +72,7 @@ def test_a_name_brings_no_extra(name, scikit_learn):
 
 def test_the_estimators_do_not_bring_the_index_the_pictures_or_the_data_sets():
     own = imported("from labelspan import MLSI")
-    unasked = ("baselines", "checks", "cli", "datasets", "display", "experiments", "index", "web")
+    unasked = ("checks", "cli", "datasets", "display", "index", "papers", "web")
     assert not own & {f"labelspan.{name}" for name in unasked}
 
 

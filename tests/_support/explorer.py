@@ -107,24 +107,32 @@ def explore(path, *, drawn=False, **settings):
 @contextmanager
 def listen(path, *, drawn=False, **settings):
     """The explorer of an index on a socket, by a thread of this process; gives its address."""
+    from labelspan.web import Served
+
+    served = Served(path)
+    if drawn:
+        with served.lease() as snapshot:
+            snapshot.draw_map()
+    with running(served, **settings) as address:
+        yield address
+
+
+@contextmanager
+def running(served, *, watch=False, **settings):
+    """Serve an index on a free port, by a thread of this process; gives its address."""
     import uvicorn
 
-    from labelspan.web import Served, make_app
+    from labelspan.web import make_app
     from labelspan.web.server import configure
 
     with socket.create_server(("127.0.0.1", 0), backlog=1024) as listening:
-        served = Served(path)
-        if drawn:
-            with served.lease() as snapshot:
-                snapshot.draw_map()
-        config = configure(make_app(served, watch=False), **settings)
-        running = uvicorn.Server(config)
-        thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
+        server = uvicorn.Server(configure(make_app(served, watch=watch), **settings))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         try:
             yield listening.getsockname()
         finally:
-            running.should_exit = True
+            server.should_exit = True
             thread.join()
 
 

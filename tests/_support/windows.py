@@ -1,12 +1,14 @@
-"""The explorer for editing, served by the command, and windows of a browser that is let in."""
+"""The explorer for editing, and windows of a browser that is let in."""
 
 import re
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
-from _support.explorer import command
+from _support.explorer import command, running
 
-# Serves; and kills itself before a decision is committed, or right after it.
+from labelspan.web import Served
+
+# Serves, and kills itself before a decision is committed, or right after it.
 SERVE = """
 import os, signal, sys
 from labelspan.cli import app
@@ -27,8 +29,16 @@ app()
 
 
 @contextmanager
-def serving(folder, where="nowhere"):
-    """The command, serving for editing; gives the address that lets a browser in, and it."""
+def serving(folder):
+    """Serve for editing, in this process; gives the address that lets a browser in."""
+    served = Served(folder, edit=True, who="anna")
+    with running(served, watch=True) as (host, port):
+        yield served.editing.access.address(f"http://{host}:{port}")
+
+
+@contextmanager
+def dying(folder, where):
+    """The command, which kills itself at some point; gives the address, and the process."""
     options = ("--edit", "--as", "anna")
     with command(folder, *options, script=SERVE, given=[where]) as process:
         process.stderr.readline()
@@ -36,19 +46,22 @@ def serving(folder, where="nowhere"):
 
 
 @contextmanager
-def opened(browser, address, *, complaints=None, ready="#question:not([hidden]) #evidence > div"):
-    """A fresh browser that was let in; nothing is asked of others, and nothing fails."""
+def opened(browser, address, at=None, *, complaints=None):
+    """A page of a browser that was let in; nothing is asked of others, and nothing fails."""
     found, hosts = [] if complaints is None else complaints, set()
-    context = browser.new_context(base_url=address.partition("/review")[0])
+    context = browser.new_context(base_url=address.partition("/enter")[0])
     context.on("request", lambda request: hosts.add(urlsplit(request.url).hostname))
     context.on(
         "console", lambda said: found.append(said.text) if said.type in {"error", "warning"} else 0
     )
     context.on("weberror", lambda error: found.append(error.error.stack or str(error.error)))
     context.set_default_timeout(60_000)
+    assert context.request.get(address, max_redirects=0).headers["location"] == "/review"
     page = context.new_page()
-    page.goto(address)
-    page.wait_for_selector(ready)
+    if at is not None:
+        page.goto(at)
+    if at == "/review":
+        page.wait_for_selector("#question:not([hidden]) #evidence > div")
     yield page
     context.close()
     assert hosts == {"127.0.0.1"}

@@ -52,7 +52,11 @@ def opened(monkeypatch):
         return found[-1]
 
     monkeypatch.setattr(sqlite3, "connect", recorded)
-    return found
+    # What other tests have left in memory is not looked through again at every collection.
+    gc.collect()
+    gc.freeze()
+    yield found
+    gc.unfreeze()
 
 
 def read(folder):

@@ -72,8 +72,8 @@ def findings(page):
 def test_axe_finds_nothing_on_any_page_or_state(browser, folder, width, scheme):
     complaints = {}
     with (
-        serving(folder) as (address, _),
-        opened(browser, address, ready="#content", complaints=[]) as page,
+        serving(folder) as address,
+        opened(browser, address, complaints=[]) as page,
     ):
         page.set_viewport_size({"width": width, "height": 700})
         page.emulate_media(color_scheme=scheme)

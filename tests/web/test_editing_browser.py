@@ -5,13 +5,12 @@ import io
 import json
 import shutil
 import sys
-from urllib.parse import urlsplit
 
 import pytest
 from _support.chromium import CHROMIUM
 from _support.commands import run
 from _support.topics import corpus, planted_index
-from _support.windows import opened, said, serving
+from _support.windows import dying, opened, said, serving
 
 from labelspan import MLSI, SemanticIndex
 
@@ -25,17 +24,22 @@ pytestmark = [
 ]
 
 
-@pytest.fixture
-def folder(tmp_path):
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory):
     """Many items, of which every eighth has a label that is wrong."""
     texts, labels, ids, metadata = corpus(240)
     for n in range(0, 240, 8):
         labels[n] = sorted({"game", "sound", "image"} - {*labels[n]}) or ["game"]
     for number, table in enumerate(metadata):
         table["number"] = number
-    index = SemanticIndex(estimator=MLSI(8)).fit(texts, labels, ids, metadata=metadata)
-    index.save(tmp_path / "index")
-    return tmp_path / "index"
+    path = tmp_path_factory.mktemp("planted") / "index"
+    SemanticIndex(estimator=MLSI(8)).fit(texts, labels, ids, metadata=metadata).save(path).close()
+    return path
+
+
+@pytest.fixture
+def folder(planted, tmp_path):
+    return shutil.copytree(planted, tmp_path / "index")
 
 
 def exported(folder):
@@ -44,8 +48,7 @@ def exported(folder):
 
 def test_twenty_findings_are_reviewed_by_keys_and_none_is_lost(browser, folder):
     keys = ["y", "n", "ArrowRight", "ArrowLeft", "s"] * 4
-    with serving(folder) as (address, _), opened(browser, address) as page:
-        assert urlsplit(page.url).path == "/review"
+    with serving(folder) as address, opened(browser, address, "/review") as page:
         waiting = page.locator("#queue li[data-key]")
         wanted = waiting.evaluate_all("all => all.map((one) => one.dataset.key)")[:20]
         assert len(wanted) == 20
@@ -78,7 +81,7 @@ def test_twenty_findings_are_reviewed_by_keys_and_none_is_lost(browser, folder):
 
 
 def test_narrow_down_draw_a_line_export_and_share(browser, folder):
-    with serving(folder) as (address, _), opened(browser, address) as page:
+    with serving(folder) as address, opened(browser, address) as page:
         page.goto("/search?q=music")
         page.locator("#narrow-down .in", has_text="sound").first.press("Enter")
         page.wait_for_url("**label=sound*")
@@ -131,7 +134,7 @@ def test_narrow_down_draw_a_line_export_and_share(browser, folder):
 
 
 def test_ten_items_are_relabelled_at_once_and_undone(browser, folder):
-    with serving(folder) as (address, _), opened(browser, address) as page:
+    with serving(folder) as address, opened(browser, address) as page:
         page.goto("/search?label=game")
         page.wait_for_selector(".pick")
         names = page.locator(".hit").evaluate_all("all => all.map((one) => one.dataset.id)")[:10]
@@ -190,7 +193,7 @@ def test_ten_items_are_relabelled_at_once_and_undone(browser, folder):
 
 
 def test_all_items_that_match_are_relabelled_and_undone(browser, folder):
-    with serving(folder) as (address, _), opened(browser, address) as page:
+    with serving(folder) as address, opened(browser, address) as page:
         before = page.request.get("/labels.json").json()["labels"]
         page.goto("/search?label=game")
         page.get_by_label("Select all on this page").check()
@@ -223,7 +226,7 @@ def close_folder(tmp_path):
 def test_a_bulk_edit_on_page_three_changes_what_is_ticked(browser, tmp_path):
     folder = tmp_path / "close"
     close_folder(tmp_path)
-    with serving(folder) as (address, _), opened(browser, address) as page:
+    with serving(folder) as address, opened(browser, address) as page:
         page.goto("/search?q=zebra&page=3")
         page.wait_for_selector(".pick")
         matching = set(page.request.get("/search/ids.json?q=zebra").json()["ids"])
@@ -263,7 +266,7 @@ def test_a_bulk_edit_on_page_three_changes_what_is_ticked(browser, tmp_path):
 def test_items_close_in_meaning_are_selected_on_their_own(browser, tmp_path):
     folder = tmp_path / "close"
     close_folder(tmp_path)
-    with serving(folder) as (address, _), opened(browser, address) as page:
+    with serving(folder) as address, opened(browser, address) as page:
         page.goto("/search?q=zebra&page=2&show=table")
         page.wait_for_selector(".pick")
         close = page.request.get("/search/ids.json?q=zebra&match=close").json()["ids"]
@@ -301,7 +304,7 @@ def own(page):
 
 
 def test_two_windows_show_what_is_stored(browser, folder):
-    with serving(folder) as (address, _), opened(browser, address) as page:
+    with serving(folder) as address, opened(browser, address) as page:
         name = page.request.get("/search/ids.json?label=game&without=image").json()["ids"][0]
         stored = lambda: page.request.get(f"/item.json?id={name}").json()["labels"]  # noqa: E731
         first, second = page, page.context.new_page()
@@ -350,7 +353,7 @@ def test_two_windows_show_what_is_stored(browser, folder):
 
 
 def test_a_label_spelt_nearly_like_another_is_asked_about(browser, folder):
-    with serving(folder) as (address, _), opened(browser, address) as page:
+    with serving(folder) as address, opened(browser, address) as page:
         before = page.request.get("/labels.json").json()["labels"]
         page.goto("/label?name=sound")
         page.get_by_label("New name").fill("Games")
@@ -375,7 +378,7 @@ def test_a_label_spelt_nearly_like_another_is_asked_about(browser, folder):
 
 
 def test_a_label_is_taught_by_keys_and_an_answer_undone(browser, folder):
-    with serving(folder) as (address, _), opened(browser, address) as page:
+    with serving(folder) as address, opened(browser, address) as page:
 
         def asked():
             return page.locator("#question").get_attribute("data-id")
@@ -413,7 +416,7 @@ def test_a_label_is_taught_by_keys_and_an_answer_undone(browser, folder):
 
 
 def test_two_who_teach_one_label_lose_no_answer(browser, folder):
-    with serving(folder) as (address, _), opened(browser, address) as page:
+    with serving(folder) as address, opened(browser, address) as page:
         page.goto("/teach?label=tunes&q=music")
         page.get_by_role("button", name="Start").press("Enter")
         second = page.context.new_page()
@@ -429,11 +432,9 @@ def test_two_who_teach_one_label_lose_no_answer(browser, folder):
             now = window.locator("#question").get_attribute("data-id")
             given.append((now, {"y": "yes", "n": "no"}[key]))
             window.keyboard.press(key)
-            said(
-                window,
-                f"{len([one for one in dict(given).values() if one == 'yes'])} yes",
-                "#state",
-            )
+            # The answer has arrived: what the other window is asked depends on it.
+            answers = list(dict(given).values())
+            said(window, f"{answers.count('yes')} yes, {answers.count('no')} no.", "#state")
             window.wait_for_function(
                 "(id) => document.getElementById('question').dataset.id !== id", arg=now
             )
@@ -454,16 +455,16 @@ def test_two_who_teach_one_label_lose_no_answer(browser, folder):
 def test_kills_and_replaced_indexes_lose_nothing(browser, tmp_path):
     folder = tmp_path / "index"
     planted_index().save(folder)
-    with serving(folder, "before") as (address, process):
-        with opened(browser, address, complaints=[]) as page:
+    with dying(folder, "before") as (address, process):
+        with opened(browser, address, "/review", complaints=[]) as page:
             key = page.locator("#question").get_attribute("data-key")
             page.keyboard.press("y")
             said(page, "Nothing was lost")
             assert page.locator("#question").get_attribute("data-key") == key, "it waits again"
         assert process.wait() == -9
     assert exported(folder) == []
-    with serving(folder, "after") as (address, process):
-        with opened(browser, address, complaints=[]) as page:
+    with dying(folder, "after") as (address, process):
+        with opened(browser, address, "/review", complaints=[]) as page:
             page.keyboard.press("y")
             said(page, "Nothing was lost")
         assert process.wait() == -9
@@ -472,7 +473,7 @@ def test_kills_and_replaced_indexes_lose_nothing(browser, tmp_path):
         # Decision and label are one transaction.
         assert (made["label"] in index.item(made["item"]).labels) == (made["kind"] == "missing")
     copy = shutil.copytree(folder, tmp_path / "copy")
-    with serving(folder) as (address, _), opened(browser, address, complaints=[]) as page:
+    with serving(folder) as address, opened(browser, address, "/review", complaints=[]) as page:
         assert page.locator(f'[data-key="{key}"]').count() == 0
         shutil.rmtree(folder)
         shutil.copytree(copy, folder)

@@ -59,8 +59,10 @@ def values(answer):
     return answer.structured_content
 
 
-def test_an_assistant_searches_reads_and_tags(folder):
-    tools, answers, instructions = ask(
+@pytest.fixture(scope="module")
+def asked(folder):
+    """What the command says to an assistant: tools, answers, instructions."""
+    return ask(
         folder,
         ("search", {"q": "chess", "k": 2}),
         ("search", {"label": ["sound"], "without": ["video"]}),
@@ -68,7 +70,15 @@ def test_an_assistant_searches_reads_and_tags(folder):
         ("tag", {"text": "a chess game", "k": 2}),
         ("item", {"id": "gimp"}),
         ("labels", {"q": "SOUND"}),
+        ("item", {"id": "gnuches"}),
+        ("search", {"q": "chess", "label": ["gam"]}),
+        ("search", {"query": "chess"}),
+        ("search", {"q": "chess", "k": 100000}),
     )
+
+
+def test_an_assistant_searches_reads_and_tags(asked):
+    tools, answers, instructions = asked
     assert {tool.name for tool in tools} == {"search", "similar", "tag", "item", "labels"}
     for tool in tools:
         # No indentation of code, and types for arguments and answers.
@@ -78,7 +88,7 @@ def test_an_assistant_searches_reads_and_tags(folder):
         assert tool.input_schema["additionalProperties"] is False
         assert tool.output_schema["properties"]
     assert "'programs'" in instructions
-    chess, sound, similar, tags, item, labels = map(values, answers)
+    chess, sound, similar, tags, item, labels = map(values, answers[:6])
     assert {hit["id"] for hit in chess["items"]} == {"gnuchess", "xboard"}
     assert {hit["id"] for hit in sound["items"]} == {"sox", "audacity"}
     assert similar["items"][0]["id"] in {"xboard", "checkers"}
@@ -88,14 +98,8 @@ def test_an_assistant_searches_reads_and_tags(folder):
     assert labels["labels"] == [{"label": "sound", "uri": None, "items": 3}]
 
 
-def test_errors_say_what_to_do(folder):
-    _, answers, _ = ask(
-        folder,
-        ("item", {"id": "gnuches"}),
-        ("search", {"q": "chess", "label": ["gam"]}),
-        ("search", {"query": "chess"}),
-        ("search", {"q": "chess", "k": 100000}),
-    )
+def test_errors_say_what_to_do(asked):
+    answers = asked[1][6:]
     assert all(answer.is_error for answer in answers)
     messages = [json.dumps([part.text for part in answer.content]) for answer in answers]
     assert "gnuches" in messages[0]

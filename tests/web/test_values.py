@@ -22,7 +22,7 @@ def folder(tmp_path):
 
 
 def test_similar_names_are_merged_after_a_preview_and_undone(browser, folder):
-    with serving(folder) as (address, _), opened(browser, address, ready="#queue") as page:
+    with serving(folder) as address, opened(browser, address) as page:
         counts = lambda: page.request.get("/labels.json").json()["labels"]  # noqa: E731
         before = counts()
         page.goto("/values")
@@ -58,8 +58,7 @@ def test_similar_names_are_merged_after_a_preview_and_undone(browser, folder):
 
 def test_a_search_is_saved_under_a_name_and_removed(browser, folder):
     complaints = []
-    settings = {"ready": "#queue", "complaints": complaints}
-    with serving(folder) as (address, _), opened(browser, address, **settings) as page:
+    with serving(folder) as address, opened(browser, address, complaints=complaints) as page:
         page.goto("/search?q=chess&range=n:3..20&label=Games&show=table")
         page.get_by_label("Name of this search").fill("Some chess")
         page.get_by_role("button", name="Save this search").click()
