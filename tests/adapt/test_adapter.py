@@ -124,7 +124,7 @@ def test_vectors_that_differ_in_few_directions():
     model = Adapter().fit(X, Y)
     assert model.n_components_ <= 4
     assert np.isfinite(model.transform(X)).all()
-    with pytest.warns(LabelspanWarning, match="the rows differ in 4 directions; 4 are used"):
+    with pytest.warns(LabelspanWarning, match="the map has 4 directions; 4 are used"):
         assert Adapter(5).fit(X, Y).n_components_ == 4
 
 
@@ -152,6 +152,17 @@ def test_a_stream_is_the_fit_of_all_rows(cut, form):
         assert ours.size == theirs.size
         np.testing.assert_allclose(ours.adapted, theirs.adapted, atol=2e-3)
     np.testing.assert_allclose(stream.transform(X, labels=y), whole.transform(X, labels=y))
+
+
+def test_two_streams_are_merged():
+    X, Y = tagged(rows=300)
+    Y[::7] = -1
+    left, right = Adapter(6, compare=False), Adapter(6, compare=False)
+    left.partial_fit(X[:100], Y[:100]).merge(right.partial_fit(X[100:], Y[100:]))
+    whole = Adapter(6, compare=False).fit(X, Y)
+    np.testing.assert_allclose(left.components_, whole.components_, atol=1e-8)
+    np.testing.assert_allclose(left.transform(X, labels=Y), whole.transform(X, labels=Y), atol=1e-8)
+    assert (left.report_.n_rows, left.report_.n_labelled) == (300, 257)
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -275,7 +286,7 @@ def test_where_the_vectors_as_they_came_are_better_it_is_said():
     assert "The original vectors are better" in narrow.report_.reason
     assert "better on held-out rows" in narrow.status_
     assert not wide.report_.original_better
-    assert wide.status_ == "exact"
+    assert "better" not in wide.status_
 
 
 def test_fits_repeat_and_do_not_change_their_input():
@@ -335,13 +346,13 @@ def test_what_is_refused():
             Adapter(4).fit(X, y)
     with pytest.raises(InvalidInput, match="all rows of X are equal"):
         Adapter().fit(np.ones((50, 4)), Y[:50])
-    with pytest.raises(InvalidInput, match="limit of 4096"):
+    with pytest.raises(InvalidInput, match="at most 4096 dimensions"):
         Adapter().fit(np.ones((3, 4097)), [0, 1, 0])
     for params in ({"beta": 2}, {"n_components": 0}, {"alpha": -1.0}, {"compare": 1}):
         with pytest.raises(InvalidParameter, match=next(iter(params))):
             Adapter(**params).fit(X, Y)
     model = Adapter(3, compare=False).partial_fit(X, Y.argmax(axis=1), classes=np.arange(6))
-    with pytest.raises(InvalidLabels, match="classes that fit did not have"):
+    with pytest.raises(InvalidLabels, match="classes that the first batch did not have"):
         model.partial_fit(X, np.full(240, 9))
     with pytest.raises(InvalidLabels, match="must have 6 columns"):
         model.transform(X, labels=Y[:, :3])

@@ -70,6 +70,8 @@ class Stream:
     labelled: Statistics | None = None
     unlabelled: Statistics | None = None
     batches: int = 0
+    # Random rows, for estimators that choose parameters on them.
+    sample: Any = None
     # Why there is no solution yet; None if there is one.
     unsolved: str | None = "it was not solved; call solve()"
 
@@ -85,6 +87,7 @@ class Stream:
             labelled=_joined(self.labelled, more.labelled),
             unlabelled=_joined(self.unlabelled, more.unlabelled),
             batches=self.batches + more.batches,
+            sample=_joined(self.sample, more.sample),
             unsolved="it was not solved; call solve()",
         )
 
@@ -196,7 +199,7 @@ def _batch(model: Any, X: Operator, y: Any, stream: Stream) -> Stream:
     def summed(rows: Operator, block: Array) -> Statistics | None:
         return Statistics.of(rows, block, exact=stream.exact) if rows.shape[0] else None
 
-    one = replace(stream, labelled=None, unlabelled=None, batches=1)
+    one = replace(stream, labelled=None, unlabelled=None, batches=1, sample=None)
     if stream.kind is None:
         return replace(one, labelled=summed(X, np.zeros((X.shape[0], 0))))
     labels = model._read_labels(
@@ -218,6 +221,7 @@ def _batch(model: Any, X: Operator, y: Any, stream: Stream) -> Stream:
             f"{owner}: partial_fit takes rows whose labels are all known or all unknown, but y "
             "has rows with single unknown entries; use fit, or mark whole rows as unknown."
         )
+    one = replace(one, sample=model._sample(X, labels, stream.n))
     if labels.labelled.all():
         return replace(one, labelled=summed(X, model._stream_block(labels)))
     index, rest = np.flatnonzero(labels.labelled), X.rows(np.flatnonzero(~labels.labelled))
@@ -356,7 +360,7 @@ def join_streams(model: Any, other: Any) -> None:
     model._stream = mine.extended(theirs)
 
 
-def _joined(one: Statistics | None, other: Statistics | None) -> Statistics | None:
+def _joined(one: Any, other: Any) -> Any:
     if one is None or other is None:
         return other if one is None else one
     return one.join(other)

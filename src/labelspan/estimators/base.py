@@ -330,6 +330,10 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         solve_stream(self)
         return self
 
+    def _sample(self, X: Operator, labels: Labels, start: int) -> Any:
+        """Return rows of a batch to choose parameters on; ``start`` rows came before it."""
+        return None
+
     def _why_no_stream(self) -> str | None:
         """Return why all rows are needed at once; None if they are not."""
         return (

@@ -17,10 +17,10 @@ from .solving import seed_of, threads_for
 __all__ = ["best_thresholds", "label_thresholds"]
 
 # Number of rows on which thresholds are chosen, and the maximum number of their scores.
-_FEWEST, _MOST, _ENTRIES = 100, 2000, 1 << 18
+_FEWEST, _MOST, _ENTRIES = 100, 2000, 1 << 17
 # Columns of random signs that estimate the leverage of up to this number of rows; one is enough
 # for more. And the part of it that may be missing.
-_PROBES, _ROWS, _ACCURACY = 4, 5_000, 0.1
+_PROBES, _ROWS, _ACCURACY = 4, 1_000, 0.1
 # Up to this many rows random signs, which vary less, estimate it; beyond, normal random numbers.
 _MANY_ROWS = 1 << 16
 # A score without the row's own labels is unknown where they determine nearly all of it.

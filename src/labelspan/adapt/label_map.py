@@ -1,0 +1,48 @@
+"""The map of an adapter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._typing import Array
+from ..estimators.mlsi import MLSI, common_labels
+from ..estimators.training import TrainingRows, squared_norm
+from ..labels import Labels
+from ..operators.array_backend import on_host
+from ..solvers import Solution
+
+__all__ = ["LabelMap"]
+
+
+class LabelMap(MLSI):
+    """An MLSI of labels that were read, with at most ``most`` axes, in the units of the vectors."""
+
+    def __init__(self, most: int, *, alpha: float, beta: float, solver: str = "exact") -> None:
+        super().__init__(alpha=alpha, beta=beta, solver=solver)
+        self.most = most
+
+    def _count(self, most: int, reason: str, default: int) -> int:
+        return min(self.most, most)
+
+    def _read_labels(self, y: Labels, n_rows: int, **options: Any) -> Labels:
+        return y
+
+    def _has_thresholds(self, rows: TrainingRows) -> bool:
+        return False
+
+    def _publish_solved(self, stated: Any, solution: Solution) -> Array:
+        signs = super()._publish_solved(stated, solution)
+        means = on_host(stated.rows.label_means)
+        self.label_means_ = stated.rows.place(means - common_labels(means))
+        square = squared_norm(self, stated.rows.X)
+        self.eigenvalues_ = self.eigenvalues_ * square
+        self.components_ = self.components_ * np.sqrt(square)
+        if self.label_directions_ is not None:
+            self.label_directions_ = self.label_directions_ * np.sqrt(square)
+        return signs
+
+
+# Its messages are those of the adapter.
+LabelMap.__name__ = "Adapter"
