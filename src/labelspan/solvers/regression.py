@@ -56,7 +56,7 @@ __all__ = [
 _BUDGET, _LEAST = 200, 15
 # Cost of a multiplication of sparse data, relative to dense data; number of iterations that a
 # regression is expected to take, to a residual and to a share.
-_SPARSE_COST, _USUAL, _FEW = 10.0, 12, 4
+_SPARSE_COST, _USUAL, _FEW = 10.0, 12, 3
 # Maximum number of slopes of a direct solution that is preferred to combinations of the targets:
 # 256 MiB.
 _MOST_SLOPES = 1 << 25
@@ -204,16 +204,17 @@ def _iterate_to_share(  # noqa: PLR0917
     """
     cross, tol = X.rmatmat(X.place(targets)), default_tolerance(X.dtype)
     scale, apply = _in_unit_columns(X, cross, alpha)
+    least = alpha / float(np.square(host(scale)).max())
     width = cross.shape[1]
     step = width if width <= _WIDEST else _WIDEST // 2
     runs = [
-        block_cg(apply, cross[:, at : at + step] / scale, tol, max_iter, share=share)
+        block_cg(apply, cross[:, at : at + step] / scale, tol, max_iter, share=share, least=least)
         for at in range(0, width, step)
     ]
     slopes = concatenate([run.solution for run in runs], axis=1) / scale
     agreement = inner(cross, slopes)
     totals = np.array([sum(run.gains) for run in runs])
-    missing = np.array([gains_to_come(run.gains, rounding(X.dtype)) for run in runs])
+    missing = np.array([run.to_come for run in runs])
     to_come = float((missing * totals).sum() / (totals.sum() or 1.0))
     n_iter, residual = max(run.n_iter for run in runs), max(run.residual for run in runs)
     mixing = np.random.default_rng(0).standard_normal((width, min(_CHECKED, width)))
@@ -308,9 +309,10 @@ class Run(NamedTuple):
     """The result of block conjugate gradients.
 
     ``residual`` is the largest relative one, by the recursion. ``gains`` say by how much each
-    iteration lowered the square of the error, ``tr E'A E``. ``spread`` is about the root of
-    ``tr A^-1`` in the Krylov space: a residual R means an error ``(tr E'A E)^1/2`` of at most
-    ``|R| spread``, unless directions are too short to be in the space.
+    iteration lowered the square of the error, ``tr E'A E``; ``to_come`` is what is missing, relative
+    to their sum. ``spread`` is about the root of ``tr A^-1`` in the Krylov space: a residual R means
+    an error ``(tr E'A E)^1/2`` of at most ``|R| spread``, unless directions are too short to be in
+    the space.
     """
 
     solution: Array
@@ -318,6 +320,7 @@ class Run(NamedTuple):
     residual: float
     gains: list[float]
     spread: float
+    to_come: float
 
 
 def block_cg(  # noqa: PLR0917
@@ -327,14 +330,18 @@ def block_cg(  # noqa: PLR0917
     max_iter: int,
     error: float = np.inf,
     share: float = 0.0,
+    least: float = 0.0,
 ) -> Run:
     """Block conjugate gradients with an orthonormal residual block (Dubrulle 2001).
 
     Right-hand sides that depend on each other are merged at the start, and a residual
     that loses rank only narrows the block, so there is no division by zero. Stops when
     the relative residual of each column is below ``tol`` and implies an error below ``error``,
-    see `Run`, or is rounding; or when the missing gains are estimated below the fraction
-    ``share`` of those so far.
+    see `Run`, or is rounding; or when the missing gains are below the fraction ``share`` of those
+    so far. They are estimated from the last gains, and bounded if no eigenvalue of the matrix is
+    below ``least``, by a Gauss-Radau quadrature (Golub and Meurant 1997): with Q the residual
+    block, ``Q'A^-1 Q`` is at most the ``bound``, whose recursion starts at ``1 / least``. On texts
+    the bound is twice what is missing, where the estimate is ten times that.
     """
     lengths = column_norms(right)
     lengths[lengths == 0] = 1.0
@@ -345,6 +352,8 @@ def block_cg(  # noqa: PLR0917
     coefficients = factor
     worst, n_iter = float(residual_basis.shape[1] > 0), 0
     gains: list[float] = []
+    to_come = np.inf
+    bound = np.eye(factor.shape[0]) / least if share and least > 0 else None
     rng = np.random.default_rng(0)
     # Q the residual blocks, T = Q'A Q = U'SU with S = diag(square) and U bidiagonal by the factors:
     # z'T^-1 z of random z needs no more than U'^-1 z, block by block.
@@ -362,15 +371,36 @@ def block_cg(  # noqa: PLR0917
         add_product(solution, direction, step)
         residual_basis, factor = orthonormalize(plus(residual_basis, times(image, inverse), -1.0))
         coefficients = factor @ coefficients
+        if share:
+            to_come = gains_to_come(gains, rounding(width_of(right)))
+            bound = None if bound is None else _next_bound(bound - inverse, factor, least)
+            if bound is not None:
+                rest = float(((coefficients * lengths) * (bound @ coefficients * lengths)).sum())
+                to_come = min(to_come, rest / (sum(gains) or 1.0))
+            if to_come <= share:
+                worst = _worst(coefficients)
+                break
         probe = factor @ probe + rng.standard_normal((factor.shape[0], _PROBES))
-        size = float(np.linalg.norm(coefficients * lengths))
-        worst = float(np.linalg.norm(coefficients, axis=0).max()) if coefficients.size else 0.0
+        size, worst = float(np.linalg.norm(coefficients * lengths)), _worst(coefficients)
         # Below rounding, the recursion does not give the residual.
         unsure = worst > _ROUNDING and size * _spread(inverse_trace) > error
         direction = plus(times(direction, factor.T), residual_basis)
-        if share and gains_to_come(gains, rounding(width_of(right))) <= share:
-            break
-    return Run(solution * scale, n_iter, worst, gains, _spread(inverse_trace))
+    return Run(solution * scale, n_iter, worst, gains, _spread(inverse_trace), to_come)
+
+
+def _worst(coefficients: Array) -> float:
+    """Return the largest norm of a column."""
+    return float(np.linalg.norm(coefficients, axis=0).max()) if coefficients.size else 0.0
+
+
+def _next_bound(gap: Array, factor: Array, least: float) -> Array | None:
+    """Return ``(least I + factor gap^-1 factor')^-1``; None if the gap is only rounding."""
+    with single_thread():
+        root = triangular((gap + gap.T) / 2)
+        if root is None:
+            return None
+        half = root[1].T @ factor.T
+        return np.asarray(np.linalg.inv(half.T @ half + least * np.eye(factor.shape[0])))
 
 
 def _inverse(matrix: Array, noise: float) -> Array:
