@@ -2,8 +2,9 @@
 
 ``python -m benchmarks.spaces_page RESULTS`` reads the folder of a run, writes the record
 (results/records/spaces_quality.json) and puts the tables into the pages, between ``<!-- table: NAME
--->`` and ``<!-- end of table -->``. Without a folder the tables come from the record. In every
-column of a table the best number is bold. A test compares the pages with the record.
+-->`` and ``<!-- end of table -->``. Without a folder the tables come from the record. Results of
+other packages that the run lacks stay in the record. In every column of a table the best number is
+bold. A test compares the pages with the record.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +53,11 @@ def key(name: str) -> str:
     return name.replace(", ", "-").replace(" ", "-")
 
 
-def summarise(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Average results over splits, then over the sets of a group."""
+def summarise(records: Sequence[Mapping[str, Any]], before: Values | None = None) -> dict[str, Any]:
+    """Average results over splits, then over the sets of a group.
+
+    Results of other packages that were not measured again are taken from the record ``before``.
+    """
     found: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
     for one in records:
         if not one["quick"] and "nDCG" in one:
@@ -63,6 +67,10 @@ def summarise(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         values = {m: round(float(np.mean([run[m] for run in runs])), 4) for m in MEASURES}
         place = by_set.setdefault(key(setting), {}).setdefault(key(method), {})
         place[name] = {key(m): value for m, value in values.items()}
+    for setting, methods in ({} if before is None else before["by-set"]).items():
+        for method in PEERS:
+            if method in methods:
+                by_set.setdefault(setting, {}).setdefault(method, methods[method])
     rows = {one["set"]: [one["rows"], 0] for one in records}
     for one in records:
         rows[one["set"]][1] = max(rows[one["set"]][1], one["labels"])
@@ -289,7 +297,8 @@ def main() -> None:
     parser.add_argument("results", nargs="?", type=Path, help="folder of spaces_quality")
     folder = parser.parse_args().results
     if folder is not None:
-        record = summarise(read_records(folder))
+        before = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else None
+        record = summarise(read_records(folder), before)
         RECORD.write_text(_compact(record), encoding="utf-8")
     made = tables(json.loads(RECORD.read_text(encoding="utf-8")))
     for page in PAGES:

@@ -356,8 +356,8 @@ def run(
 
 
 def read_records(folder: Path) -> list[dict[str, Any]]:
-    """Read the results of earlier runs."""
-    lines = [line for path in sorted(folder.glob("*.jsonl")) for line in path.open()]
+    """Read the results of earlier runs, also in folders inside."""
+    lines = [line for path in sorted(folder.rglob("*.jsonl")) for line in path.open()]
     return [json.loads(line) for line in lines if line.strip()]
 
 

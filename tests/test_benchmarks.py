@@ -95,6 +95,13 @@ def test_means_are_over_splits_and_then_over_sets():
     assert "LSI" not in record["test"]["100%"]
 
 
+def test_other_packages_stay_in_the_record():
+    before = spaces_page.summarise([result("rcv1", 0, "UMAP", 0.3), result("rcv1", 0, "LSI", 0.1)])
+    record = spaces_page.summarise([result("rcv1", 0, "MLSI", 0.9)], before)
+    assert record["test"]["100%"]["UMAP"]["nDCG"] == pytest.approx(0.3)
+    assert "LSI" not in record["test"]["100%"]
+
+
 def test_the_gain_of_unlabelled_rows_names_the_worst_set():
     runs = [
         result("yeast", 0, "MLSI", 0.5, "10%"),
