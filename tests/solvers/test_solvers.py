@@ -249,25 +249,25 @@ def test_what_is_missing_is_within_the_promise(large, method, alpha, dtype):
     np.testing.assert_allclose(W.T @ (Xc.T @ Xc) @ W + alpha * W.T @ W, np.eye(12), atol=2e-2)
 
 
-@pytest.mark.parametrize("decades", [0, 2, 4])
-@pytest.mark.parametrize("penalty", [1e-6, 1e-3, 1.0])
+@pytest.mark.parametrize("decades", [0, 1, 2])
+@pytest.mark.parametrize("penalty", [0.3, 3.0, 30.0])
 def test_the_missing_part_of_a_regression_is_bounded(decades, penalty):
     rng = np.random.default_rng(decades)
-    X = rng.standard_normal((300, 120)) * np.logspace(0, -decades, 120)
+    X = rng.standard_normal((60, 120)) * np.logspace(0, -decades, 120)
     # Copies of a label are merged, so the block of directions is narrower than the labels.
-    right = X.T @ rng.standard_normal((300, 6))[:, [0, 1, 2, 3, 4, 5, 5]]
+    right = X.T @ rng.standard_normal((60, 6))[:, [0, 1, 2, 3, 4, 5, 5]]
     matrix = X.T @ X + penalty * np.eye(120)
     whole = np.trace(right.T @ np.linalg.solve(matrix, right))
     bounded = 0
-    for share in (0.5, 0.1, 1e-2, 1e-3, 1e-6):
+    for share in (0.3, 0.1, 3e-2, 1e-2, 1e-3, 1e-6):
         run = block_cg(matrix.__matmul__, right, 1e-14, 500, share=share, least=penalty)
-        found = np.trace(right.T @ run.solution)
-        missing = whole / found - 1
-        assert missing <= 1.001 * run.to_come + 1e-12, share
-        without = block_cg(matrix.__matmul__, right, 1e-14, 500, share=share)
-        assert run.n_iter <= without.n_iter
-        bounded += run.n_iter < without.n_iter or run.to_come < without.to_come
-    assert bounded or penalty < 1
+        estimated = block_cg(matrix.__matmul__, right, 1e-14, 500, share=share)
+        assert run.n_iter <= estimated.n_iter
+        if run.n_iter < estimated.n_iter:
+            missing = whole / np.trace(right.T @ run.solution) - 1
+            assert missing <= run.to_come <= share
+            bounded += 1
+    assert bounded
 
 
 def test_directions_lost_to_rounding_are_found_by_full_convergence(large):

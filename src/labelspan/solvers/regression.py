@@ -309,10 +309,10 @@ class Run(NamedTuple):
     """The result of block conjugate gradients.
 
     ``residual`` is the largest relative one, by the recursion. ``gains`` say by how much each
-    iteration lowered the square of the error, ``tr E'A E``; ``to_come`` is what is missing, relative
-    to their sum. ``spread`` is about the root of ``tr A^-1`` in the Krylov space: a residual R means
-    an error ``(tr E'A E)^1/2`` of at most ``|R| spread``, unless directions are too short to be in
-    the space.
+    iteration lowered the square of the error, ``tr E'A E``; ``to_come`` is what is missing,
+    relative to their sum. ``spread`` is about the root of ``tr A^-1`` in the Krylov space: a
+    residual R means an error ``(tr E'A E)^1/2`` of at most ``|R| spread``, unless directions are
+    too short to be in the space.
     """
 
     solution: Array
