@@ -17,7 +17,9 @@ from .solving import seed_of, threads_for
 __all__ = ["best_thresholds", "label_thresholds"]
 
 # Number of rows on which thresholds are chosen, and the maximum number of their scores.
-_FEWEST, _MOST, _ENTRIES = 100, 2000, 1 << 17
+_FEWEST, _MOST, _ENTRIES = 100, 2000, 1 << 18
+# Number of rows that choose the common threshold: the scores of all labels need fewer.
+_COMMON_ROWS = 500
 # Columns of random signs that estimate the leverage of up to this number of rows; one is enough
 # for more. And the part of it that may be missing.
 _PROBES, _ROWS, _ACCURACY = 4, 1_000, 0.1
@@ -68,13 +70,13 @@ def label_thresholds(
     truth = truth.toarray() if labels.many else host(truth).astype(np.float64)
     loadings, means = on_host(model.label_loadings_), on_host(model.label_means_)
     latent = host(X.rows(rows).matmat(X.place(on_host(model.components_).T)))
-    if own is None:
-        fitted, share = truth - means, loadings.shape[0] / X.shape[0]
-    else:
-        fitted = host(own(rows, truth - means)) @ loadings
-        share = _leverage(X, alpha, seed_of(model))
+    share = loadings.shape[0] / X.shape[0] if own is None else _leverage(X, alpha, seed_of(model))
     share = min(share + model.center / X.shape[0], _MOST_LEVERAGE)
-    scores = (latent @ loadings - share * fitted) / (1.0 - share) + means
+    if own is None:
+        scores = latent @ loadings - share * (truth - means)
+    else:
+        scores = (latent - share * host(own(rows, truth - means))) @ loadings
+    scores = scores / (1.0 - share) + means
     if labels.unknown is not None:
         unknown = labels.unknown[rows]
         scores, truth = np.where(unknown, -np.inf, scores), np.where(unknown, 0.0, truth)
@@ -86,7 +88,8 @@ def best_thresholds(scores: Array, truth: Array) -> Array:
 
     The common threshold is that of all labels together. A score of minus infinity is unknown.
     """
-    common = _best_cut(scores.reshape(-1, 1), truth.reshape(-1, 1))[0]
+    some = slice(None, None, max(1, len(scores) // _COMMON_ROWS))
+    common = _best_cut(scores[some].reshape(-1, 1), truth[some].reshape(-1, 1))[0]
     support = truth.sum(axis=0)
     weight = support / (support + _PRIOR)
     own = np.where(support > 0, _best_cut(scores, truth), common)
