@@ -16,6 +16,7 @@ from labelspan.estimators import KernelFeatures
 
 CENTRED = [MLSI(), OPLS(), CCA(), LDA(), HSL(), DLE(), LPP(), Adapter()]
 ALL = [LSI(), *CENTRED]
+SUPERVISED = [MLSI(), OPLS(), CCA(), LDA(), HSL(), DLE()]
 # Estimators whose number of components does not depend on the number of rows.
 SIZED = {"LSI": 5, "MLSI": 5, "LPP": 5, "Adapter": 5}
 
@@ -126,6 +127,35 @@ def test_the_units_of_each_column_do_not_matter_without_a_penalty(model):
     one, other = clone(model).fit(X, y), clone(model).fit(X * units, y)
     np.testing.assert_allclose(one.eigenvalues_, other.eigenvalues_, rtol=1e-6)
     same(one.transform(X), other.transform(X * units), 1e-4)
+
+
+@pytest.mark.parametrize("model", [*SUPERVISED, Adapter()], ids=str)
+def test_the_order_and_the_names_of_labels_do_not_matter(model):
+    X, y = data(model, 10)
+    order = np.array([2, 0, 3, 1])
+    other = np.array(list("dabc"))[y] if y.ndim == 1 else y[:, order]
+    one, two = made(model).fit(X, y), made(model).fit(X, other)
+    np.testing.assert_allclose(one.eigenvalues_, two.eigenvalues_, rtol=1e-6)
+    same(one.transform(X), two.transform(X), 1e-5)
+    if hasattr(one, "predict"):
+        found = one.predict(X)
+        expected = np.array(list("dabc"))[found] if y.ndim == 1 else found[:, order]
+        np.testing.assert_array_equal(two.predict(X), expected)
+
+
+@pytest.mark.parametrize("model", [*SUPERVISED, Adapter()], ids=str)
+def test_rows_without_labels_are_marked_in_any_way(model):
+    """By -1 or NaN, and left out by methods that learn from labelled rows only."""
+    X, y = data(model, 11)
+    minus = y.copy()
+    minus[::4] = -1
+    one, two = made(model).fit(X, minus), made(model).fit(X, np.where(minus < 0, np.nan, minus))
+    np.testing.assert_array_equal(one.components_, two.components_)
+    if isinstance(model, (OPLS, CCA, LDA, HSL)):
+        known = np.arange(X.shape[0]) % 4 > 0
+        left = made(model).fit(X[known], y[known])
+        np.testing.assert_array_equal(left.components_, one.components_)
+        np.testing.assert_array_equal(left.predict(X), one.predict(X))
 
 
 def test_predictions_do_not_depend_on_the_order_of_rows():
