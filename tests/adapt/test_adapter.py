@@ -300,6 +300,7 @@ def test_fits_repeat_and_do_not_change_their_input():
     back = first.inverse_transform(first.transform(X))
     np.testing.assert_allclose(first.transform(back), first.transform(X), atol=1e-9)
     narrow = Adapter(6).fit(X.astype(np.float32), Y)
+    assert narrow.components_.dtype == narrow.label_directions_.dtype == np.float32
     assert narrow.transform(X.astype(np.float32), labels=Y).dtype == np.float32
     np.testing.assert_allclose(np.abs(narrow.components_), np.abs(first.components_), atol=1e-4)
 

@@ -4,12 +4,12 @@ from copy import deepcopy
 
 import numpy as np
 import pytest
-from _support.support import MLSI_SOLVERS
+from _support.support import MLSI_SOLVERS, angle
 from sklearn.base import clone
 from sklearn.datasets import make_multilabel_classification
 from sklearn.linear_model import RidgeCV
 
-from labelspan import CCA, HSL, MLSI, OPLS
+from labelspan import CCA, HSL, LSI, MLSI, OPLS, Adapter
 from labelspan.metrics import retrieval_at_k
 from labelspan.operators import as_operator
 from labelspan.solvers.alpha import generalized_cross_validation
@@ -230,3 +230,10 @@ def test_a_common_label_moves_the_origin_and_nothing_else():
     np.testing.assert_allclose(stream.transform(rows), model.transform(rows), atol=1e-8)
     rare = MLSI(10).fit(rows, labels[:, 1:])
     np.testing.assert_allclose(rare.mean_, rows.mean(axis=0), atol=1e-12)
+
+
+@pytest.mark.parametrize("model", [MLSI(5, alpha=1.0), Adapter(5)], ids=str)
+def test_a_label_on_every_labelled_row_is_no_direction(model):
+    labels = np.where(np.arange(N)[:, None] < 70, [[1.0, 0.0]], -1.0)
+    found = model.fit(X, labels).transform(X)
+    assert angle(found, LSI(5, center=True).fit_transform(X)) < 1e-6

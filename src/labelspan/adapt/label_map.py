@@ -36,11 +36,11 @@ class LabelMap(MLSI):
         signs = super()._publish_solved(stated, solution)
         means = on_host(stated.rows.label_means)
         self.label_means_ = stated.rows.place(means - common_labels(means))
-        square = squared_norm(self, stated.rows.X)
-        self.eigenvalues_ = self.eigenvalues_ * square
-        self.components_ = self.components_ * np.sqrt(square)
+        length = float(np.sqrt(squared_norm(self, stated.rows.X)))
+        self.eigenvalues_ = self.eigenvalues_ * length**2
+        self.components_ = self.components_ * length
         if self.label_directions_ is not None:
-            self.label_directions_ = self.label_directions_ * np.sqrt(square)
+            self.label_directions_ = self.label_directions_ * length
         return signs
 
 

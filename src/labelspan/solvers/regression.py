@@ -214,7 +214,8 @@ def _iterate_to_share(  # noqa: PLR0917
     slopes = concatenate([run.solution for run in runs], axis=1) / scale
     agreement = inner(cross, slopes)
     totals = np.array([sum(run.gains) for run in runs])
-    missing = np.array([run.to_come for run in runs])
+    # Of targets without any gain, such as constant labels, nothing is missing.
+    missing = np.where(totals > 0, [run.to_come for run in runs], 0.0)
     to_come = float((missing * totals).sum() / (totals.sum() or 1.0))
     n_iter, residual = max(run.n_iter for run in runs), max(run.residual for run in runs)
     mixing = np.random.default_rng(0).standard_normal((width, min(_CHECKED, width)))
