@@ -102,7 +102,7 @@ def note_fields(text: str) -> tuple[dict[str, Any], str]:
 
 
 def _as_text(value: Any) -> Any:
-    """Return values of TOML as those of YAML are, except numbers."""
+    """Convert TOML values to what YAML would give, except numbers."""
     if isinstance(value, dict):
         return {key: _as_text(one) for key, one in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""What is known of a data set, and a data set in memory."""
+"""Descriptions of data sets, and data sets in memory."""
 
 from __future__ import annotations
 

@@ -131,12 +131,12 @@ solver_, status_ : str
 }
 
 
-def described(kind: C) -> C:
+def described(kind: C, descriptions: Mapping[str, str] = _DESCRIPTIONS) -> C:
     """Complete the docstring of a class: a line ``{alpha, penalty}`` is replaced by two entries."""
 
     def entries(line: re.Match[str]) -> str:
         margin, names = line.groups()
-        return "\n".join(indent(_DESCRIPTIONS[name], margin) for name in names.split(", "))
+        return "\n".join(indent(descriptions[name], margin) for name in names.split(", "))
 
     kind.__doc__ = re.sub(r"^( +)\{([^\n]*)\}$", entries, kind.__doc__ or "", flags=re.MULTILINE)
     return kind

@@ -12,7 +12,7 @@ from .html_report import html_list, html_page, html_picture, html_table
 from .paper import Paper, PaperPart
 from .verdicts import Verdict
 
-__all__ = ["Section", "markdown", "markdown_pages", "page"]
+__all__ = ["Section", "markdown_pages", "page"]
 
 
 @dataclass(frozen=True)
@@ -26,17 +26,6 @@ class Section:
     jobs: int
     seconds: float
     warnings: Sequence[str] = field(default_factory=tuple)
-
-
-def markdown(
-    title: str, about: Sequence[str], sections: Sequence[Section], verdicts: Sequence[Verdict]
-) -> str:
-    """Write the report as one text in Markdown; figures are separate files."""
-    lines = [f"# {title}", "", *(f"- {line}" for line in about), ""]
-    lines += _markdown_table(_summary_table(sections, verdicts))
-    for paper in _papers(sections):
-        lines += _markdown_paper(paper, sections, verdicts, level=2)
-    return "\n".join(lines).rstrip() + "\n"
 
 
 def markdown_pages(
@@ -54,20 +43,19 @@ def markdown_pages(
     lines += [f"- {line}" for line in about]
     found = {"report.md": lines}
     for paper in _papers(sections):
-        found[f"{paper.name}.md"] = _markdown_paper(paper, sections, verdicts, level=1)
+        found[f"{paper.name}.md"] = _markdown_paper(paper, sections, verdicts)
     return {name: "\n".join(text).rstrip() + "\n" for name, text in found.items()}
 
 
 def _markdown_paper(
-    paper: Paper, sections: Sequence[Section], verdicts: Sequence[Verdict], *, level: int
+    paper: Paper, sections: Sequence[Section], verdicts: Sequence[Verdict]
 ) -> list[str]:
-    marks = "#" * level
-    lines = [f"{marks} {paper.name}: {paper.title}", "", paper.citation, ""]
+    lines = [f"# {paper.name}: {paper.title}", "", paper.citation, ""]
     lines += _markdown_table(_claims_table(paper, verdicts))
     for section in sections:
         if section.paper.name != paper.name:
             continue
-        lines += [f"{marks}# {section.part.name}: {section.part.title}", "", _ran(section), ""]
+        lines += [f"## {section.part.name}: {section.part.title}", "", _ran(section), ""]
         lines += [f"- {line}" for line in section.part.deviations]
         lines += [f"- Warning: {line}" for line in section.warnings]
         lines += [""] if section.part.deviations or section.warnings else []

@@ -338,7 +338,7 @@ def triangular(gram: Array) -> tuple[Array, Array, float] | None:
 
 
 def _spectral(gram: Array) -> tuple[Array, Array, float]:
-    """Do the same by eigenvalues, without directions that are rounding."""
+    """Do the same by eigenvalues, and drop directions that are rounding errors."""
     values, vectors = np.linalg.eigh(gram)
     keep = values > _TOLERANCE * values[-1]
     root, vectors = np.sqrt(values[keep]), vectors[:, keep]

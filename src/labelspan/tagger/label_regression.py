@@ -291,7 +291,7 @@ class LabelRegression:
 
 
 class _Factors(NamedTuple):
-    """A term of scores: its factors of the weights of coordinates, and, negative, of the labels."""
+    """A term of the scores: its factors for coordinates and, negated, for labels."""
 
     weights: Array
     truth: Array

@@ -12,12 +12,13 @@ from ...._typing import Array
 from ....graph.affinity import degrees
 from ....labels import Labels
 from ....operators import Operator, Scaled
-from .graph_classifier import GraphClassifier
+from .graph_classifier import GraphClassifier, documented
 from .graph_systems import SOLVER_CONSTRAINTS, SystemSolver, reached
 
 __all__ = ["LocalGlobalConsistency"]
 
 
+@documented
 class LocalGlobalConsistency(GraphClassifier):
     """Learning with local and global consistency, called CF in wang2010.
 
@@ -38,14 +39,7 @@ class LocalGlobalConsistency(GraphClassifier):
         Weight of the neighbours, below 1. 0.2 is scikit-learn's; with 0.99, the value of Zhou et
         al., scores approach the degrees of the rows times the number of labels of each class, and
         on eight sets with a tenth of the rows labelled the mean accuracy is .65 instead of .82.
-    affinity : {"nearest_neighbors", "rbf", "precomputed"}, default="nearest_neighbors"
-        How to build the graph if ``fit`` gets none: nearest neighbours with Gaussian weights,
-        or all pairs with Gaussian weights, up to 5,000 rows. "precomputed" requires a graph.
-    n_neighbors : int, default=10
-        Number of neighbours, for ``affinity="nearest_neighbors"``.
-    gamma : float or None, default=None
-        Width of the Gaussian, ``exp(-gamma |x_i - x_j|^2)``; None is half the inverse of the
-        median squared distance.
+    {graph}
     tol : float, default=1e-8
         Relative residual at which conjugate gradients stop. Scores decrease with the
         distance from labels; those below tol times the largest are rounding errors.
@@ -54,21 +48,7 @@ class LocalGlobalConsistency(GraphClassifier):
 
     Attributes
     ----------
-    classes_ : array of shape (k,)
-        Names of the classes or labels.
-    scores_ : array of shape (n, k)
-        F.
-    transduction_ : array of shape (n,) or (n, k)
-        Classes, or labels, of all rows of ``fit``; known ones are unchanged.
-    thresholds_ : array of shape (k,) or None
-        For an indicator: score above which a row gets the label, chosen so that the label has
-        the same frequency among the unlabelled rows as among the labelled ones.
-    graph_ : operator of shape (n, n)
-        The graph.
-    n_iter_ : int
-        Number of iterations of conjugate gradients, over all solves.
-    n_features_in_ : int
-        Number of features.
+    {labels, fitted}
 
     See Also
     --------

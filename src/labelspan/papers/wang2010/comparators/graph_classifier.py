@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ...._params import Constraint, Either, Integer, Null, OneOf, Real, check_params
 from ...._typing import Array
 from ....errors import InvalidInput, InvalidLabels, Mismatch
+from ....estimators.options import described
 from ....estimators.training import all_or_nothing
 from ....graph.affinity import AFFINITIES, graph_over_rows
 from ....labels import Labels, read_labels
@@ -21,7 +22,48 @@ from ....operators import Operator
 from ....operators.sparse import canonical
 from .out_of_sample import NewRowAffinity
 
-__all__ = ["GraphClassifier", "ScoreClassifier"]
+__all__ = ["GraphClassifier", "ScoreClassifier", "documented"]
+
+C = TypeVar("C", bound=type)
+# Parameters and attributes that methods have in common.
+_DESCRIPTIONS = {
+    "graph": """\
+affinity : {"nearest_neighbors", "rbf", "precomputed"}, default="nearest_neighbors"
+    How to build the graph if ``fit`` gets none: nearest neighbours with Gaussian weights,
+    or all pairs with Gaussian weights, up to 5,000 rows. "precomputed" requires a graph.
+n_neighbors : int, default=10
+    Number of neighbours, for ``affinity="nearest_neighbors"``.
+gamma : float or None, default=None
+    Width of the Gaussian, ``exp(-gamma |x_i - x_j|^2)``; None is half the inverse of the
+    median squared distance.""",
+    "solve": """\
+tol : float, default=1e-8
+    Relative residual at which conjugate gradients stop.
+max_iter : int, default=1000
+    Maximum number of iterations of a solve.""",
+    "labels": """\
+classes_ : array of shape (k,)
+    Names of the classes or labels.
+scores_ : array of shape (n, k)
+    Scores of the rows of ``fit``, as above.
+transduction_ : array of shape (n,) or (n, k)
+    Classes, or labels, of all rows of ``fit``; known ones are unchanged.
+thresholds_ : array of shape (k,) or None
+    For an indicator: score above which a row gets the label, chosen so that the label has
+    the same frequency among the unlabelled rows as among the labelled ones.""",
+    "fitted": """\
+graph_ : operator of shape (n, n)
+    The graph.
+n_iter_ : int
+    Number of iterations of conjugate gradients, over all solves.
+n_features_in_ : int
+    Number of features.""",
+}
+
+
+def documented(kind: C) -> C:
+    """Complete the docstring of a method: ``{graph, solve}`` stands for what they describe."""
+    return described(kind, _DESCRIPTIONS)
 
 
 class ScoreClassifier(ClassifierMixin, BaseEstimator):

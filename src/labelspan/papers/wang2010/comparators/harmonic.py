@@ -13,7 +13,7 @@ from ...._typing import Array
 from ....graph import Laplacian
 from ....labels import Labels
 from ....operators import Operator
-from .graph_classifier import GraphClassifier
+from .graph_classifier import GraphClassifier, documented
 from .graph_systems import SOLVER_CONSTRAINTS, SystemSolver, reached
 
 __all__ = ["HarmonicFunction", "clamped"]
@@ -43,6 +43,7 @@ def _probabilities(self: HarmonicFunction, X: Any) -> Array:
     return np.asarray(weighted / weighted.sum(axis=1, keepdims=True))
 
 
+@documented
 class HarmonicFunction(GraphClassifier):
     """Harmonic functions on a graph, called HF in wang2010.
 
@@ -64,38 +65,13 @@ class HarmonicFunction(GraphClassifier):
         For classes: compare ``q_k f_ik / sum_i f_ik`` instead of ``f_ik``, where q_k is the
         frequency of class k among the labelled rows, without smoothing, and the sum is over the
         unlabelled rows; skipped if a class has no mass there. ``scores_`` stay F.
-    affinity : {"nearest_neighbors", "rbf", "precomputed"}, default="nearest_neighbors"
-        How to build the graph if ``fit`` gets none: nearest neighbours with Gaussian weights,
-        or all pairs with Gaussian weights, up to 5,000 rows. "precomputed" requires a graph.
-    n_neighbors : int, default=10
-        Number of neighbours, for ``affinity="nearest_neighbors"``.
-    gamma : float or None, default=None
-        Width of the Gaussian, ``exp(-gamma |x_i - x_j|^2)``; None is half the inverse of the
-        median squared distance.
-    tol : float, default=1e-8
-        Relative residual at which conjugate gradients stop.
-    max_iter : int, default=1000
-        Maximum number of iterations of a solve.
+    {graph, solve}
 
     Attributes
     ----------
-    classes_ : array of shape (k,)
-        Names of the classes or labels.
-    scores_ : array of shape (n, k)
-        F.
-    transduction_ : array of shape (n,) or (n, k)
-        Classes, or labels, of all rows of ``fit``; known ones are unchanged.
     class_weight_ : array of shape (k,)
         Factors of the scores when classes are compared; ones without class mass.
-    thresholds_ : array of shape (k,) or None
-        For an indicator: score above which a row gets the label, chosen so that the label has
-        the same frequency among the unlabelled rows as among the labelled ones.
-    graph_ : operator of shape (n, n)
-        The graph.
-    n_iter_ : int
-        Number of iterations of conjugate gradients, over all solves.
-    n_features_in_ : int
-        Number of features.
+    {labels, fitted}
 
     See Also
     --------

@@ -17,13 +17,14 @@ from ....labels import Labels
 from ....labels.factor import RANK_TOLERANCE
 from ....operators import Operator
 from ....solvers.small_dense import psd_basis
-from .graph_classifier import GraphClassifier
+from .graph_classifier import GraphClassifier, documented
 from .graph_systems import SOLVER_CONSTRAINTS, SystemSolver
 from .green import GreenFunction, connected_graph
 
 __all__ = ["KMeansLaplacian"]
 
 
+@documented
 class KMeansLaplacian(GraphClassifier):
     """Nearest labelled row in the K-means-Laplacian embedding, called KL in wang2010.
 
@@ -53,18 +54,7 @@ class KMeansLaplacian(GraphClassifier):
     n_components : int or None, default=None
         Number of dimensions of the embedding. None is the number of classes or labels minus
         one, or the rank of X if that is smaller.
-    affinity : {"nearest_neighbors", "rbf", "precomputed"}, default="nearest_neighbors"
-        How to build the graph if ``fit`` gets none: nearest neighbours with Gaussian weights,
-        or all pairs with Gaussian weights, up to 5,000 rows. "precomputed" requires a graph.
-    n_neighbors : int, default=10
-        Number of neighbours, for ``affinity="nearest_neighbors"``.
-    gamma : float or None, default=None
-        Width of the Gaussian, ``exp(-gamma |x_i - x_j|^2)``; None is half the inverse of the
-        median squared distance.
-    tol : float, default=1e-8
-        Relative residual at which conjugate gradients stop.
-    max_iter : int, default=1000
-        Maximum number of iterations of a solve.
+    {graph, solve}
 
     Attributes
     ----------

@@ -12,13 +12,14 @@ from ...._typing import Array
 from ....graph import Laplacian
 from ....labels import Labels
 from ....operators import Operator
-from .graph_classifier import GraphClassifier
+from .graph_classifier import GraphClassifier, documented
 from .graph_systems import SOLVER_CONSTRAINTS, SystemSolver, reached
 from .label_correlation import label_laplacian
 
 __all__ = ["SMSE"]
 
 
+@documented
 class SMSE(GraphClassifier):
     """Semi-supervised multi-label learning by a Sylvester equation, called SMSE in wang2010.
 
@@ -46,36 +47,11 @@ class SMSE(GraphClassifier):
     normalized : bool, default=False
         Use the normalised Laplacians of both graphs, ``I - D^-1/2 W D^-1/2``; every row then
         needs a neighbour.
-    affinity : {"nearest_neighbors", "rbf", "precomputed"}, default="nearest_neighbors"
-        How to build the graph if ``fit`` gets none: nearest neighbours with Gaussian weights,
-        or all pairs with Gaussian weights, up to 5,000 rows. "precomputed" requires a graph.
-    n_neighbors : int, default=10
-        Number of neighbours, for ``affinity="nearest_neighbors"``.
-    gamma : float or None, default=None
-        Width of the Gaussian, ``exp(-gamma |x_i - x_j|^2)``; None is half the inverse of the
-        median squared distance.
-    tol : float, default=1e-8
-        Relative residual at which conjugate gradients stop.
-    max_iter : int, default=1000
-        Maximum number of iterations of a solve.
+    {graph, solve}
 
     Attributes
     ----------
-    classes_ : array of shape (k,)
-        Names of the classes or labels.
-    scores_ : array of shape (n, k)
-        F.
-    transduction_ : array of shape (n,) or (n, k)
-        Labels, or classes, of all rows of ``fit``; known ones are unchanged.
-    thresholds_ : array of shape (k,) or None
-        For an indicator: score above which a row gets the label, chosen so that the label has
-        the same frequency among the unlabelled rows as among the labelled ones.
-    graph_ : operator of shape (n, n)
-        The graph.
-    n_iter_ : int
-        Number of iterations of conjugate gradients, over all solves.
-    n_features_in_ : int
-        Number of features.
+    {labels, fitted}
 
     See Also
     --------

@@ -15,7 +15,7 @@ from ....errors import InvalidLabels
 from ....graph import Laplacian
 from ....labels import Labels
 from ....operators import Operator
-from .graph_classifier import GraphClassifier
+from .graph_classifier import GraphClassifier, documented
 from .graph_systems import reached
 
 __all__ = ["SpectralGraphTransducer", "smallest_eigenvectors", "sphere_minimum"]
@@ -26,6 +26,7 @@ _DENSE_LIMIT = 2000
 _ROUNDING = 1e-12
 
 
+@documented
 class SpectralGraphTransducer(GraphClassifier):
     """Spectral graph transducer, compared in wang2010.
 
@@ -63,26 +64,11 @@ class SpectralGraphTransducer(GraphClassifier):
         eigendecomposition of an n x n array, beyond that from Lanczos iterations.
     normalized : bool, default=True
         Whether to use the normalised Laplacian, for which every row needs a neighbour.
-    affinity : {"nearest_neighbors", "rbf", "precomputed"}, default="nearest_neighbors"
-        How to build the graph if ``fit`` gets none: nearest neighbours with Gaussian weights,
-        or all pairs with Gaussian weights, up to 5,000 rows. "precomputed" requires a graph.
-    n_neighbors : int, default=10
-        Number of neighbours, for ``affinity="nearest_neighbors"``.
-    gamma : float or None, default=None
-        Width of the Gaussian, ``exp(-gamma |x_i - x_j|^2)``; None is half the inverse of the
-        median squared distance.
+    {graph}
 
     Attributes
     ----------
-    classes_ : array of shape (k,)
-        Names of the classes or labels.
-    scores_ : array of shape (n, k)
-        z, shifted as above.
-    transduction_ : array of shape (n,) or (n, k)
-        Classes, or labels, of all rows of ``fit``; known ones are unchanged.
-    thresholds_ : array of shape (k,) or None
-        For an indicator: score above which a row gets the label, chosen so that the label has
-        the same frequency among the unlabelled rows as among the labelled ones.
+    {labels}
     graph_ : operator of shape (n, n)
         The graph.
     n_features_in_ : int
