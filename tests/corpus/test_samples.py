@@ -136,6 +136,24 @@ def test_bibtex_and_ris_keep_what_is_around_the_keywords(tmp_path):
     assert edit.content.decode() == made.replace("b\r\nER", "b\r\nKW  - y\r\nER")
 
 
+@pytest.mark.parametrize(("yes", "no"), [(1, 0), (True, False), ("X", None)])
+def test_cells_of_a_workbook_keep_their_types(tmp_path, yes, no):
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    book.active.append(["id", "body", "x", "y", "z"])
+    for n in range(6):
+        book.active.append(
+            [f"k{n}", f"text {n} of words", *(yes if n & bit else no for bit in (1, 2, 4))]
+        )
+    book.save(tmp_path / "a.xlsx")
+    edit = edit_corpus(tmp_path / "a.xlsx", {"k1": {"x": False, "z": True}})
+    edit.write(tmp_path / "b.xlsx")
+    cells = openpyxl.load_workbook(tmp_path / "b.xlsx").active[3]
+    assert [one.value for one in cells] == ["k1", "text 1 of words", no, no, yes]
+    assert [type(one.value) for one in cells[2:]] == [type(no), type(no), type(yes)]
+
+
 def test_columns_of_truth_are_written_back_and_joined_rows_are_not(tmp_path):
     path = SAMPLES["columns of 0 and 1"][0](tmp_path)
     before = read_corpus(path)

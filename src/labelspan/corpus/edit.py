@@ -192,7 +192,7 @@ def edit_corpus(
     problem = reader.why_not_writable()
     if problem is not None:
         raise InvalidInput(problem)
-    plan = _Plan(reader, changes, texts or {})
+    before, plan = reader.fingerprint, _Plan(reader, changes, texts or {})
     files = _OTHERS.get(kind, _file)(plan)
     if plan.edits and kind != "markdown":
         how = {key: reader.reading[key] or "" for key in ("format", "text", "labels", "ids")}
@@ -202,6 +202,8 @@ def edit_corpus(
                 f"{reader.name}: the labels would be read differently after the change; say how "
                 "they are written (--separator, --labels), or choose another name for a label."
             )
+    if reader.fingerprint != before:
+        raise InvalidInput(f"{reader.name} was changed while it was read; try again.")
     return CorpusEdit(
         files,
         len(plan.edits),
@@ -297,7 +299,7 @@ def _rewritten(
         return bool(part.strip()) and wanted.get(_nfc(how.name_of(decode(part))), True)
 
     if how.column:
-        return how.words[0 if added else 1]
+        return str(how.words[0 if added else 1])
     if how.mark:
         kept = [part.strip() for part in value.split(how.mark) if stays(part)]
         spaced = f"{how.mark} " in value or (how.mark not in value and how.spaced)
@@ -397,8 +399,8 @@ def _with_labels(text: str, name: str, wanted: Wanted, how: LabelParser) -> str:
 
 def _new_value(value: Any, inner: str, wanted: Wanted, how: LabelParser) -> Any:
     """Return labels with changes; ``inner`` is the key of their names if they are objects."""
-    if how.column and not isinstance(value, str):
-        return any(wanted.values()) if isinstance(value, bool) else int(any(wanted.values()))
+    if how.column:
+        return how.words[0 if any(wanted.values()) else 1]
     if value == [] or (value is None and how.how == "lists"):
         names = [how.lead + one for one, fits in wanted.items() if fits]
         return [{inner: one} if inner else one for one in names]
@@ -478,8 +480,8 @@ def _workbook(plan: _Plan) -> dict[str, bytes]:
     rows.close()  # type: ignore[attr-defined]
     sheet = ast.literal_eval(notes[0].removeprefix("sheet ").partition(" of ")[0])
     cells = {
-        (number, columns.index(name) + 1): _rewritten(
-            str(row.get(name) or ""), wanted, plan.parsers[name]
+        (number, columns.index(name) + 1): _new_value(
+            row.get(name) or "", "", wanted, plan.parsers[name]
         )
         for (_, number), (row, by_field) in plan.edits.items()
         for name, wanted in by_field.items()

@@ -66,7 +66,8 @@ class _Field:
         # A column that says of each item whether it has a label.
         truths = truths_of(values)
         # Marks such as x in some items, and nothing in the others.
-        marks = self.strings and truths == {True} and len(values) < len(sample)
+        plain = not any(isinstance(one, bool) for one in values)
+        marks = plain and truths == {True} and len(values) < len(sample)
         self.indicates = truths == {True, False} or marks
         self.is_truth = bool(truths) or not values
         counts: Counter[str] = Counter()

@@ -57,6 +57,8 @@ _NOTHING = frozenset(("NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null", "\\N"))
 _NONE_LISTED = re.compile(r"\(no(ne)?( [a-z]{1,12}){0,2}\)")
 # Words that are in phrases, and not in lists of labels.
 _LITTLE = {"of", "the", "and", "in", "for", "to", "a", "on", "with", "de", "la", "und", "der", "et"}
+# Tags such as #game, with blanks between them.
+_HASHED = re.compile(r"#[^\s,;|#]+( +#[^\s,;|#]+)*")
 _SEPARATORS = (";", "|", ",")
 # As numpy prints an array: quoted words without commas between them.
 _ARRAY = re.compile(r"""\[\s*(?:(?:'[^']*'|"[^"]*")\s*)+\]""")
@@ -78,15 +80,12 @@ class LabelParser:
         *,
         blanks: bool = False,
         column: str = "",
-        words: tuple[str, str] = ("1", "0"),
+        words: tuple[Any, Any] = ("1", "0"),
     ) -> None:
         texts = [one.strip() for one in values if isinstance(one, str) and not is_missing(one)]
         texts = [one for one in texts if one]
         self.field, self.how, self.mark, self.column = field, "lists", "", column
-        self.spaced, self.words = False, words
-        # Tags such as #game in all values: the # is no part of the labels.
-        firsts = [*texts, *(str(one) for own in values if is_names(own) for one in own)]
-        self.lead = "#" if firsts and all(one[:1] == "#" for one in firsts) else ""
+        self.spaced, self.words, self.lead = False, words, ""
         self._split: Callable[[str], Any] = lambda text: [text]
         if column:
             self.how = COLUMNS
@@ -96,7 +95,7 @@ class LabelParser:
             self.how, self._split = IN_BRACKETS, lambda text: IN_ANGLES.findall(text) or [text]
         elif texts:
             self.mark = best_separator(texts, blanks=blanks) if separator is None else separator
-            if self.lead and separator is None and not self.mark and any(" #" in t for t in texts):
+            if separator is None and all(map(_HASHED.fullmatch, texts)):
                 self.mark = " "
             guessed = " (guessed)" if separator is None else ""
             self.how = f"separated by {self.mark!r}{guessed}" if self.mark else ONE_LABEL
@@ -106,6 +105,11 @@ class LabelParser:
             )
             if self.mark:
                 self._split = lambda text: text.split(self.mark)
+        # Where all are tags such as #game, the # is no part of the labels.
+        parts = [str(one) for own in values if is_names(own) for one in own]
+        if all(text[0] == "#" for text in texts):
+            parts += [one.strip() for text in texts for one in text.split(self.mark or None)]
+            self.lead = "#" if parts and all(one[:1] in ("", "#") for one in parts) else ""
 
     def __call__(self, value: Any) -> Labels:
         """Return the labels in a value; raise ValueError if it is not a list of names."""
@@ -179,23 +183,24 @@ def truth_of(value: Any) -> bool | None:
     return bool(value) if value in (0, 1) and value is not None else None
 
 
-def words_of_truth(values: Iterable[Any]) -> tuple[str, str]:
+def words_of_truth(values: Iterable[Any]) -> tuple[Any, Any]:
     """Return how cells say 1 and 0; nothing stands for 0 next to marks such as x."""
-    texts = Counter(one.strip() for one in values if isinstance(one, str))
-    found: dict[bool, str] = {}
-    for word, _ in texts.most_common():
+    cells = Counter(one.strip() if isinstance(one, str) else one for one in values)
+    found: dict[bool, Any] = {}
+    for word, _ in cells.most_common():
         if (truth := truth_of(word)) is not None:
             found.setdefault(truth, word)
-    if not found:
-        return "1", "0"
-    if found.keys() == {True} and "" in texts:
-        return found[True], ""
-    for truth, word in list(found.items()):
-        other = _TRUTH[word.lower()][1][int(truth)]
-        found.setdefault(not truth, other.upper() if word.isupper() else other)
-        if word.istitle() and len(word) > 1:
-            found[not truth] = found[not truth].capitalize()
-    return found[True], found[False]
+    for empty in ("", None):
+        if found.keys() == {True} and empty in cells:
+            found[False] = empty
+    for truth, word in list(found.items()) if len(found) == 1 else ():
+        other: Any = not truth if isinstance(word, bool) else 1 - truth
+        if isinstance(word, str):
+            other = _TRUTH[word.lower()][1][truth]
+            other = other.upper() if word.isupper() else other
+            other = other.capitalize() if word[:1].isupper() else other
+        found.setdefault(not truth, other)
+    return found.get(True, "1"), found.get(False, "0")
 
 
 def truths_of(values: Iterable[Any]) -> set[bool]:

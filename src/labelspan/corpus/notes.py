@@ -164,7 +164,8 @@ def _yaml_with_labels(head: str, field: str, wanted: Mapping[str, bool], ending:
     first, last = value.start_mark.index, value.end_mark.index
 
     def stays(label: str) -> bool:
-        return wanted.get(name_of(label.removeprefix("#")), True)
+        name = name_of(label)
+        return wanted.get(name, wanted.get(name.removeprefix("#"), True))
 
     if isinstance(value, yaml.SequenceNode):
         items = [(one, head[one.start_mark.index : one.end_mark.index]) for one in value.value]

@@ -503,7 +503,9 @@ def _parsers(
     values = {field: [row.get(field) for row in items] for field in fields}
     cells = [one for own in values.values() for one in own if not _is_empty(one)]
     columns = len(fields) > 1 and bool(truths_of(cells))
-    words = words_of_truth(one for own in values.values() for one in own)
+    words = ("1", "0")
+    if columns:
+        words = words_of_truth(one for own in values.values() for one in own)
     # Of "labels.game" and "labels.sound", what differs.
     outer = {field.rpartition(".")[0] for field in fields}
     lead = f"{outer.pop()}." if len(outer) == 1 and "" not in outer else ""
@@ -514,7 +516,7 @@ def _parsers(
             separator,
             blanks=blanks,
             column=field.removeprefix(lead) if columns else "",
-            words=words if columns else ("1", "0"),
+            words=words,
         )
         for field, own in values.items()
     ]

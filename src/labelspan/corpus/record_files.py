@@ -86,7 +86,8 @@ def bibtex_rows(member: Member, encoding: str | None, tally: Tally) -> Iterator[
 
     def value_of(raw: str) -> str:
         # Pieces in braces or quotation marks, and names of strings, with # between them.
-        pieces = [raw] if raw[:1] == "{" and not _JOINT.search(raw) else raw.split("#")
+        whole = raw[:1] in ("{", '"') and not _JOINT.search(raw)
+        pieces = [raw] if whole else re.split(r"(?<!\\)#", raw)
         return decode("".join(piece_of(piece.strip()) for piece in pieces))
 
     for entry in entries:

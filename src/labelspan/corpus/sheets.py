@@ -97,8 +97,8 @@ def xlsx_rows(member: Member, table: str | None, notes: list[str]) -> Iterator[t
         raise InvalidFile(f"{member.name} is not an xlsx workbook ({error}).") from error
 
 
-def with_cells(content: bytes, sheet: str, cells: Mapping[tuple[int, int], str]) -> bytes:
-    """Return a workbook with other texts in some cells, by row and column from 1.
+def with_cells(content: bytes, sheet: str, cells: Mapping[tuple[int, int], Any]) -> bytes:
+    """Return a workbook with other values in some cells, by row and column from 1.
 
     Only these cells of the sheet's XML change; all other parts are copied.
     """
@@ -127,8 +127,8 @@ def _sheet_path(archive: zipfile.ZipFile, sheet: str) -> str:
     return target.lstrip("/") if target.startswith("/") else f"xl/{target}"
 
 
-def _with_rows(text: str, cells: Mapping[tuple[int, int], str]) -> str:
-    rows: dict[int, dict[int, str]] = {}
+def _with_rows(text: str, cells: Mapping[tuple[int, int], Any]) -> str:
+    rows: dict[int, dict[int, Any]] = {}
     for (row, column), value in cells.items():
         rows.setdefault(row, {})[column] = value
 
@@ -146,7 +146,7 @@ def _with_rows(text: str, cells: Mapping[tuple[int, int], str]) -> str:
     return made
 
 
-def _with_cell(cells: str, lead: str, row: int, column: int, value: str) -> str:
+def _with_cell(cells: str, lead: str, row: int, column: int, value: Any) -> str:
     letters = ""
     while column:
         column, rest = divmod(column - 1, 26)
@@ -156,10 +156,14 @@ def _with_cell(cells: str, lead: str, row: int, column: int, value: str) -> str:
     end = rf"[^>]*?(?:/>|>.*?</{lead}c>)"
     cell = re.search(rf'<{lead}c\b[^>]*\br="{place}"{end}', cells, re.S)
     style = re.search(r'\bs="\d+"', cell[0].partition(">")[0]) if cell else None
-    new = (
-        f'<{lead}c r="{place}"{" " + style[0] if style else ""} t="inlineStr"><{lead}is><{lead}t '
-        f'xml:space="preserve">{escape(value)}</{lead}t></{lead}is></{lead}c>'
-    )
+    kind, inner = "", f"<{lead}v>{value!s:.20}</{lead}v>"
+    if isinstance(value, str):
+        kind, text = ' t="inlineStr"', f'<{lead}t xml:space="preserve">{escape(value)}</{lead}t>'
+        inner = f"<{lead}is>{text}</{lead}is>"
+    elif isinstance(value, bool):
+        kind, inner = ' t="b"', f"<{lead}v>{int(value)}</{lead}v>"
+    opening = f'<{lead}c r="{place}"{" " + style[0] if style else ""}'
+    new = f"{opening}/>" if value in (None, "") else f"{opening}{kind}>{inner}</{lead}c>"
     if cell is not None:
         start, stop = cell.span()
     else:
