@@ -129,6 +129,9 @@ def bombs(folder):
         f'Content-Type: multipart/mixed; boundary="b{n}"\n\n--b{n}\n' for n in range(1500)
     )
     yield "deep.eml", f"Subject: a\n{nested}"
+    yield "same.eml", "Content-Type: multipart/mixed; boundary=x\n\n--x\n" * 20_000
+    yield "words.eml", f"Subject: {'=?utf-8?q?a?= ' * 50_000}\n\na"
+    yield "options.eml", f"Content-Type: text/plain; {'a*0*=x; ' * 30_000}\n\na"
     yield "wide.eml", "".join(f"X-Header-{n}: a\n" for n in range(100_000)) + "\n\na"
     script = "<script>" * 100_000
     yield "script.eml", f"Subject: a\nContent-Type: text/html\n\n{script}"
@@ -136,6 +139,9 @@ def bombs(folder):
     yield "cells.csv", "title,tags\n" + "," * 20_000_000
     yield "quote.csv", 'title,tags\n"' + "a,b\n" * 2_000_000
     yield "columns.csv", ",".join(f"c{n}" for n in range(100_000)) + "\na,b\n"
+    yield "columns.tsv", "\t".join(f"c{n}" for n in range(1_000_000)) + "\na\tb\n"
+    row = "<sheetData><row>" + "<c><v>1</v></c>" * 30_000 + "</row>"
+    yield "columns.xlsx", workbook(sheet=("<sheetData>", row))
     yield "view.sqlite", recursive_database(folder / "made.sqlite")
 
 

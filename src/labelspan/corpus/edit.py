@@ -14,7 +14,7 @@ import shutil
 import sqlite3
 import unicodedata
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
@@ -24,15 +24,7 @@ from .._files import write_whole
 from ..errors import InvalidFile, InvalidInput
 from .formats import note_row
 from .json_files import json_parts, json_spans, list_spans
-from .label_values import (
-    IN_ANGLES,
-    IN_BRACKETS,
-    LISTS_AS_TEXT,
-    LabelParser,
-    is_missing,
-    name_key,
-    name_of,
-)
+from .label_values import IN_ANGLES, IN_BRACKETS, LISTS_AS_TEXT, LabelChange, is_missing, name_key
 from .notes import note_with_labels
 from .reader import CorpusReader
 from .record_files import bibtex_entries, latex_decoder
@@ -50,6 +42,8 @@ _PACKERS: dict[str, Callable[[bytes], bytes]] = {
 
 # For each label whether the item should have it.
 Wanted = Mapping[str, bool]
+# What changes in an item, by field.
+Changes = dict[str, LabelChange]
 
 
 @dataclass(frozen=True)
@@ -225,7 +219,7 @@ class _Plan:
         self.reader = reader
         self.parsers = {one.field: one for one in reader.parsers}
         # By numbers of the file and of the line in it: the fields of an item, and changes by field.
-        self.edits: dict[tuple[int, int], tuple[dict[str, Any], dict[str, Wanted]]] = {}
+        self.edits: dict[tuple[int, int], tuple[dict[str, Any], Changes]] = {}
         self.expected: list[set[str]] = []
         self.results: dict[tuple[int, int], set[str]] = {}
         self.seen: set[str] = set()
@@ -249,25 +243,27 @@ class _Plan:
                     self.results[file, line] = own
             self.expected.append(own)
 
-    def _by_field(self, row: dict[str, Any], wanted: Wanted) -> dict[str, Wanted]:
+    def _by_field(self, row: dict[str, Any], wanted: Wanted) -> Changes:
         """Remove a label from its field, and add it to the first field, or to its column."""
-        found: dict[str, Wanted] = {}
-        if next(iter(self.parsers.values())).column:
-            names = {_nfc(one.column): field for field, one in self.parsers.items()}
-            for one, fits in wanted.items():
-                if one not in names:
-                    raise InvalidInput(
-                        f"{self.reader.name} has a column for each label, and none for {one!r:.60}."
-                    )
-                found[names[one]] = {one: fits}
-            return found
-        for place, parse in enumerate(self.parsers.values()):
-            there = {_nfc(one) for one in parse(row.get(parse.field)) or ()}
-            own = {
-                one: fits for one, fits in wanted.items() if (fits and not place) or one in there
+        new = tuple(one for one, fits in wanted.items() if fits)
+        gone = frozenset(wanted) - set(new)
+        parsers = list(self.parsers.values())
+        if parsers[0].column:
+            names = {_nfc(one.column): one for one in parsers}
+            lacking = next((one for one in wanted if one not in names), None)
+            if lacking is not None:
+                raise InvalidInput(
+                    f"{self.reader.name} has a column for each label, and none for {lacking!r:.60}."
+                )
+            return {
+                names[one].field: LabelChange(names[one], (one,) * fits, frozenset())
+                for one, fits in wanted.items()
             }
-            if own:
-                found[parse.field] = own
+        found: Changes = {}
+        for parse in parsers:
+            added = tuple(parse.lead + one for one in new) if parse is parsers[0] else ()
+            if added or gone & {_nfc(one) for one in parse(row.get(parse.field)) or ()}:
+                found[parse.field] = LabelChange(parse, added, gone)
         return found
 
 
@@ -288,35 +284,29 @@ def _file(plan: _Plan) -> dict[str, bytes]:
         ) from error
 
 
-def _rewritten(
-    value: str, wanted: Wanted, how: LabelParser, decode: Callable[[str], str] = str
-) -> str:
-    """Return a string of labels with changes, written as before; ``decode`` reads one of them."""
-    added = [how.lead + label for label, fits in wanted.items() if fits]
+def _rewritten(value: str, change: LabelChange) -> str:
+    """Return a string of labels with changes, written as before."""
+    how, added = change.how, change.added
     value = "" if is_missing(value) else value
-
-    def stays(part: str) -> bool:
-        return bool(part.strip()) and wanted.get(_nfc(how.name_of(decode(part))), True)
-
     if how.column:
         return str(how.words[0 if added else 1])
     if how.mark:
-        kept = [part.strip() for part in value.split(how.mark) if stays(part)]
+        kept = [part.strip() for part in value.split(how.mark) if change.stays(part)]
         spaced = f"{how.mark} " in value or (how.mark not in value and how.spaced)
         joint = f"{how.mark} " if spaced and how.mark != " " else how.mark
         return _safe(joint.join([*kept, *added]), value)
     if how.how == IN_BRACKETS:
-        kept = [one for one in IN_ANGLES.findall(value) if stays(one)]
+        kept = [one for one in IN_ANGLES.findall(value) if change.stays(one)]
         return ("" if "><" in value else " ").join(f"<{one}>" for one in [*kept, *added])
     if how.how == LISTS_AS_TEXT:
         value = value.strip() or "[]"
         try:
             there = json.loads(value)
         except ValueError:
-            return _python_list(value, wanted, how)
+            return _python_list(value, change)
         dumps = partial(json.dumps, ensure_ascii="\\u" in value)
-        return _with_elements(value, name_key(there), wanted, how, dumps) if there else dumps(added)
-    names = [value, *added] if stays(value) else added
+        return _with_elements(value, name_key(there), change, dumps) if there else dumps(added)
+    names = [value, *added] if change.stays(value) else [*added]
     if len(names) > 1:
         raise InvalidInput(
             f"Each item of this file has one label, and {names[-1]!r:.60} cannot be added to "
@@ -325,25 +315,21 @@ def _rewritten(
     return _safe(names[0], value) if names else ""
 
 
-def _python_list(value: str, wanted: Wanted, how: LabelParser) -> str:
+def _python_list(value: str, change: LabelChange) -> str:
     """Return a list that Python printed with changes; one without quotation marks gets them."""
     try:
         nodes = ast.parse(value, mode="eval").body.elts  # type: ignore[attr-defined]
         items = [ast.literal_eval(one) for one in nodes]
         inner = name_key(items)
     except (ValueError, SyntaxError, AttributeError, IndexError):
-        kept = [one for one in how(value) or () if wanted.get(_nfc(one), True)]
-        return repr([*kept, *(one for one, fits in wanted.items() if fits)])
-    names = [str(one[inner] if inner else one) for one in items]
+        return repr([*filter(change.stays, change.how(value) or ()), *change.added])
     kept = [
         ast.get_source_segment(value, node) or ""
-        for node, name in zip(nodes, names, strict=True)
-        if wanted.get(_nfc(how.name_of(name)), True)
+        for node, one in zip(nodes, items, strict=True)
+        if change.stays(str(one[inner] if inner else one))
     ]
-    new = [how.lead + one for one, fits in wanted.items() if fits]
-    return (
-        value[0] + ", ".join([*kept, *(repr({inner: n} if inner else n) for n in new)]) + value[-1]
-    )
+    new = [repr({inner: one} if inner else one) for one in change.added]
+    return value[0] + ", ".join([*kept, *new]) + value[-1]
 
 
 def _safe(new: str, old: str) -> str:
@@ -361,8 +347,8 @@ def _safe(new: str, old: str) -> str:
 def _edit_lines(text: str, plan: _Plan) -> str:
     lines = list(io.StringIO(text, newline=""))
     for (_, line), (_, by_field) in plan.edits.items():
-        for name, wanted in by_field.items():
-            lines[line - 1] = _with_labels(lines[line - 1], name, wanted, plan.parsers[name])
+        for name, change in by_field.items():
+            lines[line - 1] = _with_labels(lines[line - 1], name, change)
     return "".join(lines)
 
 
@@ -371,49 +357,42 @@ def _edit_json(text: str, plan: _Plan) -> str:
     for (_, number), (_, by_field) in sorted(plan.edits.items(), key=lambda one: one[0]):
         start, stop = spans[number - 1]
         item = text[start:stop]
-        for name, wanted in by_field.items():
-            item = _with_labels(item, name, wanted, plan.parsers[name])
+        for name, change in by_field.items():
+            item = _with_labels(item, name, change)
         pieces += [text[at:start], item]
         at = stop
     return "".join([*pieces, text[at:]])
 
 
-def _with_labels(text: str, name: str, wanted: Wanted, how: LabelParser) -> str:
+def _with_labels(text: str, name: str, change: LabelChange) -> str:
     """Return a JSON object with changed labels; everything else is unchanged."""
     dumps = partial(json.dumps, ensure_ascii=text.isascii())
     for key, start, stop, value in json_parts(text):
         inner = name.removeprefix(key).removeprefix(".")
         if key == name or (name.startswith(f"{key}.") and isinstance(value, dict | list)):
             if isinstance(value, dict):
-                new = _with_labels(text[start:stop], inner, wanted, how)
+                new = _with_labels(text[start:stop], inner, change)
             elif isinstance(value, list) and value:
-                new = _with_elements(text[start:stop], inner, wanted, how, dumps)
+                new = _with_elements(text[start:stop], inner, change, dumps)
             else:
-                new = dumps(_new_value(value, inner, wanted, how))
+                new = dumps(_new_value(value, inner, change))
             return text[:start] + new + text[stop:]
     end = text.rindex("}")
     comma = "" if text[:end].rstrip().endswith("{") else ", "
-    field = f"{dumps(name)}: {dumps(_new_value(None, '', wanted, how))}"
+    field = f"{dumps(name)}: {dumps(_new_value(None, '', change))}"
     return f"{text[:end]}{comma}{field}{text[end:]}"
 
 
-def _new_value(value: Any, inner: str, wanted: Wanted, how: LabelParser) -> Any:
+def _new_value(value: Any, inner: str, change: LabelChange) -> Any:
     """Return labels with changes; ``inner`` is the key of their names if they are objects."""
-    if how.column:
-        return how.words[0 if any(wanted.values()) else 1]
-    if value == [] or (value is None and how.how == "lists"):
-        names = [how.lead + one for one, fits in wanted.items() if fits]
-        return [{inner: one} if inner else one for one in names]
-    return _rewritten("" if value is None else str(value), wanted, how)
+    if change.how.column:
+        return change.how.words[0 if change.added else 1]
+    if value == [] or (value is None and change.how.how == "lists"):
+        return [{inner: one} if inner else one for one in change.added]
+    return _rewritten("" if value is None else str(value), change)
 
 
-def _with_elements(
-    raw: str,
-    inner: str,
-    wanted: Wanted,
-    how: LabelParser,
-    dumps: Callable[[Any], str],
-) -> str:
+def _with_elements(raw: str, inner: str, change: LabelChange, dumps: Callable[[Any], str]) -> str:
     """Return a list of labels with changes; the elements that stay are written as before."""
     if "." in inner:
         raise InvalidInput(f"Labels in lists of objects below objects ({inner}) are not changed.")
@@ -422,10 +401,9 @@ def _with_elements(
     kept = [
         raw[start:stop]
         for (start, stop), name in zip(spans, names, strict=True)
-        if wanted.get(_nfc(how.name_of(name)), True)
+        if change.stays(name)
     ]
-    names = [how.lead + one for one, fits in wanted.items() if fits]
-    added = [dumps({inner: one} if inner else one) for one in names]
+    added = [dumps({inner: one} if inner else one) for one in change.added]
     lead, tail = raw[1 : spans[0][0]], raw[spans[-1][1] :]
     joint = raw[spans[0][1] : spans[1][0]] if len(spans) > 1 else f",{lead or ' '}"
     return f"[{lead}{joint.join([*kept, *added])}{tail}" if kept or added else "[]"
@@ -445,9 +423,9 @@ def _edit_table(text: str, plan: _Plan) -> str:
         if (0, last) not in plan.edits or not any(cells):
             continue
         changed = [*cells, *[""] * (len(layout.columns) - len(cells))]
-        for column, wanted in plan.edits[0, last][1].items():
+        for column, change in plan.edits[0, last][1].items():
             place = layout.columns.index(column)
-            changed[place] = _rewritten(changed[place], wanted, plan.parsers[column])
+            changed[place] = _rewritten(changed[place], change)
         old = "".join(lines[begin:last])
         ending = old[len(old.rstrip("\r\n")) :]
         new = _row(old.rstrip("\r\n"), cells, changed, layout) + ending
@@ -480,11 +458,9 @@ def _workbook(plan: _Plan) -> dict[str, bytes]:
     rows.close()  # type: ignore[attr-defined]
     sheet = ast.literal_eval(notes[0].removeprefix("sheet ").partition(" of ")[0])
     cells = {
-        (number, columns.index(name) + 1): _new_value(
-            row.get(name) or "", "", wanted, plan.parsers[name]
-        )
+        (number, columns.index(name) + 1): _new_value(row.get(name) or "", "", change)
         for (_, number), (row, by_field) in plan.edits.items()
-        for name, wanted in by_field.items()
+        for name, change in by_field.items()
     }
     return {"": with_cells(member.read(), sheet, cells)}
 
@@ -497,18 +473,18 @@ def _edit_ris(text: str, plan: _Plan) -> str:
     lines = text.splitlines(keepends=True)
     starts = [n for n, line in enumerate(lines) if line.startswith("TY  - ")]
     for (_, number), (_, by_field) in sorted(plan.edits.items(), reverse=True):
-        (wanted,) = by_field.values()
+        (change,) = by_field.values()
         first = starts[number - 1]
         last = next(n for n in range(first, len(lines)) if lines[n].startswith("ER  -"))
         words = [n for n in range(first, last) if lines[n].startswith("KW  - ")]
         ending = lines[first][len(lines[first].rstrip("\r\n")) :]
-        new = [f"KW  - {label}{ending}" for label, fits in wanted.items() if fits]
+        new = [f"KW  - {label}{ending}" for label in change.added]
         place = words[-1] + 1 if words else last
         lines[place:place] = new
         for n in reversed(words):
             # Some programs write all keywords in one line.
             parts = lines[n][6:].rstrip("\r\n").split(";")
-            kept = [one for one in parts if wanted.get(_nfc(name_of(one)), True)]
+            kept = [one for one in parts if not one.strip() or change.stays(one)]
             if len(kept) < len(parts):
                 lines[n : n + 1] = [f"KW  - {';'.join(kept).strip()}{ending}"] if kept else []
     return "".join(lines)
@@ -523,18 +499,17 @@ def _edit_bibtex(text: str, plan: _Plan) -> str:
         start = text.index(entry.raw, at)
         if number in numbers:
             new = entry.raw
-            for name, wanted in numbers[number].items():
-                new = _with_keywords(new, name, wanted, plan.parsers[name])
+            for name, change in numbers[number].items():
+                new = _with_keywords(new, name, change)
             pieces += [text[at:start], new]
             at = start + len(entry.raw)
     return "".join([*pieces, text[at:]])
 
 
-def _with_keywords(raw: str, field: str, wanted: Wanted, how: LabelParser) -> str:
-    escaped = {re.sub(r"(?<!\\)([&%$#_])", r"\\\1", one): fits for one, fits in wanted.items()}
+def _with_keywords(raw: str, field: str, change: LabelChange) -> str:
     # Labels are compared as they are read, and added as LaTeX writes them.
-    both: dict[str, bool] = {one: fits for one, fits in wanted.items() if not fits}
-    both |= {one: fits for one, fits in escaped.items() if fits}
+    added = tuple(re.sub(r"(?<!\\)([&%$#_])", r"\\\1", one) for one in change.added)
+    change = replace(change, added=added, decode=latex_decoder())
     depth, place = 0, 0
     for match in re.finditer(rf"[{{}}]|(?<=[\s,]){re.escape(field)}\s*=\s*", raw, re.I):
         if match[0] in "{}":
@@ -543,7 +518,7 @@ def _with_keywords(raw: str, field: str, wanted: Wanted, how: LabelParser) -> st
             place = match.end()
             break
     if not place:
-        labels = ", ".join(one for one, fits in both.items() if fits)
+        labels = ", ".join(added)
         body = raw.rstrip()[:-1].rstrip()
         line = re.search(r"\n([ \t]+)\w+\s*=", raw)
         comma, lead = "" if body.endswith(",") else ",", f"\n{line[1]}" if line else " "
@@ -553,7 +528,7 @@ def _with_keywords(raw: str, field: str, wanted: Wanted, how: LabelParser) -> st
         # The value may be in two pairs of braces.
         while raw[place + 1] == "{" and _end_of(raw, place + 1) == stop - 1:
             place, stop = place + 1, stop - 1
-        new = _rewritten(raw[place + 1 : stop], both, how, latex_decoder())
+        new = _rewritten(raw[place + 1 : stop], change)
         return raw[: place + 1] + new + raw[stop:]
     raise InvalidInput(f"{raw[:40]!r}: {field} is the name of a string, and is not changed.")
 
@@ -579,10 +554,8 @@ def _markdown(plan: _Plan) -> dict[str, bytes]:
             content = member.read().decode("utf-8")
         except UnicodeDecodeError as error:
             raise InvalidFile(f"{member.name} is not UTF-8, and is not changed.") from error
-        for name, wanted in by_field.items():
-            lead = plan.parsers[name].lead
-            named = {lead + one if fits else one: fits for one, fits in wanted.items()}
-            content = note_with_labels(content, name, named)
+        for name, change in by_field.items():
+            content = note_with_labels(content, name, change)
         row = note_row(content, {})
         found = (one for how in plan.parsers.values() for one in how(row.get(how.field)) or ())
         if set(map(_nfc, found)) != plan.results[file, line]:
@@ -602,20 +575,20 @@ def _calibre(plan: _Plan) -> dict[str, bytes]:
         marks = dirty.fetchone() is not None
         for row, by_field in plan.edits.values():
             book = int(row["id"])
-            for label, fits in by_field["tags"].items():
-                if fits:
-                    base.execute("insert or ignore into tags (name) values (?)", (label,))
-                    base.execute(
-                        "insert or ignore into books_tags_link (book, tag) "
-                        "select ?, id from tags where name = ?",
-                        (book, label),
-                    )
-                else:
-                    base.execute(
-                        "delete from books_tags_link where book = ? and tag in "
-                        "(select id from tags where name = ?)",
-                        (book, label),
-                    )
+            change = by_field["tags"]
+            for label in change.added:
+                base.execute("insert or ignore into tags (name) values (?)", (label,))
+                base.execute(
+                    "insert or ignore into books_tags_link (book, tag) "
+                    "select ?, id from tags where name = ?",
+                    (book, label),
+                )
+            for label in change.removed:
+                base.execute(
+                    "delete from books_tags_link where book = ? and tag in "
+                    "(select id from tags where name = ?)",
+                    (book, label),
+                )
             if marks:
                 # Calibre then writes the files of these books again.
                 base.execute("insert or ignore into metadata_dirtied (book) values (?)", (book,))

@@ -19,14 +19,13 @@ from .label_values import (
     is_names,
     truths_of,
 )
-from .names import known_names, listed, normal, rank, tables_of_names
+from .names import MOST_FIELDS, known_names, listed, normal, rank, tables_of_names
 
 __all__ = ["choose_fields", "names_in", "plain"]
 
 # Items whose values are looked at to guess what a field is, and cells of all fields together.
 _SAMPLE = 5000
 _CELLS = 200_000
-_MOST_FIELDS = 10_000
 _MEASURE = re.compile(
     r"[-+]?\d*[.,]\d+(e[-+]?\d+)?|\d{1,3}(,\d{3})+|\d{4}-\d\d?-\d\d?.*"
     r"|\d\d?[./]\d\d?[./]\d{2,4}|[$€£]\s*\d[\d.,]*|\d[\d.,]*\s*[%$€£]",
@@ -363,10 +362,10 @@ def choose_fields(
     """
     there = names_in(items)
     by_name = record_id is not None
-    if len(there) > _MOST_FIELDS:
+    if len(there) > MOST_FIELDS:
         raise InvalidFile(
             f"{name} has {len(there):,} different fields, for example {listed(there[:3])}; at most "
-            f"{_MOST_FIELDS:,} are read. Are the keys of its objects values?"
+            f"{MOST_FIELDS:,} are read. Are the keys of its objects values?"
         )
     size = min(_SAMPLE, max(50, _CELLS // max(1, len(there))))
     part, sample = _main_part(there), items[:: -(-len(items) // size)]

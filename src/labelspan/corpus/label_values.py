@@ -8,8 +8,10 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
+from unicodedata import normalize
 
 from .names import known_names
 
@@ -20,6 +22,7 @@ __all__ = [
     "IN_BRACKETS",
     "LISTS_AS_TEXT",
     "ONE_LABEL",
+    "LabelChange",
     "LabelParser",
     "best_separator",
     "clean",
@@ -141,6 +144,24 @@ class LabelParser:
     def name_of(self, text: str) -> str:
         """Return the label that is written so."""
         return name_of(text).removeprefix(self.lead) if self.lead else name_of(text)
+
+
+@dataclass(frozen=True)
+class LabelChange:
+    """Labels that a field of an item gets and loses; those it gets are written as its others are.
+
+    ``decode`` reads a label where it is not written as plain text.
+    """
+
+    how: LabelParser
+    added: tuple[str, ...]
+    removed: frozenset[str]
+    decode: Callable[[str], str] = str
+
+    def stays(self, written: str) -> bool:
+        """Return whether a label stays that is written so; nothing does not."""
+        name = self.how.name_of(self.decode(written))
+        return bool(name) and normalize("NFC", name) not in self.removed
 
 
 def best_separator(texts: Sequence[str], *, blanks: bool = False) -> str:

@@ -9,8 +9,19 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["first_known", "is_known", "known_names", "listed", "normal", "rank", "tables_of_names"]
+__all__ = [
+    "MOST_FIELDS",
+    "first_known",
+    "is_known",
+    "known_names",
+    "listed",
+    "normal",
+    "rank",
+    "tables_of_names",
+]
 
+# Fields of a corpus, at most.
+MOST_FIELDS = 10_000
 # Words of a name: NumPages, abstract_note, Schlagwörter.
 _WORDS = re.compile(r"[A-Z]+(?![^\W\d_A-Z])|[A-Z]?[^\W\d_A-Z]+|\d+|[^\W_]+")
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import Any
 
 import yaml
 
 from ..errors import InvalidFile
-from .label_values import INLINE, name_of
+from .label_values import INLINE, LabelChange
 from .names import known_names, normal
 
 __all__ = ["inline_tags", "note_fields", "note_with_labels", "split_note", "yaml_values"]
@@ -124,21 +124,20 @@ def inline_tags(body: str) -> list[str]:
 # --- other labels in a note -------------------------------------------------------------------
 
 
-def note_with_labels(text: str, field: str, wanted: Mapping[str, bool]) -> str:
+def note_with_labels(text: str, field: str, change: LabelChange) -> str:
     """Return a note with labels added and removed in one field; everything else stays."""
     if field == INLINE:
-        return _without_inline(text, [label for label, fits in wanted.items() if not fits])
+        return _without_inline(text, change.removed)
     fence, start, stop = split_note(text)
     ending = "\r\n" if "\r\n" in text[: text.find("\n") + 1] else "\n"
-    added = [label for label, fits in wanted.items() if fits]
     if not fence:
-        lines = ["---", f"{field}: [{', '.join(map(_quoted, added))}]", "---", ""]
+        lines = ["---", f"{field}: [{', '.join(map(_quoted, change.added))}]", "---", ""]
         return text[:start] + ending.join(lines) + text[start:]
     head = text[start:stop]
     if fence == "+++":
-        new = _toml_with_labels(head, field, wanted)
+        new = _toml_with_labels(head, field, change)
     else:
-        new = _yaml_with_labels(head, field, wanted, ending)
+        new = _yaml_with_labels(head, field, change, ending)
     return text[:start] + new + text[stop:]
 
 
@@ -152,43 +151,37 @@ def _quoted(label: str, old: str = "") -> str:
     return '"' + label.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _yaml_with_labels(head: str, field: str, wanted: Mapping[str, bool], ending: str) -> str:
+def _yaml_with_labels(head: str, field: str, change: LabelChange, ending: str) -> str:
     # Marks count characters, in text whose lines end in \n or \r\n alike.
     node = yaml.compose(head, Loader=yaml.SafeLoader)
     pairs = node.value if isinstance(node, yaml.MappingNode) else []
     keys = {str(key.value): (key, value) for key, value in pairs}
-    added = [label for label, fits in wanted.items() if fits]
     if field not in keys:
-        return f"{head}{field}: [{', '.join(map(_quoted, added))}]{ending}"
+        return f"{head}{field}: [{', '.join(map(_quoted, change.added))}]{ending}"
     key, value = keys[field]
     first, last = value.start_mark.index, value.end_mark.index
-
-    def stays(label: str) -> bool:
-        name = name_of(label)
-        return wanted.get(name, wanted.get(name.removeprefix("#"), True))
-
     if isinstance(value, yaml.SequenceNode):
         items = [(one, head[one.start_mark.index : one.end_mark.index]) for one in value.value]
-        kept = [raw for one, raw in items if stays(str(one.value))]
+        kept = [raw for one, raw in items if change.stays(str(one.value))]
         style = items[0][1] if items else ""
-        written = kept + [_quoted(one, style) for one in added]
+        written = kept + [_quoted(one, style) for one in change.added]
         if value.flow_style:
             return head[:first] + f"[{', '.join(written)}]" + head[last:]
-        return _block(head, items, stays, [_quoted(one, style) for one in added], ending)
+        return _block(head, items, change, [_quoted(one, style) for one in change.added], ending)
     if not isinstance(value, yaml.ScalarNode):
         raise InvalidFile(f"{field!r} is neither a list nor a text.")
     raw = head[first:last]
     mark = next((one for one in (";", "|", ",") if one in value.value), None)
-    parts = value.value.split(mark) if mark or not added else [value.value]
-    kept = [one.strip() for one in parts if one.strip() and stays(one.strip())]
+    parts = value.value.split(mark) if mark or not change.added else [value.value]
+    kept = [one.strip() for one in parts if change.stays(one)]
     if mark and raw[:1] not in ("'", '"', "|", ">"):
-        return head[:first] + f"{mark} ".join([*kept, *added]) + head[last:]
-    new = [_quoted(one, raw) for one in (*kept, *added)]
+        return head[:first] + f"{mark} ".join([*kept, *change.added]) + head[last:]
+    new = [_quoted(one, raw) for one in (*kept, *change.added)]
     lead = " " if head[key.end_mark.index : first].endswith(":") else ""
     return head[:first] + f"{lead}[{', '.join(new)}]" + head[last:]
 
 
-def _block(head: str, items: list[Any], stays: Any, added: list[str], ending: str) -> str:
+def _block(head: str, items: list[Any], change: LabelChange, added: list[str], ending: str) -> str:
     """Return a list of lines that begin with -, without some and with others at its end."""
     lines = head.splitlines(keepends=True)
     rows = [one.start_mark.line for one, _ in items]
@@ -197,7 +190,7 @@ def _block(head: str, items: list[Any], stays: Any, added: list[str], ending: st
     last = last if last > rows[-1] else rows[-1] + 1
     gone: set[int] = set()
     for place, (one, _) in enumerate(items):
-        if not stays(str(one.value)):
+        if not change.stays(str(one.value)):
             gone.update(
                 range(rows[place], rows[place + 1] if place + 1 < len(rows) else rows[-1] + 1)
             )
@@ -211,16 +204,13 @@ def _block(head: str, items: list[Any], stays: Any, added: list[str], ending: st
     return "".join([*kept, *new, *lines[rows[-1] + 1 :]])
 
 
-def _toml_with_labels(head: str, field: str, wanted: Mapping[str, bool]) -> str:
+def _toml_with_labels(head: str, field: str, change: LabelChange) -> str:
     string = r"\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'"
     match = re.search(
         rf"^[ \t]*\"?{re.escape(field)}\"?[ \t]*=[ \t]*\[((?:{string}|[^\[\]\"'])*)\]", head, re.M
     )
-    added = [
-        '"' + one.replace("\\", "\\\\").replace('"', '\\"') + '"'
-        for one, fits in wanted.items()
-        if fits
-    ]
+    escaped = (one.replace("\\", "\\\\").replace('"', '\\"') for one in change.added)
+    added = [f'"{one}"' for one in escaped]
     if match is None:
         if field in tomllib.loads(head):
             raise InvalidFile(f"{field!r} is not a list of texts, and cannot be changed.")
@@ -228,12 +218,12 @@ def _toml_with_labels(head: str, field: str, wanted: Mapping[str, bool]) -> str:
     kept = [
         raw
         for raw in re.findall(string, match[1])
-        if wanted.get(name_of(tomllib.loads(f"x = {raw}")["x"]), True)
+        if change.stays(tomllib.loads(f"x = {raw}")["x"])
     ]
     return head[: match.start(1)] + ", ".join([*kept, *added]) + head[match.end(1) :]
 
 
-def _without_inline(text: str, labels: list[str]) -> str:
+def _without_inline(text: str, labels: Set[str]) -> str:
     """Return a note in which some #tags are words: only the # is removed."""
     start = split_note(text)[2]
     code = [(one.start(), one.end()) for one in _CODE.finditer(text, start)]

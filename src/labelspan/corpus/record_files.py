@@ -254,7 +254,9 @@ def _day(stamp: str) -> str:
 # --- mail -------------------------------------------------------------------------------------
 
 _KEYWORDS = ("x-gmail-labels", "x-keywords", "keywords", "x-label", "x-mozilla-keys")
-_FROM = re.compile(rb"^From .*\r?\n", re.M)
+# What the library raises for headers and bodies that it cannot parse.
+_MALFORMED = (LookupError, ValueError, AttributeError, TypeError, MessageError)
+_LONGEST_HEADER, _MOST_PARTS = 5_000, 200
 
 
 def mail_rows(member: Member) -> Iterator[Fields]:
@@ -266,24 +268,35 @@ def mail_rows(member: Member) -> Iterator[Fields]:
             if blank and line.startswith(b"From ") and (is_mbox or not lines):
                 is_mbox = True
                 if lines:
-                    yield _message(b"".join(lines))
+                    yield _message(member.name, b"".join(lines))
                 lines = []
                 continue
             lines.append(line[1:] if is_mbox and re.match(rb">+From ", line) else line)
             blank = not line.strip()
         if lines:
-            yield _message(b"".join(lines))
+            yield _message(member.name, b"".join(lines))
 
 
-def _message(content: bytes) -> Fields:
-    message = message_from_bytes(content, policy=policy.default)
+class _Policy(policy.EmailPolicy):
+    """Parses headers up to a length, because the library takes the square of it."""
+
+    def header_fetch_parse(self, name: str, value: str) -> Any:
+        try:
+            return super().header_fetch_parse(name, value[:_LONGEST_HEADER])
+        except _MALFORMED:
+            return value[:_LONGEST_HEADER]
+
+
+_POLICY = _Policy()
+
+
+def _message(name: str, content: bytes) -> Fields:
+    if content.lower().count(b"multipart/") > _MOST_PARTS:
+        raise InvalidFile(f"{name}: a message is nested too deeply to be read; save its text.")
+    message: Any = message_from_bytes(content, policy=_POLICY)
 
     def header(name: str) -> str:
-        try:
-            return " ".join(str(message.get(name, "")).split())
-        except (ValueError, LookupError, IndexError, AttributeError, TypeError):
-            # A header that the library cannot parse.
-            return ""
+        return " ".join(str(message.get(name, "")).split())
 
     words: list[str] = []
     for value in map(header, _KEYWORDS):
@@ -291,7 +304,7 @@ def _message(content: bytes) -> Fields:
         words += value.split(mark or None)
     try:
         sent = message["date"].datetime.date().isoformat()
-    except (AttributeError, ValueError, TypeError, IndexError, LookupError, MessageError):
+    except _MALFORMED:
         sent = ""
     return {
         "message id": header("message-id"),
@@ -307,8 +320,9 @@ def _body(message: Any) -> str:
     try:
         part = message.get_body(("plain", "html"))
         content = "" if part is None else str(part.get_content())
-    except (LookupError, ValueError, AttributeError, TypeError, MessageError):
+        kind = None if part is None else part.get_content_type()
+    except _MALFORMED:
         return ""
-    if part is not None and part.get_content_type() == "text/html":
+    if kind == "text/html":
         content = plain_text(content)
     return content.replace("\r\n", "\n").strip()

@@ -19,7 +19,7 @@ from xml.sax.saxutils import escape
 
 from .._install import install_command
 from ..errors import InvalidFile, InvalidInput, InvalidParameter, LabelspanError
-from .names import is_known, known_names, listed, normal, rank
+from .names import MOST_FIELDS, is_known, known_names, listed, normal, rank
 from .record_files import library_for
 from .sources import Member, check_unpacked
 from .tables import column_names
@@ -32,7 +32,8 @@ Fields = dict[str, Any]
 # Cells in a row and empty rows after which a sheet ends.
 _WIDEST = 2000
 _EMPTY_ROWS = 1000
-# Rows in which the header is looked for.
+# Sheets and rows in which the header is looked for.
+_MOST_SHEETS = 50
 _TOP = 10
 # What openpyxl raises for a file that is not a workbook.
 _MALFORMED = (zipfile.BadZipFile, LookupError, TypeError, ValueError, AttributeError, SyntaxError)
@@ -62,11 +63,13 @@ def _sheet_rows(
             f"{name}: there is no sheet {table!r} (--table); there are {listed(names)}."
         )
     best = (-1, "")
-    for one in [table] if table is not None else names:
+    for one in [table] if table is not None else names[:_MOST_SHEETS]:
         _, first = next(_headed(enumerate(cells(one), 1)), (0, None))
         if first is not None:
             rank_of = 2 if any(map(is_known, first)) else int(len(first) > 1)
             best = max(best, (rank_of, one), key=lambda pair: pair[0])
+            if rank_of == 2:
+                break
     if best[1]:
         notes.append(f"sheet {best[1]!r}" + f" of {listed(names)} (--table)" * (len(names) > 1))
         yield from _headed(enumerate(cells(best[1]), 1))
@@ -206,6 +209,10 @@ def _headed(rows: Iterable[tuple[int, Iterable[Any]]]) -> Iterator[tuple[int, Fi
 
 def _cut(values: Iterable[Any]) -> list[Any]:
     cells = [_plain(one) for one in values]
+    if len(cells) > MOST_FIELDS:
+        raise InvalidFile(
+            f"A row of the workbook has more than {MOST_FIELDS:,} cells; at most these are read."
+        )
     while cells and cells[-1] in (None, ""):
         cells.pop()
     return cells
@@ -358,6 +365,12 @@ def _columns(base: sqlite3.Connection, table: str) -> list[str]:
     return [column[1] for column in base.execute(f'pragma table_info("{table}")')]
 
 
+def _key(base: sqlite3.Connection, table: str) -> str:
+    """Return the column that is the key of a table; "" without one."""
+    keys = [column[1] for column in base.execute(f'pragma table_info("{table}")') if column[5]]
+    return keys[0] if len(keys) == 1 else ""
+
+
 def _query(base: sqlite3.Connection, table: str, notes: list[str]) -> str:
     """Return a query of a table, with the labels that another one links to its rows."""
     plain = f'select * from "{table}"'
@@ -367,7 +380,7 @@ def _query(base: sqlite3.Connection, table: str, notes: list[str]) -> str:
     }
     if any(normal(one) in known_names("labels") for one in columns[table]):
         return plain
-    keys = {one: next((c for c in own if c.lower() == "id"), "") for one, own in columns.items()}
+    keys = {one: _key(base, one) for one in columns}
     for labels in (one for one in columns if rank(one, "labels") is not None and keys[one]):
         name = next((c for c in known_names("label_keys") if c in columns[labels]), None)
         for link, own in columns.items():

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import InvalidFile
 from .label_values import ANGLED, IN_ANGLES, is_missing
-from .names import is_known
+from .names import MOST_FIELDS, is_known
 from .sources import LONGEST
 
 __all__ = [
@@ -99,7 +99,7 @@ def _anki_columns(anki: dict[str, str], width: int) -> list[str]:
     """Return the names of the columns: those that are given, front and back for the others."""
     names = dict(enumerate(filter(None, anki.get("columns", "").split(anki["separator"])), 1))
     names |= {
-        int(place): key.removesuffix(" column")
+        int(place[:6]): key.removesuffix(" column")
         for key, place in anki.items()
         if key.endswith(" column") and place.isdecimal()
     }
@@ -197,7 +197,7 @@ def table_layout(
     ``like`` is the layout of another table of the same corpus: both have a header, or none.
     """
     lines = sample[:65536].split("\n")
-    anki = anki_header(lines)
+    anki = anki_header(lines[:20])
     skip = len(list(takewhile(_ANKI.match, lines))) if anki else _preamble(lines)
     sample = "".join(sample.splitlines(keepends=True)[skip:]) if skip else sample
     first = sample.lstrip("\n").partition("\n")[0]
@@ -205,6 +205,11 @@ def table_layout(
         mark = anki["separator"]
     else:
         mark = "\t" if kind == "tsv" else like.delimiter if like else _delimiter(first)
+    if (
+        first.count(mark) >= MOST_FIELDS
+        and len(next(cells_of(io.StringIO(sample), mark, name))[1]) > MOST_FIELDS
+    ):
+        raise InvalidFile(f"{name} has more than {MOST_FIELDS:,} columns; at most these are read.")
     numbered, quoted, notes = _sampled(name, sample, mark, cut)
     rows = [row for _, row in numbered[:2001]]
     titles = 0 if anki else _title_rows(rows)
