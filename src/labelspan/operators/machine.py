@@ -154,8 +154,8 @@ def own_threads() -> AbstractContextManager[object]:
 class _Pool:
     """A pool of threads that grows as needed and lives as long as the process.
 
-    An executor of :mod:`concurrent.futures` takes six times as long per call, as long as many
-    products of thin blocks take.
+    An executor of :mod:`concurrent.futures` takes six times as long per call: as long as many
+    products of thin blocks.
     """
 
     def __init__(self) -> None:

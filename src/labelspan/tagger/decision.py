@@ -138,7 +138,7 @@ def make_comparable(
     """Multiply both terms of the scores by numbers that are larger if the label is rare, in place.
 
     This makes labels with different numbers of items, ``support``, comparable by one threshold.
-    ``own`` are the labels of the rows, if these are among the items, and do not count. A label that
+    ``own`` are the labels of the rows if these are among the items, and are left out. A label that
     no item has cannot be predicted.
     """
     if own is not None:
