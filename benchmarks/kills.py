@@ -1,9 +1,10 @@
 """Kill commands that write an index, damage its files, fill the disk, and count what is lost.
 
-Each round runs one way of writing in a process of its own: a fit, a fit of a stream, `add`,
-`relabel`, `remove`, decisions of a review, and the copy of a corpus with these decisions. The
-process gets SIGKILL after a random part of the time that it needs. The index must then verify, and
-be what it was before or what it would be after; a copy is whole or not there, and the corpus is
+Each round runs one way of writing in a process of its own: a fit, a fit of a stream, a save, `add`,
+`relabel`, `remove`, decisions of a review, a label renamed in all its items, answers of a lesson,
+and the copy of a corpus with these decisions. The process gets SIGKILL after a random part of the
+time that it needs. The index must then verify, and be what it was before or what it would be after;
+what a process was told to be done must be there; a copy is whole or not there, and the corpus is
 never changed.
 
 Then files of an index are damaged, one at a time, with the log of a killed writer among them: a bit
@@ -12,7 +13,9 @@ index in a sentence, or answer as before. At last every way of writing runs wher
 beyond a random size, as on a full disk, and in a folder that cannot be written to: it must end with
 a sentence, and the index must be the one before or the one after.
 
-    python -m benchmarks.kills --kills 300 --damages 300 --full 100
+    python -m benchmarks.kills --kills 300 --damages 300 --full 100 --jobs 16
+
+Every job has a folder, an index and random numbers of its own, and a part of the rounds.
 """
 
 from __future__ import annotations
@@ -30,12 +33,14 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from labelspan import SemanticIndex
 from labelspan.cli import app
-from labelspan.curation import Review, audit_labels
+from labelspan.curation import Review, Teacher, audit_labels
 from labelspan.errors import LabelspanError, MissingData
 
 TOPICS = {
@@ -85,7 +90,7 @@ class Kills:
         self.rng = random.Random(seed)
         self.out, self.copy = root / "index", root / "copy.jsonl"
         self.corpus, self.more = root / "corpus.jsonl", root / "more.jsonl"
-        self.changes = root / "changes.csv"
+        self.changes, self.done = root / "changes.csv", root / "done"
         self.first, self.late = items(count), items(count // 3, count)
         self.corpus.write_text(as_lines(self.first))
         self.more.write_text(as_lines(self.late))
@@ -100,10 +105,13 @@ class Kills:
         self.ways: dict[str, Callable[[], None]] = {
             "fit": self.fit,
             "stream": self.stream,
+            "save": self.save,
             "add": self.add,
             "relabel": self.relabel,
             "remove": self.remove,
             "review": self.review,
+            "rename": self.rename,
+            "teach": self.teach,
             "write-back": self.write_back,
         }
         assert self.run(self.task("fit", self.corpus, "--out", self.out, "--dimensions", 3)) == 0
@@ -146,7 +154,17 @@ class Kills:
             assert self.run(task) == 0, way
             self.took[way] = time.perf_counter() - start
             undo()
+        self.done.unlink(missing_ok=True)
         return self.run(task, self.rng.uniform(0, 1.1) * self.took[way]) == -signal.SIGKILL
+
+    def told(self) -> None:
+        """Note in a process that is killed that one of its calls returned."""
+        with self.done.open("ab") as file:
+            file.write(b".")
+
+    def promised(self) -> int:
+        """Count the calls that returned before the process was killed."""
+        return self.done.stat().st_size if self.done.exists() else 0
 
     # --- states -------------------------------------------------------------------------
 
@@ -194,6 +212,15 @@ class Kills:
         self.killed("stream", self.task("fit", self.corpus, *options), lambda: self.change(other))
         self.between("stream", before, fresh)
 
+    def save(self) -> None:
+        """Write a new version of the whole index after a change."""
+        before = dict(self.state() or {})
+        undo = lambda: self.change(lambda index: index.relabel("item1", before["item1"]))  # noqa: E731
+        task = lambda: self.change(lambda index: index.relabel("item1", ["text"]).save())  # noqa: E731
+        self.killed("save", task, undo)
+        if self.between("save", before, before | {"item1": ("text",)}):
+            undo()
+
     def add(self) -> None:
         """Add the items of a file."""
         before = dict(self.state() or {})
@@ -238,6 +265,7 @@ class Kills:
                 review = Review(index)
                 for one in review.waiting()[:8]:
                     review.decide([one], "accept")
+                    self.told()
 
         def undo() -> None:
             with SemanticIndex.load(self.out, write=True) as index:
@@ -256,8 +284,66 @@ class Kills:
             change(one.label)
         found = {name: set(own or ()) for name, own in (self.state() or {}).items()}
         assert found == expected, "review: labels without their decision, or the reverse"
+        assert len(made) >= self.promised(), "review: a decision is lost"
         self.seen["review", "after" if len(made) == 8 else "before"] += 1
         undo()
+
+    def rename(self) -> None:
+        """Rename a label in all its items, as one decision."""
+        before = dict(self.state() or {})
+        after = {
+            name: own and tuple(sorted("melody" if one == "sound" else one for one in own))
+            for name, own in before.items()
+        }
+
+        def decide() -> None:
+            with SemanticIndex.load(self.out, write=True) as index:
+                review = Review(index)
+                review.apply(review.plan_replace(["sound"], "melody"), create=True)
+
+        def undo() -> None:
+            self.change(lambda index: Review(index).undo())
+
+        self.killed("rename", decide, undo)
+        if self.between("rename", before, after):
+            undo()
+
+    def teach(self) -> None:
+        """Answer about items, and apply the answers."""
+        before = dict(self.state() or {})
+        label = f"lesson {sum(self.seen.values())}"
+        names = sorted(before)[:10]
+
+        def learn() -> None:
+            with SemanticIndex.load(self.out, write=True) as index:
+                teacher = Teacher(index, label, items=names[:1])
+                for n, name in enumerate(names[1:]):
+                    teacher.answer(name, "no" if n % 3 else "yes")
+                    self.told()
+                teacher.apply(teacher.plan())
+                self.told()
+
+        def undo() -> None:
+            nonlocal label
+            label += " again"
+            self.change(lambda index: Review(index).undo())
+
+        self.killed("teach", learn, undo)
+        with SemanticIndex.load(self.out) as index:
+            known = [one.label for one in Teacher.lessons(index)]
+            found = list(Teacher(index, label).answers()) if label in known else []
+        assert found == names[: len(found)], "teach: an answer is lost"
+        told = self.promised()
+        assert not told or len(found) > min(told, 9), "teach: an answer is lost at the end"
+        marked = [name for n, name in enumerate(names) if n % 3 == 1 or not n]
+        after = {
+            name: tuple(sorted([*(own or ()), label])) if name in marked else own
+            for name, own in before.items()
+        }
+        done = self.between("teach", before, after)
+        assert done or told < len(names), "teach: the change is lost"
+        if done:
+            undo()
 
     def write_back(self) -> None:
         """Write a copy of the corpus with the decisions."""
@@ -416,29 +502,42 @@ class Kills:
         return self.seen
 
 
+def job(seed: int, kills: int, damages: int, full: int) -> list[Counter[tuple[str, str]]]:
+    """Run a part of the rounds in a folder of its own, the ways in an order of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        work = Kills(Path(folder), seed)
+        ways = list(work.ways)
+        start = seed * kills % len(ways)
+        seen = work.rounds(kills, ways[start:] + ways[:start])
+        damaged = work.damage(damages) if damages else Counter[str]()
+        limited = (work.full(full), work.read_only()) if full else (Counter(), Counter())
+        return [seen, Counter({("files", name): n for name, n in damaged.items()}), *limited]
+
+
 def main() -> None:
     """Print how often each way of writing left the state before, and the state after."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--damages", type=int, default=300)
-    parser.add_argument("--full", type=int, default=70)
+    parser.add_argument("--full", type=int, default=70, help="writes to a full disk")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--quick", action="store_true", help="14 of each")
+    parser.add_argument("--jobs", type=int, default=1, help="processes that share the work")
+    parser.add_argument("--quick", action="store_true", help="20 of each")
     given = parser.parse_args()
-    kills, damages, full = (
-        14 if given.quick else number for number in (given.kills, given.damages, given.full)
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        work = Kills(Path(folder), given.seed)
-        seen = work.rounds(kills)
-        for way in dict.fromkeys(name for name, _ in seen):
-            print(f"{way:12} before {seen[way, 'before']:3}, after {seen[way, 'after']:3}, lost 0")
-        print(f"{sum(seen.values())} processes killed; every index, copy and corpus was whole.")
-        if damages:
-            counts = work.damage(damages)
-            print(f"{damages} damaged files: {dict(counts)}; none was silently another index.")
-        for name, found in (("full disk", work.full(full)), ("read only", work.read_only())):
-            print(f"{name}: {dict(sorted(found.items()))}; nothing changed by what failed.")
+    whole = [20 if given.quick else n for n in (given.kills, given.damages, given.full)]
+    parts = [
+        (given.seed * given.jobs + n, *(len(range(n, number, given.jobs)) for number in whole))
+        for n in range(given.jobs)
+    ]
+    with ProcessPoolExecutor(given.jobs, get_context("spawn")) as pool:
+        found = list(pool.map(job, *zip(*parts, strict=True)))
+    seen, damaged, full, read_only = (sum(each, Counter()) for each in zip(*found, strict=True))
+    for way in dict.fromkeys(name for name, _ in seen):
+        print(f"{way:12} before {seen[way, 'before']:3}, after {seen[way, 'after']:3}, lost 0")
+    print(f"{sum(seen.values())} processes killed; every index, copy and corpus was whole.")
+    for name, counts in (("damaged", damaged), ("full disk", full), ("read only", read_only)):
+        if counts:
+            print(f"{name}: {dict(sorted(counts.items()))}; none was silent.")
 
 
 if __name__ == "__main__":
