@@ -12,9 +12,13 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Literal
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Literal
 
-from ..errors import InvalidInput
+from ..errors import InvalidInput, Mismatch
+
+if TYPE_CHECKING:
+    from ..index import SemanticIndex
 
 __all__ = [
     "DecisionGroup",
@@ -24,6 +28,7 @@ __all__ = [
     "as_lines",
     "as_table",
     "checked_who",
+    "signed",
 ]
 
 Verdict = Literal["accept", "reject", "skip"]
@@ -233,6 +238,13 @@ def checked_who(who: str) -> str:
     if len(who) > LONGEST_WHO:
         raise InvalidInput(f"The name of who decides has more than {LONGEST_WHO} characters.")
     return who
+
+
+def signed(index: SemanticIndex, owner: str, who: str) -> tuple[str, str]:
+    """Return the time (UTC) and who, for the history; an index loaded for reading is refused."""
+    if not index.writable:
+        raise Mismatch(f"{owner}: the index was loaded for reading; load it with write=True.")
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), checked_who(who)
 
 
 def _items(count: int) -> str:

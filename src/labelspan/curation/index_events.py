@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..errors import InvalidInput, Mismatch
+from ..errors import InvalidInput
 from ..index.database import METADATA, SEARCHES
 from ..index.metadata_fields import MetadataField, metadata_text
-from .decisions import checked_who
+from .decisions import signed
 from .label_spelling import spelling_groups, word_groups
 
 if TYPE_CHECKING:
@@ -23,15 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["MetadataEdit", "MetadataEdits", "SavedSearches", "value_counts", "value_groups"]
 
 _LONGEST_NAME, _LONGEST_ADDRESS, _MOST_SEARCHES = 100, 20_000, 1000
-
-
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _check_writable(index: SemanticIndex, owner: str) -> None:
-    if not index.writable:
-        raise Mismatch(f"{owner}: the index was loaded for reading; load it with write=True.")
 
 
 # --- searches -------------------------------------------------------------------------------
@@ -90,7 +80,7 @@ class SavedSearches:
         who : str, default=""
             Who saves it.
         """
-        _check_writable(self.index, "save")
+        signature = signed(self.index, "save", who)
         name = " ".join(name.split())
         if not 0 < len(name) <= _LONGEST_NAME:
             raise InvalidInput(
@@ -106,7 +96,7 @@ class SavedSearches:
                     f"save: there are {len(known):,} saved searches, which is the most; remove one."
                 )
             if known.get(name, "") != query:
-                event = (_now(), checked_who(who), "save", json.dumps([name, query]))
+                event = (*signature, "save", json.dumps([name, query]))
                 self.index.store.record_lesson(SEARCHES, [event])
 
 
@@ -318,7 +308,7 @@ class MetadataEdits:
         MetadataEdit or None
             With the number for :meth:`undo`; None if nothing changes.
         """
-        _check_writable(self.index, "metadata")
+        signature = signed(self.index, "metadata", who)
         with self.index.write_lock:
             wanted = self.plan(field, replaced)
             if not wanted:
@@ -326,7 +316,7 @@ class MetadataEdits:
             real = {old: new.strip() for old, new in replaced.items() if old != new}
             before = {item.id: item.metadata[field] for item in self.index.items(list(wanted))}
             value = {"field": field, "replaced": real, "before": before, "after": wanted}
-            self._write(field, wanted, who, "replace", json.dumps(value))
+            self._write(field, wanted, (*signature, "replace", json.dumps(value)))
             return self.history()[0]
 
     def undo(self, number: int, *, who: str = "") -> MetadataEdit:
@@ -344,7 +334,7 @@ class MetadataEdits:
         MetadataEdit
             What was undone.
         """
-        _check_writable(self.index, "metadata")
+        signature = signed(self.index, "metadata", who)
         with self.index.write_lock:
             made = {one.number: one for one in self.history()}.get(number)
             if made is None or made.undone:
@@ -358,7 +348,7 @@ class MetadataEdits:
                 for item in there
                 if item.metadata.get(made.field) == value["after"][item.id]
             }
-            self._write(made.field, wanted, who, "undo", str(number))
+            self._write(made.field, wanted, (*signature, "undo", str(number)))
             return made._replace(undone=True)
 
     def history(self) -> list[MetadataEdit]:
@@ -380,10 +370,10 @@ class MetadataEdits:
         return [*reversed(found.values())]
 
     def _write(
-        self, field: str, values: Mapping[str, Any], who: str, event: str, text: str
+        self, field: str, values: Mapping[str, Any], event: tuple[str, str, str, str]
     ) -> None:
         tables = {
             item.id: item.metadata | {field: values[item.id]}
             for item in self.index.items(list(values))
         }
-        self.index.change_metadata(tables, (_now(), checked_who(who), event, text))
+        self.index.change_metadata(tables, event)

@@ -11,7 +11,6 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
-from datetime import UTC, datetime
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -31,7 +30,7 @@ from .decisions import (
     LabelDecision,
     LabelEdit,
     Verdict,
-    checked_who,
+    signed,
 )
 from .label_audit import label_findings
 from .label_spelling import near_spellings
@@ -463,8 +462,8 @@ class Review:
         DecisionGroup or None
             None if there is none.
         """
+        signed(self.index, "review", "")
         with self._lock:
-            self._check_writable()
             groups, latest = self._groups(), self._latest()
             if number is None:
                 number = max((n for n, made in groups.items() if not made.undone), default=None)
@@ -564,10 +563,6 @@ class Review:
         made = [one for _, one in sorted(self._groups().items()) if not one.undone]
         return {(one.item, one.label): one for group in made for one in group.parts}
 
-    def _check_writable(self) -> None:
-        if not self.index.writable:
-            raise Mismatch("review: the index was loaded for reading; load it with write=True.")
-
     def _decide(
         self,
         wanted: Sequence[tuple[Verdict, Change]],
@@ -576,11 +571,9 @@ class Review:
         lists: Mapping[str, Labels] | None = None,
     ) -> DecisionGroup | None:
         """Write decisions and the labels after them, which may be given, in one transaction."""
-        checked_who(who)
-        self._check_writable()
+        now, who = signed(self.index, "review", who)
         with self._lock:
             store, groups = self.index.store, self._groups()
-            now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
             number = max(groups, default=0) + 1
             parts = []
             for decision, (kind, item, label) in wanted:

@@ -12,7 +12,6 @@ import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -22,7 +21,7 @@ from ..errors import InvalidInput, InvalidParameter, Mismatch
 from ..index.inputs import as_names, check_count, label_name, read_label_lists
 from ..index.results import WordShare
 from ..index.searching import Filter
-from .decisions import DecisionGroup, LabelEdit, checked_who
+from .decisions import DecisionGroup, LabelEdit, checked_who, signed
 from .lesson_model import Left, LessonFeatures, LessonModel
 from .review_queue import Review
 
@@ -298,11 +297,8 @@ class Teacher:
         return self._events
 
     def _write(self, events: Sequence[tuple[str, str]], who: str) -> None:
-        if not self.index.writable:
-            raise Mismatch("teach: the index was loaded for reading; load it with write=True.")
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        name = checked_who(who or self.who)
-        self.index.store.record_lesson(self.label, [(now, name, *event) for event in events])
+        signature = signed(self.index, "teach", who or self.who)
+        self.index.store.record_lesson(self.label, [(*signature, *event) for event in events])
         self._read()
 
     def _begin(self, items: list[str], query: str, within: str) -> None:
