@@ -115,26 +115,41 @@ def test_scores_without_a_row_are_those_of_a_model_without_it(index):
     # The weights of a model with one row less differ by one factor, which alpha makes up for.
     assert model.left_out.shape == (8,)
     words, labels = features.words.toarray(), features.labels.toarray()
-    Z = np.hstack([words * np.sqrt(0.7), labels * np.sqrt(0.3), np.ones((len(words), 1))])
+    Z = np.hstack([words * np.sqrt(0.85), labels * np.sqrt(0.15), np.ones((len(words), 1))])
     target = np.array([1.0] * 4 + [-1.0] * 4)
     weights = np.array([10.0] * 4 + [1.0] * 4)
     weights *= 8 / weights.sum()
     rows = np.array(yes + no)
     full = np.linalg.solve(
-        Z[rows].T @ (weights[:, None] * Z[rows]) + 10.0 * np.eye(Z.shape[1]),
+        Z[rows].T @ (weights[:, None] * Z[rows]) + 4.5 * np.eye(Z.shape[1]),
         Z[rows].T @ (weights * target),
     )
     unseen = np.setdiff1d(np.arange(len(Z)), rows)
     np.testing.assert_allclose(model.scores[unseen], Z[unseen] @ full, atol=1e-4)
     kept = np.arange(8) != 2
     without = np.linalg.solve(
-        Z[rows[kept]].T @ (weights[kept, None] * Z[rows[kept]]) + 10.0 * np.eye(Z.shape[1]),
+        Z[rows[kept]].T @ (weights[kept, None] * Z[rows[kept]]) + 4.5 * np.eye(Z.shape[1]),
         Z[rows[kept]].T @ (weights[kept] * target[kept]),
     )
     np.testing.assert_allclose(model.left_out[2], Z[rows[2]] @ without, atol=1e-4)
     of_words, of_labels = model.contributions(int(rows[2]))
     total = of_words.sum() + of_labels.sum() + without[-1]
     np.testing.assert_allclose(total, model.left_out[2], atol=1e-4)
+
+
+def test_answers_say_little_about_much_lower_scores():
+    """Where three of five belong whatever their score, an item of median score hardly does."""
+    model = LessonModel.__new__(LessonModel)
+    model.scores = np.sort(np.random.default_rng(0).standard_normal(2000))
+    model.answered = np.ones(100, dtype=bool)
+    model.left_out = model.scores[-100:]
+    model.targets = np.where(np.arange(100) % 5 < 3, 1.0, -1.0)
+    chances = model.probabilities()
+    assert chances[-100:].mean() == pytest.approx(0.6, abs=0.1)
+    assert chances[1000] < 0.05
+    assert np.all(np.diff(chances) >= 0)
+    left = model.left(np.arange(1900))
+    assert left.low <= left.expected <= left.high
 
 
 def test_words_and_labels_speak_for_and_against(index):
