@@ -265,7 +265,9 @@ def test_the_missing_part_of_a_regression_is_bounded(decades, penalty):
         assert run.n_iter <= estimated.n_iter
         if run.n_iter < estimated.n_iter:
             missing = whole / np.trace(right.T @ run.solution) - 1
-            assert missing <= run.to_come <= share
+            # Below the rounding of products nothing can be told.
+            assert missing <= max(run.to_come, 1e-12)
+            assert run.to_come <= share
             bounded += 1
     assert bounded
 
