@@ -118,6 +118,7 @@ def test_labels_are_merged_and_renamed(spelt):
     before = counts(spelt)
     most, least = sorted(("sound", "Sounds"), key=before.get, reverse=True)
     shown = run("review", "-i", spelt, "--kind", "merge", input="y\nq\n").stdout
+    assert shown.splitlines()[-1] == "1 accepted, 0 rejected, 0 skipped, 0 waiting."
     assert f"Merge {least} ({before[least]:,} items) into {most}" in " ".join(shown.split())
     merged = counts(spelt)
     assert least not in merged
@@ -127,10 +128,13 @@ def test_labels_are_merged_and_renamed(spelt):
     with SemanticIndex.load(spelt, write=True) as index:
         Review(index).undo()
     assert counts(spelt) == before
-    assert "Left as it is." in run("review", "-i", spelt, "--kind", "merge", input="n\nq\n").stdout
+    shown = run("review", "-i", spelt, "--kind", "merge", input="n\nq\n").stdout
+    assert "Left as it is." in shown
+    assert shown.splitlines()[-1].startswith("0 accepted, 1 rejected")
     assert counts(spelt) == before
     shown = run("review", "-i", spelt, "--kind", "merge", input="y\nu\nr\nimages\nr\naudio\nq\n")
     assert "Undone: Merge" in shown.stdout
+    assert shown.stdout.splitlines()[-1].startswith("1 accepted, 0 rejected")
     assert "spelt nearly like 'image'" in " ".join(shown.stdout.split())
     after = counts(spelt)
     assert after["audio"] == before["sound"] + before["Sounds"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -159,8 +160,8 @@ def _ask(index: Path, label: str, kind: str, *, skipped: bool) -> None:
         echo(f"Note: {problem}\n{looking}" if problem else looking, err=True)
         queue = _queue(review, label, kind, skipped=skipped)
         keys = pressed_keys("r")
-        # What was decided, with the decision; a merge that is rejected makes none.
-        done: list[tuple[Finding, DecisionGroup | None]] = []
+        # What was answered, with the decision; a merge that is rejected makes none.
+        done: list[tuple[Finding, Verdict, DecisionGroup | None]] = []
         while queue or done:
             if queue:
                 _show(review, queue[0], len(done), len(done) + len(queue))
@@ -170,7 +171,7 @@ def _ask(index: Path, label: str, kind: str, *, skipped: bool) -> None:
             if key == "q":
                 break
             if key == "u":
-                finding, made = done.pop() if done else (None, review.undo())
+                finding, _, made = done.pop() if done else (None, "", review.undo())
                 if finding is not None and made is not None:
                     review.undo(made.number)
                 if finding is not None:
@@ -182,20 +183,19 @@ def _ask(index: Path, label: str, kind: str, *, skipped: bool) -> None:
             elif key == "r" and queue:
                 made = _rename(review, queue[0], next(keys, ""))
                 if made is not None:
-                    done.append((queue.pop(0), made))
+                    done.append((queue.pop(0), "accept", made))
                     echo(f"Done: {made.said}")
             elif key in _KEYS and queue:
                 finding = queue.pop(0)
                 made = _decide(review, finding, _KEYS[key])
-                done.append((finding, made))
+                done.append((finding, _KEYS[key], made))
                 echo(f"Done: {made.said}" if made is not None else "Left as it is.")
             else:
                 typer.echo("Keys: y yes, n no, s skip, r another name, u undo, q quit.")
-        asked: Any = kind if kind != "merge" else ""
-        counts = review.progress(label=label, kind=asked)
+        counts = Counter(answer for _, answer, _ in done)
         typer.echo(
-            f"{counts['accepted']:,} accepted, {counts['rejected']:,} rejected, "
-            f"{counts['skipped']:,} skipped, {counts['waiting']:,} waiting."
+            f"{counts['accept']:,} accepted, {counts['reject']:,} rejected, "
+            f"{counts['skip']:,} skipped, {len(queue):,} waiting."
         )
 
 
