@@ -14,8 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, NamedTuple
-from weakref import WeakKeyDictionary
+from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse, special
@@ -23,6 +22,7 @@ from scipy import linalg, sparse, special
 from .._typing import Array
 from ..index import SemanticIndex
 from ..index.store import ItemStore
+from ..operators.row_data import unit_rows
 from ..text import TextFeatures
 
 __all__ = ["Left", "LessonFeatures", "LessonModel"]
@@ -47,16 +47,14 @@ _SPREAD, _INTERVAL = 2.0, (0.005, 0.9)
 class LessonFeatures:
     """Words and labels of all rows of an index, each part of length 1.
 
-    Word features are computed once for an index, and extended when items are added.
+    Those of words are computed once for all lessons.
     """
-
-    _known: ClassVar[WeakKeyDictionary[ItemStore, sparse.csr_matrix]] = WeakKeyDictionary()
 
     def __init__(self, index: SemanticIndex, label: str) -> None:
         store = index.store
-        self.texts = _text_features(index)
-        self.words = self._words(store, self.texts)
-        self.labels = _unit(_weighted_labels(store, store.labels.number.get(label, -1)))
+        texts = self.texts = _text_features(index)
+        self.words = store.once("words of lessons", lambda: _words(store, texts))
+        self.labels = unit_rows(_weighted_labels(store, store.labels.number.get(label, -1)))
         self.label_names = store.labels.names
         # Shares of words and labels in the inner products.
         self.shares = (_WORDS, 1.0 - _WORDS) if self.labels.nnz else (1.0, 0.0)
@@ -77,32 +75,22 @@ class LessonFeatures:
         )
         return words.astype(np.float32), labels.astype(np.float32)
 
-    @classmethod
-    def _words(cls, store: ItemStore, texts: TextFeatures | None) -> sparse.csr_matrix:
-        count = store.vectors.alive.size
-        if texts is None or store.words is None:
-            return sparse.csr_matrix(store.vectors.rows(np.arange(count)).astype(np.float32))
-        found = cls._known.get(store)
-        if found is None:
-            blocks = [texts.transform(one.block) for one in store.words.segments]
-            found = _unit(sparse.vstack(blocks, format="csr"))
-        late = range(found.shape[0], count)
-        if late:
-            # Of an item that was removed nothing is left.
-            there = store.fetch(late)
-            rows = texts.of_texts([there[row].text if row in there else "" for row in late])
-            found = sparse.csr_matrix(sparse.vstack([found, _unit(rows)], format="csr"))
-        cls._known[store] = found
-        return found
-
 
 def _text_features(index: SemanticIndex) -> TextFeatures | None:
     """Return the features of texts that the tagger uses, or the space; None for vectors."""
-    tagger = index.tagger if index.can_tag else None
+    tagger = index.model.tagger
     if tagger is not None and tagger.texts is not None:
         return tagger.texts
     found = index.model.features
     return found if isinstance(found, TextFeatures) else None
+
+
+def _words(store: ItemStore, texts: TextFeatures | None) -> sparse.csr_matrix:
+    """Return the words of all rows, or their vectors in an index that takes these."""
+    if texts is None or store.words is None:
+        return sparse.csr_matrix(store.vectors.rows(np.arange(store.vectors.alive.size)))
+    blocks = [texts.transform(one.block) for one in store.words.segments]
+    return sparse.csr_matrix(unit_rows(sparse.vstack(blocks, format="csr")))
 
 
 def _weighted_labels(store: ItemStore, without: int) -> sparse.csr_matrix:
@@ -114,12 +102,6 @@ def _weighted_labels(store: ItemStore, without: int) -> sparse.csr_matrix:
     found = sparse.csr_matrix(table.matrix() @ sparse.diags(scale.astype(np.float32)))
     found.eliminate_zeros()
     return found
-
-
-def _unit(rows: sparse.csr_matrix) -> sparse.csr_matrix:
-    lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).ravel())
-    scale = 1.0 / np.where(lengths > 0, lengths, 1.0)
-    return sparse.csr_matrix(sparse.diags(scale.astype(np.float32)) @ rows, dtype=np.float32)
 
 
 @dataclass(frozen=True)

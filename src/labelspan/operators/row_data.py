@@ -85,6 +85,8 @@ def unit_rows(X: Any) -> Any:
         scaled = rows / np.where(largest > 0, largest, 1.0).astype(rows.dtype)[:, None]
         lengths = np.sqrt(np.einsum("ij,ij->i", scaled, scaled, dtype=np.float64))
         return scaled / np.where(lengths > 0, lengths, 1.0).astype(rows.dtype)[:, None]
+    if not rows.nnz:
+        return rows
     counts = np.diff(rows.indptr)
     largest = abs(rows).max(axis=1).toarray().ravel()
     data = rows.data / np.repeat(np.where(largest > 0, largest, 1), counts).astype(rows.dtype)
