@@ -17,7 +17,7 @@ from _support.topics import corpus
 from labelspan import MLSI, SemanticIndex
 from labelspan.curation import Review
 from labelspan.errors import InvalidFile, InvalidInput, LabelspanError, Locked, Mismatch, Replaced
-from labelspan.index.database import IndexItems, read_decisions
+from labelspan.index.database import IndexItems, read_history
 from labelspan.index.fitting import FitOptions, fit_stream
 from labelspan.web import Served
 
@@ -199,7 +199,7 @@ def parts_read(folder):
     with closing(items.items()) as every:
         next(every)
     assert items.vocabulary() is None
-    assert read_decisions(folder) == []
+    assert read_history(folder) == ([], [])
 
 
 def reviewed(folder):

@@ -7,7 +7,7 @@ import pytest
 
 from labelspan import SemanticIndex
 from labelspan.errors import InvalidFile
-from labelspan.index.database import read_lessons
+from labelspan.index.database import read_history
 
 TEXTS = ["a chess game", "play chess online", "edit photos", "crop and edit pictures"]
 LABELS = [["game"], ["game", "net"], ["image"], ["image"]]
@@ -52,7 +52,7 @@ def test_lessons_stay_when_the_index_is_saved_or_fitted_again(folder):
     SemanticIndex().fit(TEXTS[::-1], LABELS[::-1]).save(folder)
     with SemanticIndex.load(folder, write=True) as index:
         assert [one[1:] for one in index.store.lessons("game")] == [(1, *FIRST), (2, *SECOND)]
-    assert len(read_lessons(folder)) == 2
+    assert len(read_history(folder)[1]) == 2
 
 
 def test_a_changed_answer_is_damage(folder):
@@ -73,7 +73,7 @@ def test_format_5_had_no_lessons_and_is_fitted_again(folder):
     manifest.write_text(manifest.read_text().replace('"version": 6', '"version": 5', 1))
     with pytest.raises(InvalidFile, match="labelspan fit"):
         SemanticIndex.load(folder)
-    assert read_lessons(folder) == []
+    assert read_history(folder)[1] == []
     SemanticIndex().fit(TEXTS, LABELS).save(folder)
     with SemanticIndex.load(folder) as index:
         assert index.store.lessons() == []

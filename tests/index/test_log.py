@@ -13,7 +13,7 @@ from _support.stored import generation
 
 from labelspan import SemanticIndex
 from labelspan.errors import InvalidFile
-from labelspan.index.database import read_decisions, read_lessons
+from labelspan.index.database import read_history
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs signals that kill")
 
@@ -74,7 +74,7 @@ def test_a_log_is_merged_after_each_change(folder):
 def test_an_intact_log_is_read_and_merged_by_the_next_writer(folder):
     assert written(folder, "reader") > 0
     check_all_there(folder)
-    assert len(read_decisions(folder)) == len(read_lessons(folder)) == 1
+    assert [len(part) for part in read_history(folder)] == [1, 1]
     with SemanticIndex.load(folder, write=True) as index:
         index.remove("new0").add(["chess"], ids=["new0"])
         assert (generation(folder) / "items.sqlite-wal").stat().st_size == 0

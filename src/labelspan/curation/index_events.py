@@ -376,4 +376,4 @@ class MetadataEdits:
             item.id: item.metadata | {field: values[item.id]}
             for item in self.index.items(list(values))
         }
-        self.index.change_metadata(tables, event)
+        self.index.change("metadata", lambda store: store.change_metadata(tables, event))

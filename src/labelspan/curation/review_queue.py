@@ -555,7 +555,7 @@ class Review:
 
     def _write(self, lists: Mapping[str, Labels], records: Sequence[tuple[Any, ...]]) -> None:
         """Write labels and decisions, of which the caller keeps those in memory up to date."""
-        self.index.record(lists, records)
+        self.index.change("relabel", lambda store: store.relabel(lists, records))
         self._read = self.index.store, self._read[1]
 
     def _latest(self) -> dict[Pair, LabelDecision]:

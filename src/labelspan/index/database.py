@@ -39,7 +39,7 @@ from .folder import ITEMS, field, generation_folder, read_manifest
 from .label_table import LabelTable
 from .results import Item
 
-__all__ = ["IndexItems", "ItemDatabase", "read_decisions", "read_lessons"]
+__all__ = ["IndexItems", "ItemDatabase", "read_history"]
 
 _TABLES = (
     "CREATE TABLE items (row INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, text, metadata, hash)",
@@ -560,26 +560,12 @@ class IndexItems:
         return ItemDatabase.open(self._path, self._key, write=False)
 
 
-def read_decisions(folder: Path) -> list[tuple[Any, ...]]:
-    """Read the decisions of the index in a folder whose lock is held; empty if there is none."""
+def read_history(folder: Path) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+    """Read decisions and lessons of the index in a folder whose lock is held, if there is one."""
     if not (folder / "manifest.json").exists():
-        return []
+        return [], []
     content = read_manifest(folder, older=True)
-    with closing(_locked_database(folder, content)) as database:
-        return database.decisions()
-
-
-def read_lessons(folder: Path) -> list[tuple[Any, ...]]:
-    """Read the lessons of the index in a folder whose lock is held; empty if there is none."""
-    if not (folder / "manifest.json").exists():
-        return []
-    content = read_manifest(folder, older=True)
-    if content["version"] < _FIRST_LESSONS:
-        return []
-    with closing(_locked_database(folder, content)) as database:
-        return database.lessons()
-
-
-def _locked_database(folder: Path, content: Mapping[str, Any]) -> ItemDatabase:
-    path = generation_folder(folder, content) / ITEMS
-    return ItemDatabase.open(path, field(content, "key", str), write=False, locked=True)
+    path, key = generation_folder(folder, content) / ITEMS, field(content, "key", str)
+    with closing(ItemDatabase.open(path, key, write=False, locked=True)) as database:
+        lessons = database.lessons() if content["version"] >= _FIRST_LESSONS else []
+        return database.decisions(), lessons

@@ -61,7 +61,7 @@ from ..text import (
 )
 from ..text.static_vectors import PooledVectors, check_static
 from ..text.vocabulary import pack_strings
-from .database import VOCABULARY, ItemDatabase, read_decisions, read_lessons
+from .database import VOCABULARY, ItemDatabase, read_history
 from .folder import ITEMS, UNFINISHED, ArrayBlocks, Files, IndexFolder
 from .inputs import LabelLists, read_ids, read_label_lists, read_metadata
 from .label_table import LabelTable
@@ -224,7 +224,7 @@ def fit_stream(
     work, fit = out / UNFINISHED, None
     folder = IndexFolder(out, write=True, new=True)
     try:
-        _check_decisions(out)
+        _check_history(out)
         fit = _Fit(chosen, report, work, key := _continue(work, plan))
         resumed = fit.n_items
         fit.read(_batches(_checked_items(corpus.items(resumed)), *block), corpus.name)
@@ -235,8 +235,9 @@ def fit_stream(
             "fields": dict(options.fields),
         }
         with found.database.change() as cursor:
-            found.database.put_decisions(cursor, read_decisions(out))
-            found.database.put_lessons(cursor, read_lessons(out))
+            decisions, lessons = read_history(out)
+            found.database.put_decisions(cursor, decisions)
+            found.database.put_lessons(cursor, lessons)
             if options.vocabulary is not None:
                 known = options.vocabulary.to_json()
                 found.database.put(cursor, VOCABULARY, known)
@@ -260,10 +261,10 @@ def fit_stream(
     return replace(found, resumed=resumed)
 
 
-def _check_decisions(out: Path) -> None:
-    """Raise an error before the fit if the decisions of an index cannot be preserved."""
+def _check_history(out: Path) -> None:
+    """Raise an error before the fit if decisions and lessons of an index cannot be preserved."""
     try:
-        read_decisions(out)
+        read_history(out)
     except InvalidFile as error:
         raise InvalidFile(
             f"{error} Its decisions cannot be kept: choose another folder, or remove this one."

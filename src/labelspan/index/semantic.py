@@ -17,7 +17,7 @@ from ..corpus import LabelVocabulary
 from ..errors import InvalidFile, InvalidInput, Mismatch
 from ..text import parse_query
 from .browsing import FoundLabel, ItemList, LabelNode, browse, find_labels, label_tree
-from .database import read_decisions, read_lessons
+from .database import read_history
 from .explain import explain, read_axes
 from .folder import Files, IndexFolder
 from .inputs import (
@@ -30,7 +30,6 @@ from .inputs import (
     read_metadata,
     read_texts,
 )
-from .label_table import Labels
 from .metadata_fields import FieldKind
 from .model import IndexModel, read_model, write_model
 from .results import (
@@ -346,13 +345,15 @@ class SemanticIndex:
         self
             The index with the items.
         """
-        with self.write_lock:
-            model, store = self._changing("add")
+
+        def added(store: ItemStore) -> ItemStore:
             items = self._items("add", texts, labels, ids, metadata)
-            if items:
-                found = model.vectors([item.text for item in items], vectors, "add")
-                self._content = model, store.add(items, found, replace=replace)
-        return self
+            if not items:
+                return store
+            found = self.model.vectors([item.text for item in items], vectors, "add")
+            return store.add(items, found, replace=replace)
+
+        return self.change("add", added)
 
     def remove(self, ids: str | Sequence[str]) -> Self:
         """Remove items by id; all ids must exist.
@@ -367,10 +368,7 @@ class SemanticIndex:
         self
             The index without the items.
         """
-        with self.write_lock:
-            model, store = self._changing("remove")
-            self._content = model, store.remove(as_names(ids))
-        return self
+        return self.change("remove", lambda store: store.remove(as_names(ids)))
 
     def relabel(self, ids: str | Sequence[str], labels: Any) -> Self:
         """Change the labels of items without refitting the embedding.
@@ -396,41 +394,32 @@ class SemanticIndex:
         lists = read_label_lists(given, len(names), "relabel")
         if len(set(names)) < len(names):
             raise InvalidInput("relabel: an id occurs twice; give each once.")
-        if names:
-            self.record(dict(zip(names, lists, strict=True)))
+        if not names:
+            return self
+        wanted = dict(zip(names, lists, strict=True))
+        return self.change("relabel", lambda store: store.relabel(wanted))
+
+    def change(self, what: str, make: Callable[[ItemStore], ItemStore]) -> Self:
+        """Replace the items by what a function makes of them, while no other thread does.
+
+        Parameters
+        ----------
+        what : str
+            What is changed, for the message if the index was loaded for reading.
+        make : function
+            Takes :attr:`store` and returns that after one of its changes.
+
+        Returns
+        -------
+        self
+            The index with the change.
+        """
+        with self.write_lock:
+            model, store = self._fitted()
+            if not self.writable:
+                raise self._read_only(what)
+            self._content = model, make(store)
         return self
-
-    def record(
-        self, lists: Mapping[str, Labels], decisions: Sequence[tuple[Any, ...]] = ()
-    ) -> None:
-        """Change labels, and store the decisions that changed them, in one transaction.
-
-        Parameters
-        ----------
-        lists : dict
-            The new labels of items by id, sorted; None if they are unknown.
-        decisions : list of tuple, default=()
-            Records of :class:`labelspan.curation.Review`.
-        """
-        with self.write_lock:
-            model, store = self._changing("relabel")
-            self._content = model, store.relabel(lists, decisions)
-
-    def change_metadata(
-        self, tables: Mapping[str, Mapping[str, Any]], event: tuple[str, str, str, str]
-    ) -> None:
-        """Change metadata, and record the event that changed it, in one transaction.
-
-        Parameters
-        ----------
-        tables : dict
-            The new metadata of items by id.
-        event : tuple of str
-            A record of :class:`labelspan.curation.MetadataEdits`.
-        """
-        with self.write_lock:
-            model, store = self._changing("change_metadata")
-            self._content = model, store.change_metadata(tables, event)
 
     @_reads
     def item(self, id: str) -> Item:
@@ -567,10 +556,7 @@ class SemanticIndex:
         >>> [(depth, node.label, node.total) for depth, node in index.label_tree()[0].walk()]
         [(0, 'sites', 4), (1, 'forts', 2), (1, 'graves', 2)]
         """
-        with self.write_lock:
-            model, store = self._changing("use_vocabulary")
-            self._content = model, store.use_vocabulary(vocabulary)
-        return self
+        return self.change("use_vocabulary", lambda store: store.use_vocabulary(vocabulary))
 
     def label_tree(self) -> list[LabelNode]:
         """Return the top labels of the vocabulary, with the labels below them.
@@ -995,8 +981,9 @@ class SemanticIndex:
                 made.mkdir()
                 files = Files(made)
                 # Decisions and lessons stay when an index is replaced.
-                decisions = [] if store.decisions() else read_decisions(folder.path)
-                lessons = [] if store.lessons() else read_lessons(folder.path)
+                decisions, lessons = read_history(folder.path)
+                decisions = [] if store.decisions() else decisions
+                lessons = [] if store.lessons() else lessons
                 store.write(files, key, decisions, lessons)
                 return write_model(files, model, store.words, settings)
 
@@ -1154,12 +1141,6 @@ class SemanticIndex:
 
             raise NotFittedError("This SemanticIndex is empty; call fit, or SemanticIndex.load.")
         return content
-
-    def _changing(self, what: str) -> tuple[IndexModel, ItemStore]:
-        found = self._fitted()
-        if not self.writable:
-            raise self._read_only(what)
-        return found
 
     def _read_only(self, what: str) -> Mismatch:
         assert self._folder is not None
