@@ -305,7 +305,7 @@ def test_two_people_answer_and_undo_the_same_item(folder):
         assert ben.answers()["chess1"] == "no"
         # Both undo it before either reads what the other did.
         (last,) = (one for one in ben.log() if one.who == "ben" and one.item == "chess1")
-        index.store.record_lesson("strategy", [("t", "anna", "undo", str(last.number))] * 2)
+        index.store.record("lesson strategy", [("t", "anna", "undo", str(last.number))] * 2)
         for teacher in (anna, ben, Teacher(index, "strategy")):
             assert "chess1" not in teacher.answers()
 
@@ -425,7 +425,7 @@ def test_bad_input_is_refused(folder):
         ):
             with pytest.raises(InvalidInput, match=words):
                 Teacher(index, label, **options)
-        assert index.store.lessons() == []
+        assert index.store.events() == []
         teacher = Teacher(index, "strategy", query="chess")
         with pytest.raises(InvalidInput, match="was started with query 'chess', not 'photo'"):
             Teacher(index, "strategy", query="photo")

@@ -36,7 +36,7 @@ for n in range(5):
     index.add(["chess " * 200], [["game"]], [f"new{n}"])
 index.relabel("item1", ["late"]).remove("item2")
 Review(index).feedback("item3", ["late"])
-index.store.record_lesson("late", [("2026-05-01T12:00:00Z", "", "answer", "x")])
+index.store.record("late", [("2026-05-01T12:00:00Z", "", "answer", "x")])
 print("done", flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -52,7 +52,7 @@ def written(folder, how):
 def state(folder):
     with SemanticIndex.load(folder) as index:
         items = {item.id: item.labels for item in index.items()}
-        return items, index.labels, index.store.decisions(), index.store.lessons()
+        return items, index.labels, index.store.decisions(), index.store.events()
 
 
 def check_all_there(folder):

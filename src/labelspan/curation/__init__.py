@@ -2,9 +2,10 @@
 
 from .audit_results import Finding, LabelAudit
 from .decisions import DecisionGroup, LabelDecision, LabelEdit
-from .index_events import MetadataEdit, MetadataEdits, SavedSearches, value_groups
 from .label_audit import audit_labels
+from .metadata_edits import MetadataEdit, MetadataEdits, value_groups
 from .review_queue import Review
+from .saved_searches import SavedSearches
 from .teach import Teacher, TeachProgress
 
 __all__ = [

@@ -33,6 +33,8 @@ __all__ = ["Answer", "Lesson", "Question", "TeachProgress", "Teacher"]
 
 Verdict = Literal["yes", "no", "skip"]
 Form = Literal["add", "split", "clean"]
+# What the events of a lesson are about: this and the label.
+_LESSON = "lesson "
 # After this many answers the ranking is new; the last question of every fourth one is a near miss.
 BATCH, _NEAR = 5, 4
 # Further answers have stopped helping when fewer than one of the next items is expected to belong.
@@ -275,10 +277,9 @@ class Teacher:
             Label, number of answers and time of each.
         """
         found: dict[str, _Events] = defaultdict(_Events)
-        for label, *event in index.store.lessons():
-            # Other events are about the whole index.
-            if label.strip():
-                found[label].take(*event)
+        for about, *event in index.store.events():
+            if about.startswith(_LESSON):
+                found[about.removeprefix(_LESSON)].take(*event)
         listed = [Lesson(name, len(one.answers()), one.time) for name, one in found.items()]
         return sorted(listed, key=lambda one: one.time, reverse=True)
 
@@ -292,13 +293,13 @@ class Teacher:
             self._store, self._events = store, _Events()
             self._features: tuple[int, LessonFeatures] | None = None
             self._ranking: tuple[Any, _Ranking] | None = None
-        for _, *event in store.lessons(self.label, self._events.last):
+        for _, *event in store.events(_LESSON + self.label, self._events.last):
             self._events.take(*event)
         return self._events
 
     def _write(self, events: Sequence[tuple[str, str]], who: str) -> None:
         signature = signed(self.index, "teach", who or self.who)
-        self.index.store.record_lesson(self.label, [(*signature, *event) for event in events])
+        self.index.store.record(_LESSON + self.label, [(*signature, *event) for event in events])
         self._read()
 
     def _begin(self, items: list[str], query: str, within: str) -> None:

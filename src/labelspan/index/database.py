@@ -5,8 +5,7 @@
     removed      rows whose items were removed
     added        vectors of rows that were added after the last save
     decisions    what was decided about labels of items
-    lessons      what happened while labels were taught; under names that no label has, saved
-                 searches and changes of metadata
+    events       what happened while a label was taught, and to saved searches and metadata
     about        key of the index, names of the labels by number, vocabulary of the labels, and a
                  revision that grows with every change
 
@@ -49,13 +48,11 @@ _TABLES = (
     "CREATE TABLE decisions (number, time, item, label, kind, decision, had, undone, who, action, "
     "hash, PRIMARY KEY (number, item, label))",
     "CREATE TABLE about (name TEXT PRIMARY KEY, value, hash)",
-    "CREATE TABLE lessons (label, number, time, who, event, value, hash, "
-    "PRIMARY KEY (label, number))",
+    "CREATE TABLE events (about, number, time, who, event, value, hash, "
+    "PRIMARY KEY (about, number))",
 )
 # Names in the table about.
 VOCABULARY, _KEY, _LABELS, REVISION = "vocabulary", "key", "labels", "revision"
-# Events that are not about a label; labels are neither empty nor blank.
-SEARCHES, METADATA = "", " "
 # Rows whose labels are one record.
 LABEL_BLOCK = 4096
 # Bytes of the vectors of one record, about.
@@ -70,8 +67,8 @@ _NO_MEMORY = (sqlite3.SQLITE_IOERR_NOMEM, sqlite3.SQLITE_IOERR_SHMMAP)
 _BUILD_CACHE = 1 << 18
 # Files that SQLite may put next to a database: write-ahead log, shared memory, journal.
 _SIDE_FILES = ("-wal", "-shm", "-journal")
-# Format from which an index has lessons.
-_FIRST_LESSONS = 6
+# Format from which an index has events.
+_FIRST_EVENTS = 6
 # What the log of a database must hold, if it could not be merged.
 _LOG_NOTE, _LONGEST_NOTE = "log.json", 100
 
@@ -177,7 +174,7 @@ class ItemDatabase:
         opened = cls(_connect(path, f"?{mode}"), str(path), check)
         try:
             found = opened._tables()
-            # Format 5 had no lessons; it is only read, to fit it again.
+            # Format 5 had no events; it is only read, to fit it again.
             if found != sorted(_TABLES) and (write or found != sorted(_TABLES[:-1])):
                 raise InvalidFile(
                     f"{path}: its tables are not those of an index of this version: it is "
@@ -218,7 +215,7 @@ class ItemDatabase:
         path: Path,
         key: str,
         decisions: Iterable[tuple[Any, ...]] = (),
-        lessons: Iterable[tuple[Any, ...]] = (),
+        events: Iterable[tuple[Any, ...]] = (),
     ) -> None:
         """Write all of it to a new file under another key; it is on disk when this returns.
 
@@ -229,7 +226,7 @@ class ItemDatabase:
             self.put(target.cursor(), _KEY, key)
             target.execute("DELETE FROM added")
             self.put_decisions(target.cursor(), decisions)
-            self.put_lessons(target.cursor(), lessons)
+            self.put_events(target.cursor(), events)
             target.execute("PRAGMA journal_mode = WAL")
             target.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
@@ -266,8 +263,8 @@ class ItemDatabase:
 
     def _state(self) -> list[int]:
         """Return two numbers that grow with every change."""
-        ((lessons,),) = self.select("SELECT count(*) FROM lessons")
-        return [self.about(REVISION), lessons]
+        ((events,),) = self.select("SELECT count(*) FROM events")
+        return [self.about(REVISION), events]
 
     def _check_log(self, path: Path) -> None:
         """Raise an error if changes are missing that the log held."""
@@ -361,10 +358,10 @@ class ItemDatabase:
             [_hashed(tuple(record)) for record in records],
         )
 
-    def put_lessons(self, cursor: sqlite3.Cursor, records: Iterable[tuple[Any, ...]]) -> None:
-        """Write events of lessons: label, number, time, who, event, value."""
+    def put_events(self, cursor: sqlite3.Cursor, records: Iterable[tuple[Any, ...]]) -> None:
+        """Write events: what they are about, number, time, who, event, value."""
         cursor.executemany(
-            "INSERT OR REPLACE INTO lessons VALUES (?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO events VALUES (?, ?, ?, ?, ?, ?, ?)",
             [_hashed(tuple(record)) for record in records],
         )
 
@@ -437,11 +434,11 @@ class ItemDatabase:
         found = self.select("SELECT * FROM decisions ORDER BY number, rowid")
         return [self._verified(values, "a decision") for values in found]
 
-    def lessons(self, label: str | None = None, after: int = 0) -> list[tuple[Any, ...]]:
-        """Read the events of all lessons, or of one after a number, in their order."""
-        query = "SELECT * FROM lessons WHERE label = ifnull(?, label) AND number > ?"
-        found = self.select(f"{query} ORDER BY label, number", label, after)
-        return [self._verified(one, "an answer") for one in found]
+    def events(self, about: str | None = None, after: int = 0) -> list[tuple[Any, ...]]:
+        """Read all events, or those about one thing after a number, in their order."""
+        query = "SELECT * FROM events WHERE about = ifnull(?, about) AND number > ?"
+        found = self.select(f"{query} ORDER BY about, number", about, after)
+        return [self._verified(one, "an event") for one in found]
 
     def label_table(self) -> LabelTable:
         """Read the labels of all rows."""
@@ -489,7 +486,7 @@ class ItemDatabase:
             count = sum(1 for _ in self.scan())
             self.label_table()
             self.decisions()
-            self.lessons()
+            self.events()
             ((removed,),) = self.select("SELECT count(*) FROM removed")
             if count + removed != self.next_row:
                 raise InvalidFile(f"{self._where} is damaged: items are missing.")
@@ -522,7 +519,7 @@ class ItemDatabase:
         return values[:-1]
 
 
-# --- items, decisions and lessons of an index that is fitted again -------------------------------
+# --- items, decisions and events of an index that is fitted again --------------------------------
 
 
 class IndexItems:
@@ -561,11 +558,11 @@ class IndexItems:
 
 
 def read_history(folder: Path) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
-    """Read decisions and lessons of the index in a folder whose lock is held, if there is one."""
+    """Read decisions and events of the index in a folder whose lock is held, if there is one."""
     if not (folder / "manifest.json").exists():
         return [], []
     content = read_manifest(folder, older=True)
     path, key = generation_folder(folder, content) / ITEMS, field(content, "key", str)
     with closing(ItemDatabase.open(path, key, write=False, locked=True)) as database:
-        lessons = database.lessons() if content["version"] >= _FIRST_LESSONS else []
-        return database.decisions(), lessons
+        events = database.events() if content["version"] >= _FIRST_EVENTS else []
+        return database.decisions(), events

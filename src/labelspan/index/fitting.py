@@ -235,9 +235,9 @@ def fit_stream(
             "fields": dict(options.fields),
         }
         with found.database.change() as cursor:
-            decisions, lessons = read_history(out)
+            decisions, events = read_history(out)
             found.database.put_decisions(cursor, decisions)
-            found.database.put_lessons(cursor, lessons)
+            found.database.put_events(cursor, events)
             if options.vocabulary is not None:
                 known = options.vocabulary.to_json()
                 found.database.put(cursor, VOCABULARY, known)
@@ -262,7 +262,7 @@ def fit_stream(
 
 
 def _check_history(out: Path) -> None:
-    """Raise an error before the fit if decisions and lessons of an index cannot be preserved."""
+    """Raise an error before the fit if decisions and events of an index cannot be preserved."""
     try:
         read_history(out)
     except InvalidFile as error:

@@ -980,11 +980,15 @@ class SemanticIndex:
             def fill(made: Path, key: str) -> dict[str, Any]:
                 made.mkdir()
                 files = Files(made)
-                # Decisions and lessons stay when an index is replaced.
-                decisions, lessons = read_history(folder.path)
-                decisions = [] if store.decisions() else decisions
-                lessons = [] if store.lessons() else lessons
-                store.write(files, key, decisions, lessons)
+                # Decisions and events stay when an index is replaced.
+                decisions, events = read_history(folder.path)
+                own = {about for about, *_ in store.events()}
+                store.write(
+                    files,
+                    key,
+                    [] if store.decisions() else decisions,
+                    [one for one in events if one[0] not in own],
+                )
                 return write_model(files, model, store.words, settings)
 
             try:

@@ -26,7 +26,7 @@ from .._typing import Array
 from ..corpus import LabelVocabulary
 from ..errors import InvalidFile, InvalidInput, Mismatch
 from ..text import WordSearch, WordSegment
-from .database import METADATA, REVISION, VOCABULARY, ItemDatabase
+from .database import REVISION, VOCABULARY, ItemDatabase
 from .folder import ITEMS, Files, field
 from .inputs import did_you_mean
 from .label_table import Labels, LabelTable
@@ -110,15 +110,15 @@ class ItemStore:
         files: Files,
         key: str,
         decisions: Sequence[tuple[Any, ...]] = (),
-        lessons: Sequence[tuple[Any, ...]] = (),
+        events: Sequence[tuple[Any, ...]] = (),
     ) -> None:
-        """Write items, vectors of all rows, more decisions and lessons, to a new folder."""
+        """Write items, vectors of all rows, more decisions and events, to a new folder."""
         with self._lock:
             if self.changed():
                 raise Mismatch(
                     "save: a writer has changed the index since it was loaded; call refresh first."
                 )
-            self._database.write_file(files.folder / ITEMS, key, decisions, lessons)
+            self._database.write_file(files.folder / ITEMS, key, decisions, events)
             shape = (self.vectors.alive.size, self.vectors.width)
             parts = (block for _, block in self.vectors.blocks())
             files.write("vectors", {"vectors": Rows(shape, "<f4", parts)})
@@ -228,33 +228,36 @@ class ItemStore:
         with self._lock:
             return self._database.decisions()
 
-    def lessons(self, label: str | None = None, after: int = 0) -> list[tuple[Any, ...]]:
-        """Read the events of all lessons, or of one after a number: see :meth:`record_lesson`."""
+    def events(self, about: str | None = None, after: int = 0) -> list[tuple[Any, ...]]:
+        """Read all events, or those about one thing after a number: see :meth:`record`."""
         with self._lock:
-            return self._database.lessons(label, after)
+            return self._database.events(about, after)
 
-    def record_lesson(self, label: str, events: Sequence[tuple[str, str, str, str]]) -> None:
-        """Append events (time, who, event, value) to the lesson of a label, on disk at once."""
+    def record(self, about: str, events: Sequence[tuple[str, str, str, str]]) -> None:
+        """Append events (time, who, event, value) about one thing; they are on disk at once."""
         with self._lock, self._change(revised=False) as cursor:
-            self._record(cursor, label, events)
+            self._record(cursor, about, events)
 
-    def _record(self, cursor: Any, label: str, events: Sequence[tuple[str, str, str, str]]) -> None:
-        query = "SELECT coalesce(max(number), 0) FROM lessons WHERE label = ?"
-        ((last,),) = self._database.select(query, label)
-        numbered = [(label, n, *event) for n, event in enumerate(events, last + 1)]
-        self._database.put_lessons(cursor, numbered)
+    def _record(self, cursor: Any, about: str, events: Sequence[tuple[str, str, str, str]]) -> None:
+        query = "SELECT coalesce(max(number), 0) FROM events WHERE about = ?"
+        ((last,),) = self._database.select(query, about)
+        numbered = [(about, n, *event) for n, event in enumerate(events, last + 1)]
+        self._database.put_events(cursor, numbered)
 
     def change_metadata(
-        self, tables: Mapping[str, Mapping[str, Any]], event: tuple[str, str, str, str]
+        self,
+        tables: Mapping[str, Mapping[str, Any]],
+        about: str,
+        event: tuple[str, str, str, str],
     ) -> Self:
-        """Replace the metadata of items by id, and record that as an event, in one transaction."""
+        """Replace the metadata of items by id, and record an event, in one transaction."""
         with self._lock:
             with self._change() as cursor:
                 rows = dict(zip(self.rows(tables).tolist(), tables.values(), strict=True))
                 items = self.fetch(rows)
                 changed = {row: replace(one, metadata={**rows[row]}) for row, one in items.items()}
                 self._database.put_items(cursor, changed)
-                self._record(cursor, METADATA, [event])
+                self._record(cursor, about, [event])
             return self._with(self.labels)
 
     def _add_words(self, items: Sequence[Item]) -> None:

@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 
 from ..curation import MetadataEdits, SavedSearches, value_groups
 from ..curation.decisions import LONGEST_WHO
-from ..curation.index_events import value_counts
+from ..curation.metadata_edits import value_counts
 from .answer_parts import Asked, PageData, page_of
 from .editing import Editing
 from .fragments import link

@@ -1,4 +1,4 @@
-"""Lessons: what was answered when a label was taught is an ordered log in the database."""
+"""Events, for example answers of a lesson, are an ordered log in the database."""
 
 import sqlite3
 from pathlib import Path
@@ -26,48 +26,50 @@ def database(folder):
     return next(Path(folder).glob("generation-*/items.sqlite"))
 
 
-def test_events_are_numbered_for_each_label_and_change_no_revision(folder):
+def test_events_are_numbered_for_each_thing_and_change_no_revision(folder):
     with SemanticIndex.load(folder, write=True) as writer, SemanticIndex.load(folder) as reader:
         revision = writer.store.revision
-        writer.store.record_lesson("game", [FIRST])
-        writer.store.record_lesson("image", [SECOND])
-        writer.store.record_lesson("game", [SECOND, FIRST])
-        assert writer.store.lessons("game") == [
+        writer.store.record("game", [FIRST])
+        writer.store.record("image", [SECOND])
+        writer.store.record("game", [SECOND, FIRST])
+        assert writer.store.events("game") == [
             ("game", 1, *FIRST),
             ("game", 2, *SECOND),
             ("game", 3, *FIRST),
         ]
-        assert writer.store.lessons("game", after=2) == [("game", 3, *FIRST)]
+        assert writer.store.events("game", after=2) == [("game", 3, *FIRST)]
         assert writer.store.revision == revision
         assert not reader.stale()
         # A reader sees them at once.
-        assert reader.store.lessons("image") == [("image", 1, *SECOND)]
+        assert reader.store.events("image") == [("image", 1, *SECOND)]
 
 
-def test_lessons_stay_when_the_index_is_saved_or_fitted_again(folder):
+def test_events_stay_when_the_index_is_saved_or_fitted_again(folder):
     with SemanticIndex.load(folder, write=True) as index:
-        index.store.record_lesson("game", [FIRST, SECOND])
+        index.store.record("game", [FIRST, SECOND])
         index.save()
-        assert len(index.store.lessons()) == 2
-    SemanticIndex().fit(TEXTS[::-1], LABELS[::-1]).save(folder)
+        assert len(index.store.events()) == 2
+    again = SemanticIndex().fit(TEXTS[::-1], LABELS[::-1])
+    again.store.record("image", [FIRST])
+    again.save(folder)
     with SemanticIndex.load(folder, write=True) as index:
-        assert [one[1:] for one in index.store.lessons("game")] == [(1, *FIRST), (2, *SECOND)]
-    assert len(read_history(folder)[1]) == 2
+        assert [one[1:] for one in index.store.events("game")] == [(1, *FIRST), (2, *SECOND)]
+    assert [about for about, *_ in read_history(folder)[1]] == ["game", "game", "image"]
 
 
-def test_a_changed_answer_is_damage(folder):
+def test_a_changed_event_is_damage(folder):
     with SemanticIndex.load(folder, write=True) as index:
-        index.store.record_lesson("game", [FIRST])
+        index.store.record("game", [FIRST])
     with sqlite3.connect(database(folder)) as connection:
-        connection.execute("UPDATE lessons SET event = 'no'")
+        connection.execute("UPDATE events SET event = 'no'")
     connection.close()
-    with pytest.raises(InvalidFile, match="an answer is not what was written"):
+    with pytest.raises(InvalidFile, match="an event is not what was written"):
         SemanticIndex.load(folder)
 
 
-def test_format_5_had_no_lessons_and_is_fitted_again(folder):
+def test_format_5_had_no_events_and_is_fitted_again(folder):
     with sqlite3.connect(database(folder)) as connection:
-        connection.execute("DROP TABLE lessons")
+        connection.execute("DROP TABLE events")
     connection.close()
     manifest = folder / "manifest.json"
     manifest.write_text(manifest.read_text().replace('"version": 6', '"version": 5', 1))
@@ -76,4 +78,4 @@ def test_format_5_had_no_lessons_and_is_fitted_again(folder):
     assert read_history(folder)[1] == []
     SemanticIndex().fit(TEXTS, LABELS).save(folder)
     with SemanticIndex.load(folder) as index:
-        assert index.store.lessons() == []
+        assert index.store.events() == []

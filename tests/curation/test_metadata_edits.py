@@ -4,7 +4,7 @@ import pytest
 
 from labelspan import MLSI, SemanticIndex
 from labelspan.curation import MetadataEdits, SavedSearches, Teacher, value_groups
-from labelspan.curation.index_events import value_counts
+from labelspan.curation.metadata_edits import value_counts
 from labelspan.errors import InvalidInput, Mismatch
 
 CAST = ["Ann Smith, Bo Li", "Smith Ann, Bo Li", "Bo Li, Cy Ray", "Ann Smith, Cy Ray, Smith Ann"]

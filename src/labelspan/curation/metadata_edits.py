@@ -1,7 +1,7 @@
-"""Saved searches and changes of metadata: events about the whole index, kept in its database.
+"""Values of the metadata, or labels, that are probably the same; and values that are replaced.
 
-They are stored as lessons are, so they are on disk when a call returns, and stay when the index is
-fitted or saved again in the same folder.
+A change of metadata is one transaction with an event that tells how to undo it. Events stay when
+the index is fitted or saved again in the same folder.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InvalidInput
-from ..index.database import METADATA, SEARCHES
 from ..index.metadata_fields import MetadataField, metadata_text
 from .decisions import signed
 from .label_spelling import spelling_groups, word_groups
@@ -19,88 +18,9 @@ from .label_spelling import spelling_groups, word_groups
 if TYPE_CHECKING:
     from ..index import SemanticIndex
 
-__all__ = ["MetadataEdit", "MetadataEdits", "SavedSearches", "value_counts", "value_groups"]
+__all__ = ["MetadataEdit", "MetadataEdits", "value_counts", "value_groups"]
 
-_LONGEST_NAME, _LONGEST_ADDRESS, _MOST_SEARCHES = 100, 20_000, 1000
-
-
-# --- searches -------------------------------------------------------------------------------
-
-
-class SavedSearches:
-    """Searches of an index that were saved under a name.
-
-    Parameters
-    ----------
-    index : SemanticIndex
-        To save a search of an index in a folder, load it with ``write=True``.
-
-    See Also
-    --------
-    SemanticIndex.browse : Search and filter.
-
-    Examples
-    --------
-    >>> from labelspan import SemanticIndex
-    >>> from labelspan.curation import SavedSearches
-    >>> texts = ["a chess game", "play chess", "edit photos", "crop a photo"]
-    >>> index = SemanticIndex().fit(texts, [["game"], ["game"], ["image"], ["image"]])
-    >>> searches = SavedSearches(index)
-    >>> searches.save("chess without games", "q=chess&without=game")
-    >>> searches.all()
-    {'chess without games': 'q=chess&without=game'}
-    """
-
-    def __init__(self, index: SemanticIndex) -> None:
-        self.index = index
-
-    def all(self) -> dict[str, str]:
-        """Return all saved searches.
-
-        Returns
-        -------
-        dict
-            The query string of the explorer's list for each name, sorted by name.
-        """
-        found: dict[str, str] = {}
-        for *_, value in self.index.store.lessons(SEARCHES):
-            name, query = json.loads(value)
-            found[name] = query
-        return {name: found[name] for name in sorted(found, key=str.casefold) if found[name]}
-
-    def save(self, name: str, query: str, *, who: str = "") -> None:
-        """Save a search; it is on disk when this returns.
-
-        Parameters
-        ----------
-        name : str
-            A search of the same name is replaced.
-        query : str
-            Query string of the explorer's list; an empty one removes the search.
-        who : str, default=""
-            Who saves it.
-        """
-        signature = signed(self.index, "save", who)
-        name = " ".join(name.split())
-        if not 0 < len(name) <= _LONGEST_NAME:
-            raise InvalidInput(
-                f"save: the name of a search needs 1 to {_LONGEST_NAME} characters; {len(name)} "
-                "were given."
-            )
-        if len(query) > _LONGEST_ADDRESS:
-            raise InvalidInput(f"save: a search has at most {_LONGEST_ADDRESS:,} characters.")
-        with self.index.write_lock:
-            known = self.all()
-            if query and name not in known and len(known) >= _MOST_SEARCHES:
-                raise InvalidInput(
-                    f"save: there are {len(known):,} saved searches, which is the most; remove one."
-                )
-            if known.get(name, "") != query:
-                event = (*signature, "save", json.dumps([name, query]))
-                self.index.store.record_lesson(SEARCHES, [event])
-
-
-# --- values that are probably the same ------------------------------------------------------
+_ABOUT = "metadata"
 
 
 def value_counts(index: SemanticIndex, field: str = "") -> dict[str, int]:
@@ -340,7 +260,7 @@ class MetadataEdits:
             if made is None or made.undone:
                 state = "there is none" if made is None else "it was undone before"
                 raise InvalidInput(f"Change {number} of metadata cannot be undone: {state}.")
-            ((*_, text),) = self.index.store.lessons(METADATA, number - 1)[:1]
+            ((*_, text),) = self.index.store.events(_ABOUT, number - 1)[:1]
             value = json.loads(text)
             there = self.index.items([name for name in value["before"] if name in self.index])
             wanted = {
@@ -360,7 +280,7 @@ class MetadataEdits:
             All changes.
         """
         found: dict[int, MetadataEdit] = {}
-        for _, number, time, who, event, text in self.index.store.lessons(METADATA):
+        for _, number, time, who, event, text in self.index.store.events(_ABOUT):
             if event == "replace":
                 value = json.loads(text)
                 about = value["field"], value["replaced"], len(value["before"])
@@ -376,4 +296,4 @@ class MetadataEdits:
             item.id: item.metadata | {field: values[item.id]}
             for item in self.index.items(list(values))
         }
-        self.index.change("metadata", lambda store: store.change_metadata(tables, event))
+        self.index.change("metadata", lambda store: store.change_metadata(tables, _ABOUT, event))
