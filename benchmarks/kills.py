@@ -466,14 +466,28 @@ class Kills:
     def limited(self, number: int, limit: Callable[[], Any]) -> tuple[str, str]:
         """Write in one way under a limit; return its name, and whether it was done."""
         options = ("--out", self.out, "--dimensions", 3, "--force")
-        decide = lambda index: [Review(index).feedback("item8", ["sound"], ["text"])]  # noqa: E731
+
+        def decide(index: SemanticIndex) -> None:
+            Review(index).feedback("item8", ["sound"], ["text"])
+
+        def rename(index: SemanticIndex) -> None:
+            review = Review(index)
+            review.apply(review.plan_replace(["sound"], "melody"), create=True)
+
+        def teach(index: SemanticIndex) -> None:
+            teacher = Teacher(index, "lesson", items=["item8"])
+            teacher.apply(teacher.plan())
+
         tasks = {
             "fit": self.task("fit", self.corpus, *options),
             "stream": self.task("fit", self.corpus, *options, "--stream"),
+            "save": lambda: self.change(lambda index: index.save()),
             "add": self.task("add", self.more, "--index", self.out),
             "relabel": self.task("relabel", "--from", self.changes, "--index", self.out),
             "remove": self.task("remove", "item7", "--index", self.out),
             "review": lambda: self.change(decide),
+            "rename": lambda: self.change(rename),
+            "teach": lambda: self.change(teach),
             "write-back": self.task("review", self.out, "--apply", self.corpus, "--out", self.copy),
         }
         name = list(tasks)[number % len(tasks)]

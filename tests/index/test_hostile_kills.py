@@ -102,7 +102,7 @@ folder = tempfile.TemporaryDirectory()
 work = Kills(Path(folder.name), seed=1, count=40)
 seen = work.rounds(10, ["add", "relabel", "remove", "review", "write-back"])
 print(sum(seen.values()))
-damaged, full, kept = work.damage(24), work.full(7), work.read_only()
+damaged, full, kept = work.damage(24), work.full(10), work.read_only()
 assert damaged["refused"] > 12, damaged
 print(sum(damaged.values()), sum(full.values()), sum(kept.values()))
 assert {how for _, how in kept} == {"refused"}, kept
@@ -121,4 +121,4 @@ def test_a_save_killed_at_any_step(tmp_path):
 
 
 def test_the_commands_killed_at_many_moments_and_under_faults(tmp_path):
-    assert numbers(COMMANDS, tmp_path) == [10, 24, 7, 7]
+    assert numbers(COMMANDS, tmp_path) == [10, 24, 10, 10]
