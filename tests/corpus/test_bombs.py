@@ -154,7 +154,7 @@ def notes():
 
 
 def most_memory():
-    """Megabytes: of this program alone, where the system also counts what started it."""
+    """Megabytes: of only this program, where the system also counts what started it."""
     status = Path("/proc/self/status")
     if status.exists():
         return int(re.search(r"VmHWM:\s+(\d+)", status.read_text())[1]) / 1024

@@ -37,7 +37,7 @@ def test_the_largest_clusters_of_questions_are_named_by_their_languages():
         own = [row for row, group in enumerate(found.groups) if group == number]
         assert len(own) > 0.3 * found.counts[name]
         assert all(name in found.labels[row] for row in own)
-    # A name is no stop word, and at one zoom it is there once.
+    # A name is not a stop word, and is unique at each zoom.
     names = [one.name.casefold() for one in found.regions if one.level == 0]
     assert len(names) == len(set(names))
     assert not {"how", "not", "and", "the", "with"} & {one.name for one in found.regions}

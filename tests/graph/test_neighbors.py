@@ -63,7 +63,7 @@ def test_blocks_threads_and_single_queries_change_nothing(kind, metric, monkeypa
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 def test_of_equal_rows_the_first_are_found(metric):
-    for n in (500, 40):  # with and without so many ties that they are not compared one by one
+    for n in (500, 40):  # 500 ties are too many to be compared one by one
         found, values = nearest_neighbors(np.ones((n, 3), dtype=np.float32), 2, metric=metric)
         assert found[[0, 1, n - 1]].tolist() == [[1, 2], [0, 2], [0, 1]]
         np.testing.assert_allclose(values, metric == "cosine", atol=1e-7)

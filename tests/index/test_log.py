@@ -65,7 +65,7 @@ def check_all_there(folder):
 
 
 def test_a_log_is_merged_after_each_change(folder):
-    assert written(folder, "alone") == 0
+    assert written(folder, "single") == 0
     (generation(folder) / "items.sqlite-wal").unlink()
     check_all_there(folder)
     assert not (generation(folder) / "log.json").exists()

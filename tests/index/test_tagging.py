@@ -125,14 +125,14 @@ def test_after_any_sequence_items_are_predicted_by_the_others_as_they_are(tmp_pa
         for name in ("item5", "item30", "late1", "late3"):
             # A tagger that is made from the other items, with the same settings.
             rows = store.rows([other for other in index.ids if other != name])
-            alone = replace(
+            separate = replace(
                 tagger,
                 rows=rows,
                 features=ItemTagger(index.model, store, tagger).of_rows(rows),
                 targets=store.labels.matrix(rows),
             )
             own = ItemTagger(index.model, store, tagger).of_rows(store.rows([name]))
-            columns, chances = alone.best(own, 9)
+            columns, chances = separate.best(own, 9)
             found = index.tag(items=name)
             assert [tag.label for tag in found] == [tagger.labels[j] for j in columns[0]]
             np.testing.assert_allclose([tag.probability for tag in found], chances[0], atol=1e-4)

@@ -139,7 +139,7 @@ def test_the_report_is_complete(tmp_path):
     found = markdown_pages("Title", ["about"], [section], verdicts, "In short: it holds.\n")
     assert list(found) == ["report.md", "toy.md"]
     assert "# Title\n\nIn short: it holds.\n\n**Summary**" in found["report.md"]
-    # The size of a data set is no result.
+    # The size of a data set is not a result.
     assert "| [toy](toy.md) | 1 | 0 | 0 | 0 of 1 | 1 of 1 |" in found["report.md"]
     assert found["toy.md"].startswith("# toy")
     for part in (

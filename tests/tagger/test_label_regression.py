@@ -59,11 +59,11 @@ def test_rows_are_scored_as_by_a_model_without_them(dense):
     lead, rest = found.terms(found.rows.view(X, every))
     for row in (0, 3, 17, 118, 119):
         others = every != row
-        alone = model(X[others], Y[others], found.rows.directions)
-        expected = alone.terms(alone.rows.view(X[[row]]))
+        separate = model(X[others], Y[others], found.rows.directions)
+        expected = separate.terms(separate.rows.view(X[[row]]))
         np.testing.assert_allclose([lead[row], rest[row]], np.vstack(expected), atol=1e-4)
         weights = found.feature_weights(2, row)
-        for one, other in zip(weights, alone.feature_weights(2), strict=True):
+        for one, other in zip(weights, separate.feature_weights(2), strict=True):
             np.testing.assert_allclose(one, other, atol=1e-4)
         own = np.asarray(X[[row]] @ np.column_stack(weights[:2])).ravel()
         own[0] += weights[2]

@@ -56,15 +56,15 @@ def test_an_item_is_predicted_as_by_a_tagger_without_it(dense):
     found = tagger.probabilities(tagger.features, own)
     for item in (0, 17, 64):
         others = np.arange(90) != item
-        alone = same_settings(
+        separate = same_settings(
             tagger, tagger.rows[others], tagger.features[others], tagger.targets[others]
         )
         row = tagger.features[[item]]
-        np.testing.assert_allclose(found[item], alone.probabilities(row)[0], atol=1e-4)
+        np.testing.assert_allclose(found[item], separate.probabilities(row)[0], atol=1e-4)
         one = tagger.without(np.array([item]))
         np.testing.assert_allclose(one.chances[0], -np.sort(-found[item]), atol=1e-5)
         shares = tagger.contributions(row, 1, item)
-        np.testing.assert_allclose(shares, alone.contributions(row, 1), atol=1e-4)
+        np.testing.assert_allclose(shares, separate.contributions(row, 1), atol=1e-4)
     chances = np.take_along_axis(found, tagger.left_out.columns, axis=1)
     np.testing.assert_allclose(chances, tagger.left_out.chances, atol=1e-5)
     np.testing.assert_allclose(found[tagger.targets.nonzero()], tagger.left_out.own, atol=1e-5)

@@ -145,8 +145,8 @@ def _with_files(
     ids = [_stem(one.path) for one in texts]
     if len(set(ids)) < len(ids):
         # A folder per text has its name.
-        alone = len(set(folders)) == len(folders)
-        ids = folders if alone else [one.path.as_posix() for one in texts]
+        distinct = len(set(folders)) == len(folders)
+        ids = folders if distinct else [one.path.as_posix() for one in texts]
     notes = ["labels from files with the name of the text; ids from the files' names"]
     without = len(texts) - len(label_files)
     if without:
@@ -250,8 +250,8 @@ def _paired(texts: Sequence[Member], members: Sequence[Member]) -> Pairs:
     others = {one.path for one in (*inside, *called)}
     own = [one for one in texts if one.path not in others]
     found = _matched(own, inside, _without_a_folder)
-    alone = max(Counter(one.path.parent for one in own).values(), default=0) == 1
-    if not found and alone:
+    one_each = max(Counter(one.path.parent for one in own).values(), default=0) == 1
+    if not found and one_each:
         found = _matched(own, called, lambda path, _: [path.parent])
     if found:
         return found

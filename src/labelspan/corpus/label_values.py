@@ -108,7 +108,7 @@ class LabelParser:
             )
             if self.mark:
                 self._split = lambda text: text.split(self.mark)
-        # Where all are tags such as #game, the # is no part of the labels.
+        # Where all are tags such as #game, the # is not part of the labels.
         parts = [str(one) for own in values if is_names(own) for one in own]
         if all(text[0] == "#" for text in texts):
             parts += [one.strip() for text in texts for one in text.split(self.mark or None)]

@@ -14,7 +14,7 @@ __all__ = ["register_onnx"]
 
 
 def register_onnx() -> None:
-    """Let skl2onnx convert the linear estimators, alone and as steps of a pipeline.
+    """Let skl2onnx convert the linear estimators, on their own and as steps of a pipeline.
 
     The converted model computes what ``transform`` does: ``(X - mean_) @ components_.T``.
 

@@ -275,7 +275,7 @@ def _bound(scores: Array, k: int) -> Array:
 def _first_largest(scores: Array, k: int) -> Array:
     """Mark the ``k`` largest entries of each row, the first ones in ties; none that is excluded.
 
-    A partition alone would break ties depending on the processor.
+    How a partition breaks ties depends on the processor.
     """
     least = np.partition(scores, scores.shape[1] - k, axis=1)[:, -k, None]
     larger, equal = scores > least, (scores == least) & (scores > -np.inf)

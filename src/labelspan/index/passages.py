@@ -32,11 +32,11 @@ def word_places(text: str, words: Collection[str]) -> list[tuple[int, str]]:
     found = []
     for word in words:
         # Characters of scripts without spaces are tokens wherever they are.
-        alone = not _joins(word[:1])
+        anywhere = not _joins(word[:1])
         start = text.find(word)
         while start >= 0:
             end = start + len(word)
-            if alone or not (_joins(text[start - 1 : start]) or _joins(text[end : end + 1])):
+            if anywhere or not (_joins(text[start - 1 : start]) or _joins(text[end : end + 1])):
                 found.append((start, word))
             start = text.find(word, end)
     return sorted(found)

@@ -138,7 +138,7 @@ class ItemStore:
 
     @property
     def many_added(self) -> bool:
-        """Whether so many rows were added since the last save that opening takes longer.
+        """Whether the rows added since the last save make opening the index slower.
 
         Their words are numbered whenever the index is opened, and the tagger learns from them; a
         save does that once.

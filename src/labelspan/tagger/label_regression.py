@@ -37,13 +37,13 @@ __all__ = [
     "leading_directions",
 ]
 
-# Directions: at least the first number, one for so many rows, at most the last number. nDCG@5 on
-# development parts with 200, 400, 800 and 1,600 directions: makupalat .610, .615, .619 and .621;
-# stackoverflow .800, .803, .807 and .807; debtags .805, .807, .810 and .809; netflix .659, .658,
-# .654 and .653. A ridge regression on all features has .624, .810, .813 and .651.
+# Directions: at least _FEWEST, one per _EACH rows, at most _MOST. nDCG@5 on development parts with
+# 200, 400, 800 and 1,600 directions: makupalat .610, .615, .619 and .621; stackoverflow .800,
+# .803, .807 and .807; debtags .805, .807, .810 and .809; netflix .659, .658, .654 and .653. A ridge
+# regression on all features has .624, .810, .813 and .651.
 _FEWEST, _EACH, _MOST = 4, 20, 800
-# Features in fewer rows than one for so many rows, up to the other number, are left to the
-# remainders: it changes nDCG@5 by less than .002, and a half to three quarters of the features.
+# Features in fewer rows than 1 + n // _RARE_EACH, or _RARE, are left to the remainders: half to
+# three quarters of the features. It changes nDCG@5 by less than .002.
 _RARE_EACH, _RARE = 200, 12
 _PASSES, _MORE = 2, 8
 # Number of rows for which similarities to all labelled rows are cheaper than sums over these.

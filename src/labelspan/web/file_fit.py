@@ -243,7 +243,7 @@ class FileFit:
 
     def _tell(self, now: dict[str, Any]) -> None:
         """Note the beginning of a step; one that only counts further replaces the last."""
-        # Before the first are counted, there is no number to tell.
+        # A count of 0 is left out: nothing has been counted yet.
         what, at = re.sub(r"(^| )0 ", r"\1", now["now"]), time.monotonic()
         with self._lock:
             steps = self._state["steps"]

@@ -181,7 +181,7 @@ def text_input(
     largest: int = LONGEST_NAME,
     pattern: str | None = None,
 ) -> Parameter:
-    """Return a parameter that is a text of at most so many characters, all of them of a pattern."""
+    """Return a text parameter with a maximum length, which may have to match a pattern."""
     return Parameter(name, _text(largest, pattern), about, default)
 
 
