@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 
-__all__ = ["install_command"]
+__all__ = ["install_command", "missing_for_app"]
+
+
+def missing_for_app() -> list[str]:
+    """Return the packages of the extra ``app`` that are not installed."""
+    return [
+        name for name in ("starlette", "uvicorn", "jinja2", "pydantic") if find_spec(name) is None
+    ]
 
 
 def install_command(extras: str) -> str:

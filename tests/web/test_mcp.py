@@ -1,4 +1,4 @@
-"""An assistant's questions, asked by the client of the official package in a process of its own."""
+"""An assistant's questions, some of them by the client of the official package."""
 
 import asyncio
 import json
@@ -12,7 +12,6 @@ from _support.explorer import command
 
 from labelspan import LSI, SemanticIndex
 
-pytest.importorskip("mcp", reason="install labelspan[e2e]")
 pytest.importorskip("starlette", reason="install labelspan[app]")
 
 TEXTS = {
@@ -37,6 +36,7 @@ def folder(tmp_path_factory):
 
 def ask(folder, *calls):
     """Start the command, call its tools, and return the answers."""
+    pytest.importorskip("mcp", reason="install labelspan[e2e]")
     from mcp import Client, StdioServerParameters
 
     async def talk():
@@ -117,6 +117,7 @@ def served_at(folder):
 
 
 def test_the_explorer_answers_over_http(folder):
+    pytest.importorskip("mcp", reason="install labelspan[e2e]")
     from mcp import Client
 
     async def talk(address):
@@ -178,14 +179,31 @@ def test_long_answers_are_refused_and_long_texts_read_in_parts(tmp_path):
         assert "more than 100,000; ask for less" in refused["content"][0]["text"]
 
 
-def test_the_handshake_imports_no_numpy():
+def test_the_handshake_waits_for_no_large_package(folder):
     message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}
     program = (
-        "import sys\n"
+        "import io, json, sys\n"
+        "from labelspan.cli import main\n"
         "from labelspan.web.mcp_server import Assistants\n"
-        "print(Assistants('name', None).answer(sys.argv[1])['result']['protocolVersion'])\n"
-        "assert not {'numpy', 'pydantic', 'starlette'} & set(sys.modules)"
+        "Assistants._open = lambda self: None\n"
+        "sys.stdin = io.StringIO(sys.argv.pop())\n"
+        "main()\n"
+        "assert not {'numpy', 'pydantic', 'starlette', 'typer', 'rich'} & set(sys.modules)"
     )
-    command = [sys.executable, "-c", program, json.dumps(message)]
+    command = [sys.executable, "-c", program, "mcp", str(folder), json.dumps(message)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout.strip()) == (0, "2025-11-25"), done.stderr
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["result"]["protocolVersion"] == "2025-11-25"
+
+
+def test_an_assistant_that_ends_is_no_error(folder):
+    command = [sys.executable, "-m", "labelspan", "mcp", str(folder)]
+    message = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    reader, writer = os.pipe()
+    os.close(reader)
+    asked = json.dumps(message) + "\n"
+    done = subprocess.run(
+        command, input=asked, stdout=writer, stderr=subprocess.PIPE, text=True, check=False
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, "")

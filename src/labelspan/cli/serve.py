@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import logging
-import sys
-import threading
-from contextlib import ExitStack, suppress
-from importlib.util import find_spec
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .._install import install_command
+from .._install import install_command, missing_for_app
 from .shared import DEFAULT, IndexArgument, check_index, plain_errors, takes_index
 
 if TYPE_CHECKING:
     from ..web import Served
 
 __all__ = ["mcp", "serve"]
-
-_NEEDED = ("starlette", "uvicorn", "jinja2", "pydantic")
 
 
 @takes_index
@@ -153,30 +148,14 @@ def mcp(index: IndexArgument = DEFAULT) -> None:
     with plain_errors():
         check_index(index)
         _check_installed("mcp")
-        # The handshake needs neither numpy nor the index.
-        from ..web.mcp_server import Assistants  # noqa: PLC0415
+        from ..web.mcp_server import answer_on_streams  # noqa: PLC0415
 
-        lock, opened = threading.Lock(), ExitStack()
-        served: list[Served] = []
-
-        def current() -> Served:
-            from ..web import Served  # noqa: PLC0415
-
-            with lock:
-                if served:
-                    served[0].look_again()
-                else:
-                    served.append(opened.enter_context(Served(index)))
-                return served[0]
-
-        with opened:
-            Assistants(index.stem, current).talk(sys.stdin, sys.stdout)
+        answer_on_streams(index)
 
 
 def _check_installed(command: str) -> None:
     """Raise an error if a package is missing that the explorer needs."""
-    missing = [name for name in _NEEDED if find_spec(name) is None]
-    if missing:
+    if missing := missing_for_app():
         from ..errors import MissingData  # noqa: PLC0415 - takes time
 
         raise MissingData(f"{command} needs {', '.join(missing)}; run {install_command('app')}.")

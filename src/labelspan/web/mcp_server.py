@@ -8,11 +8,13 @@ package takes longer to import than a session usually lasts, and is what the tes
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from .. import __version__
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from .api import Endpoint
     from .snapshot import Served
 
-__all__ = ["VERSIONS", "Assistants"]
+__all__ = ["VERSIONS", "Assistants", "answer_on_streams"]
 
 # Of the protocol, the newest first.
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
@@ -135,6 +137,30 @@ class Assistants:
         with suppress(Exception):
             self._served()
             _tools()
+
+
+def answer_on_streams(index: Path) -> None:
+    """Answer an assistant about an index over standard input and output, until it ends them."""
+    lock, opened = threading.Lock(), ExitStack()
+    served: list[Served] = []
+
+    def current() -> Served:
+        # Imported here, so that the handshake waits for neither numpy nor the index.
+        from .snapshot import Served  # noqa: PLC0415
+
+        with lock:
+            if served:
+                served[0].look_again()
+            else:
+                served.append(opened.enter_context(Served(index)))
+            return served[0]
+
+    with opened:
+        try:
+            Assistants(index.stem, current).talk(sys.stdin, sys.stdout)
+        except BrokenPipeError:
+            # The assistant has ended. Python must not write to it again at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _error(number: Any, code: int, words: str) -> Message:
