@@ -110,7 +110,7 @@ class AmbiguousLabels(LabelspanWarning):
 
 
 class UncertainPenalty(LabelspanWarning):
-    """The chosen regularization strength is the largest or smallest one tried, or not settled."""
+    """The chosen regularization strength is the largest or smallest one tried, or is uncertain."""
 
 
 if TYPE_CHECKING:

@@ -234,7 +234,7 @@ class Adapter(Embedding):
         solver: str,
         fit: Callable[[LabelMap], Any],
     ) -> None:
-        """Choose a map, and set its attributes; ``counts`` are of labelled rows and of all."""
+        """Choose a map, and set its attributes; ``counts``: labelled rows, all rows."""
         n_labelled, n_rows = counts
         if n_labelled < 2:
             raise InvalidInput("Adapter needs at least two labelled rows; pass more.")

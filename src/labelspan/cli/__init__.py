@@ -34,7 +34,7 @@ def main() -> None:
 
 
 def _index_for_assistant(arguments: list[str]) -> Path | None:
-    """Return the index of ``labelspan mcp [INDEX]`` if nothing else has to be parsed or said.
+    """Return the index of ``labelspan mcp [INDEX]`` if there are no options and no errors.
 
     An assistant starts that command for each session and waits for it: the packages that parse
     options and print messages take several times as long to import as the rest of the handshake.

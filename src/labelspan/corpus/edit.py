@@ -534,7 +534,7 @@ def _with_keywords(raw: str, field: str, change: LabelChange) -> str:
 
 
 def _end_of(raw: str, place: int) -> int:
-    """Return where a value ends that begins with a brace or a quotation mark."""
+    """Return the end of a value that begins with a brace or a quotation mark."""
     depth, quoted = 0, raw[place] == '"'
     for at in range(place, len(raw)):
         depth += {"{": 1, "}": -1}.get(raw[at], 0)

@@ -84,7 +84,7 @@ class _Field:
         self.length = sum(map(len, texts)) / some
         self.distinct = 1.0 if self.lists else len(set(texts)) / some
         self.spaces = sum(" " in text for text in texts) / some
-        # Of the labels that the values would be: number per value, share of those that come again,
+        # Of the labels that the values would be: number per value, share of those that repeat,
         # mean length.
         total = max(1, sum(counts.values()))
         repeats = sum(count for count in counts.values() if count > 1) / total
@@ -101,7 +101,7 @@ class _Field:
         self.is_title = self.strings and named and self.filled > 0.9 and phrases
         # A text may have the name of labels.
         self.may_be_labels = self.lists or not self.strings or length <= 60
-        # Values that are short and come again, as labels do.
+        # Values that are short and repeat, as labels do.
         short = len(counts) > 1 < len(set(texts)) and length <= 40 and digits < 0.5
         self.repeats_short = self.strings and short and repeats >= 0.8 and self.filled >= 0.3
         # Numbers of classes: few, each of them often.
@@ -258,7 +258,7 @@ def _family(named: list[_Field]) -> list[_Field]:
 def _labels_by_content(fields: Sequence[_Field], *, every: bool = False) -> list[_Field]:
     """Return the fields that may be labels by their values, the likeliest first."""
     lists = [one for one in fields if one.lists and one.n_values > 1]
-    # Short values that come again: several in one string before one in each.
+    # Short values that repeat: several in one string before one in each.
     short = [one for one in fields if one.repeats_short and not one.indicates]
     single = [one for one in short if one.filled >= 0.8]
     several = sorted((one for one in short if one.per_value >= 1.3), key=lambda one: -one.per_value)
@@ -468,7 +468,7 @@ def names_in(items: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _main_part(there: Sequence[str]) -> str:
-    """Return the beginning of the names of the fields in the part that has text and labels."""
+    """Return the common prefix of the field names in the part that has text and labels."""
     kinds: dict[str, set[str]] = {"": set()}
     for name in there:
         ends = [0, *(place + 1 for place, letter in enumerate(name) if letter == ".")]

@@ -148,7 +148,7 @@ class LabelParser:
 
 @dataclass(frozen=True)
 class LabelChange:
-    """Labels that a field of an item gets and loses; those it gets are written as its others are.
+    """Labels to add to a field of an item, written like its others, and labels to remove.
 
     ``decode`` reads a label where it is not written as plain text.
     """
@@ -174,9 +174,9 @@ def best_separator(texts: Sequence[str], *, blanks: bool = False) -> str:
 
 
 def _has_blanks(texts: Sequence[str]) -> bool:
-    """Return whether blanks are between labels: parts come again far more often than wholes.
+    """Return whether blanks are between labels: parts repeat far more often than wholes.
 
-    Names of several words come again themselves, or their words do not; phrases have words such as
+    Names of several words repeat as a whole, or their words do not; phrases have words such as
     "of". Lists of a few labels come again too, but with fewer parts than there are lists, and some
     of the parts are the only label of an item.
     """

@@ -182,7 +182,7 @@ def _yaml_with_labels(head: str, field: str, change: LabelChange, ending: str) -
 
 
 def _block(head: str, items: list[Any], change: LabelChange, added: list[str], ending: str) -> str:
-    """Return a list of lines that begin with -, without some and with others at its end."""
+    """Return a Markdown list without some of its items, and with others appended."""
     lines = head.splitlines(keepends=True)
     rows = [one.start_mark.line for one, _ in items]
     lead = lines[rows[0]][: lines[rows[0]].index("-")]

@@ -64,7 +64,7 @@ class CorpusReader:
         the items.
     separator : str or None, default=None
         The separator of labels in a string; None chooses the one of ``; | ,`` that most strings
-        contain, or blanks if the parts between them come again far more often than the strings.
+        contain, or blanks if the parts between them repeat far more often than the strings.
         "" takes each string as one label.
     empty : {"unknown", "none"}, default="unknown"
         Whether the labels of an item without any are unknown, or it is known to have none.

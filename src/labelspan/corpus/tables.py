@@ -350,7 +350,7 @@ def _name_rows(rows: Sequence[Sequence[str]]) -> int:
     """Return the number of rows of names: words above columns of numbers or dates, at most three.
 
     A second one has other words in two such columns, as below the header of a survey; one is enough
-    below names that come again, as pandas writes columns of two levels.
+    below repeated names, as pandas writes columns of two levels.
     """
     width, below = len(rows[0]), rows[3:]
     measured = []

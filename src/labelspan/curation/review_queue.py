@@ -508,7 +508,7 @@ class Review:
         Returns
         -------
         list of DecisionGroup
-            With who made each, and when.
+            Each with its author and time.
         """
         label = label_name(label)
         with self._lock:

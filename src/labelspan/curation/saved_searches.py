@@ -21,7 +21,7 @@ _LONGEST_NAME, _LONGEST_ADDRESS, _MOST_SEARCHES = 100, 20_000, 1000
 
 
 class SavedSearches:
-    """Searches of an index that were saved under a name.
+    """Named searches that are stored in an index.
 
     Parameters
     ----------

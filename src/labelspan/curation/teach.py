@@ -436,7 +436,7 @@ class Teacher:
             Id of the item whose last answer is undone; by default that of the last answer of
             ``who``.
         who : str, default=""
-            Whose last answer is undone, if no item is given; by default the one who was given at
+            Whose last answer is undone, if no item is given; by default the one given at
             the start.
 
         Returns

@@ -266,7 +266,7 @@ class IndexFolder:
 
 
 def _write_lock(folder: Path) -> sqlite3.Connection:
-    """Take the right to write to a folder, until the connection is closed or the process ends.
+    """Lock a folder for writing, until the connection is closed or the process ends.
 
     It is SQLite's lock on an empty file: the same on every system, and never left behind.
     """

@@ -162,7 +162,7 @@ class MetadataField:
 def read_fields(
     tables: Iterable[tuple[int, Mapping[str, Any]]], alive: Array
 ) -> dict[str, MetadataField]:
-    """Make the fields of the metadata of rows that are there, sorted by name."""
+    """Make the fields of the metadata of rows that exist, sorted by name."""
     found: dict[str, dict[tuple[bool, Any], list[int]]] = {}
     for row, table in tables:
         if row < alive.size and alive[row]:
@@ -191,7 +191,7 @@ def _field(rows: Mapping[tuple[bool, Any], Sequence[int]], size: int) -> Metadat
 def _parts(values: Sequence[Any]) -> tuple[list[list[str]] | None, str]:
     """Split texts with several values in them, by which separator; None if each is one value.
 
-    Parts of lists come again in other lists; those of sentences, titles and addresses do not.
+    Parts of lists repeat in other lists; those of sentences, titles and addresses do not.
     """
     texts = [value for value in values if isinstance(value, str)]
     for mark in _SEPARATORS:

@@ -405,7 +405,7 @@ def read_model(
 
 
 def _merged(segments: Iterable[WordSegment]) -> list[WordSegment]:
-    """Join neighbouring segments of words that are small."""
+    """Join small neighbouring segments of words."""
     groups: list[list[WordSegment]] = []
     tokens = 0
     for segment in segments:

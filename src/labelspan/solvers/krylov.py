@@ -59,7 +59,7 @@ class KrylovOptions:
     blocks, iterations : int
         Maximum number of blocks of a space, and of iterations of conjugate gradients.
     each_label : int
-        Up to this many labels, each is regressed; beyond, as many of their leading combinations as
+        Up to this many labels, each is regressed; of more labels, as many leading combinations as
         the directions need.
     probes : int
         Number of random combinations of the labels that estimate the norm of the others.

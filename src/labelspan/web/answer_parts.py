@@ -62,7 +62,7 @@ def _shortened(name: str) -> str:
 
 
 class PageData(TypedDict):
-    """What every answer with several pages has."""
+    """Fields that every paged answer has."""
 
     count: Annotated[Count, "number of entries that match, on all pages"]
     page: Annotated[Count, "number of this page"]

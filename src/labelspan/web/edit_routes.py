@@ -141,7 +141,7 @@ _ENTRIES = (
 
 
 def edit_routes(editing: Editing, changed: Callable[..., None]) -> list[Route]:
-    """Return the addresses; ``changed`` is called after labels have changed."""
+    """Return the routes; ``changed`` is called after labels have changed."""
     made = _Edits(editing, changed)
     return [
         editing.access.route("/review"),
