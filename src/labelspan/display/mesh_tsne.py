@@ -60,17 +60,17 @@ class Mesh:
         """Return for each point the sum of the kernel, itself included, and of the gradients."""
         size = self._size
         at = (points - points.min(axis=0)) / np.float32(self._apart) + np.float32(_MARGIN)
-        node = np.rint(at).astype(np.int32)
-        off = (at - node).astype(np.float32)
-        shares = np.stack([0.5 * (0.5 - off) ** 2, 0.75 - off**2, 0.5 * (0.5 + off) ** 2], axis=1)
-        steps = np.arange(-1, 2, dtype=np.int32)
-        rows, columns = node[:, :1] + steps, node[:, 1:] + steps
-        places = (rows[:, :, None] * size + columns[:, None]).reshape(-1, 9)
-        weights = (shares[:, :, None, 0] * shares[:, None, :, 1]).reshape(-1, 9)
+        node = np.rint(at)
+        off = (at - node).T
+        rows, columns = node.T.astype(np.intp)
+        across, along = np.stack([0.5 * (0.5 - off) ** 2, 0.75 - off**2, 0.5 * (0.5 + off) ** 2], 2)
+        steps = np.arange(-1, 2)
+        places = (rows * size + columns)[:, None] + (steps[:, None] * size + steps).ravel()
+        weights = np.einsum("ij,ik->ijk", across, along).reshape(-1, 9)
         density = np.bincount(places.ravel(), weights.ravel(), minlength=size**2)
         waves = fft.rfft2(density.reshape(size, size).astype(np.float32))
         fields = fft.irfft2(waves[None] * self._kernels, s=(size, size)).reshape(3, -1)
-        read = [np.einsum("ij,ij->i", field[places], weights) for field in fields]
+        read = [np.einsum("ij,ij->i", field.take(places), weights) for field in fields]
         return read[0], np.stack(read[1:], axis=1)
 
 
@@ -84,17 +84,16 @@ def _over_pairs(points: Array) -> tuple[Array, Array]:
 
 def _attraction(near: Array, points: Array) -> Array:
     """Return for each point the sum over neighbours of differences divided by 1 + d^2."""
-    apart = points[near]
-    apart -= points[:, None]
-    squares = np.einsum("ijk,ijk->ij", apart, apart)
-    squares += 1.0
-    apart /= squares[:, :, None]
-    pulled = apart.sum(axis=1)
-    to = near.ravel()
-    for axis in range(2):
-        back = np.bincount(to, apart[:, :, axis].ravel(), minlength=len(points))
-        pulled[:, axis] -= back.astype(np.float32)
-    return np.asarray(pulled)
+    # Coordinates one by one: sums over the last axis of few numbers would take most of the time.
+    apart = [column.take(near) - column[:, None] for column in np.ascontiguousarray(points.T)]
+    squares = apart[0] ** 2 + apart[1] ** 2 + np.float32(1.0)
+    ones, to = np.ones(near.shape[1], dtype=np.float32), near.ravel()
+    pulled = np.empty_like(points)
+    for axis, part in enumerate(apart):
+        part /= squares
+        back = np.bincount(to, part.ravel(), minlength=len(points))
+        pulled[:, axis] = part @ ones - back
+    return pulled
 
 
 def descend(
@@ -127,7 +126,7 @@ def descend(
         np.maximum(gains, _LEAST_GAIN, out=gains)
         speed *= np.float32(_MOMENTUM[late])
         speed -= np.float32(count / more) * gains * slope
-        speed /= np.maximum(np.linalg.norm(speed, axis=1, keepdims=True) / _LONGEST, 1.0)
+        speed /= np.maximum(np.hypot(*speed.T) / np.float32(_LONGEST), 1.0)[:, None]
         points = points + speed
         if watch is not None and not (done + 1) % _WATCHED:
             watch(points)
