@@ -89,10 +89,10 @@ def _attraction(near: Array, points: Array) -> Array:
     squares = apart[0] ** 2 + apart[1] ** 2 + np.float32(1.0)
     ones, to = np.ones(near.shape[1], dtype=np.float32), near.ravel()
     pulled = np.empty_like(points)
-    for axis, part in enumerate(apart):
-        part /= squares
-        back = np.bincount(to, part.ravel(), minlength=len(points))
-        pulled[:, axis] = part @ ones - back
+    for axis in range(2):
+        apart[axis] /= squares
+        back = np.bincount(to, apart[axis].ravel(), minlength=len(points))
+        pulled[:, axis] = apart[axis] @ ones - back
     return pulled
 
 
