@@ -52,7 +52,7 @@ def value_groups(counts: Mapping[str, int], how: str = "words") -> list[dict[str
     counts : dict
         Number of items by value.
     how : {"words", "spelling"}, default="words"
-        "words" groups values that have the same words in any order, but for case, accents, signs
+        "words" groups values that have the same words in any order, apart from case, accents, signs
         and a plural s; "spelling" also those that differ by one letter of a word.
 
     Returns

@@ -321,7 +321,7 @@ class Review:
         Returns
         -------
         dict
-            For each new label that may be another, spelt differently: the labels that exist.
+            For each new label that may be a misspelling: the existing labels that it resembles.
         """
         store = self.index.store
         new = self._new(dict.fromkeys(map(label_name, labels)))

@@ -149,7 +149,7 @@ class TeachProgress:
 
 @dataclass
 class _Events:
-    """What the events of a lesson say."""
+    """The state of a lesson, read from its events."""
 
     last: int = 0
     time: str = ""

@@ -193,7 +193,7 @@ def _parse(arrays: Arrays, name: str, source: str) -> DataSet:
 
 
 def _block(arrays: Arrays, side: str) -> Any:
-    """Return X or Y, removed from the arrays; None if it is there in neither form."""
+    """Return X or Y, removed from the arrays; None if it is stored in neither form."""
     if f"{side}_shape" in arrays:
         return csr_part(arrays, f"{side}_")
     dense = arrays.pop(side, None)

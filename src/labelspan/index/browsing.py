@@ -65,7 +65,7 @@ def label_separator(labels: Sequence[str]) -> str:
 class ItemList:
     """Items that match, in order, with pages of them and counts over all of them.
 
-    Items that are only close in meaning are a list of their own, ``close``: in no page and in no
+    Items that are only close in meaning form a separate list, ``close``: they are in no page and no
     count of this one.
 
     Parameters

@@ -239,9 +239,9 @@ class ItemDatabase:
     # --- the log ----------------------------------------------------------------------
 
     def merge_log(self) -> None:
-        """Bring the log of the changes into the file, so that a damaged log loses none.
+        """Merge the log of the changes into the file, so that a damaged log loses none.
 
-        Where a reader or a full disk prevents that, what the log must hold is noted.
+        If a reader or a full disk prevents that, what the log must hold is recorded.
         """
         if self._where == _MEMORY:
             return

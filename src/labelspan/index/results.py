@@ -232,7 +232,7 @@ class Vote:
 class TagExplanation(Tag):
     """Explanation of the probability of a label: words of the text, and nearby labelled items.
 
-    Of an item, all of it is by the model without the item. ``base_rate`` is the fraction of the
+    For an item, everything is computed without that item. ``base_rate`` is the fraction of the
     other labelled items that have the label.
     """
 

@@ -254,7 +254,7 @@ class Query:
     def places(self) -> tuple[UnitVectors, Array] | None:
         """Return the vectors of all items with their labels, and the mean vector of the given ones.
 
-        None if there is more than items, or if the embedding has no label directions.
+        None if the query has more than items, or if the embedding has no label directions.
         """
         found = self.model.space.directions
         if self.query is not None or self.labels or not self.items or found is None:

@@ -146,7 +146,7 @@ def own_threads() -> AbstractContextManager[object]:
     """Limit BLAS to one thread in a ``with`` block, in which `map_threads` still uses all.
 
     OpenBLAS threads keep their cores busy for some milliseconds after each
-    call: a product on Python threads that follows takes up to three times as long.
+    call: a product on Python threads right after it takes up to three times as long.
     """
     return _limited(n_threads())
 

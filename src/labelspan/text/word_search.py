@@ -407,7 +407,7 @@ class WordSearch:
         """Return what scores are computed from, for other programs.
 
         All terms; how often each row has them; the length of each row, and the mean of all. A term
-        in the name of a label is another one, with # in front.
+        in the name of a label is a separate one, with # in front.
         """
         state, named = self._state, self._state.labels
         names = [*self.vocabulary.terms, *(f"#{term}" for term in named.terms)]

@@ -29,7 +29,7 @@ _TOKEN = (text_input("token", "The secret that was printed.", None, largest=100)
 
 
 class Access:
-    """The secrets of one start of the server."""
+    """The secrets of a running server."""
 
     def __init__(self) -> None:
         self._token = secrets.token_urlsafe(24)

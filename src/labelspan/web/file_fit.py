@@ -37,7 +37,7 @@ _STOPPED = "Stopped; nothing was written."
 
 
 class StepData(TypedDict):
-    """A step of a fit; the last one is being done."""
+    """A step of a fit; the last one is in progress."""
 
     what: str
     seconds: float

@@ -35,7 +35,7 @@ Message = dict[str, Any]
 
 
 class Assistants:
-    """What answers messages of assistants about an index, with a name for them.
+    """Answers to messages from assistants about an index, which ``name`` introduces.
 
     ``served`` is called for the index, for the first time after the handshake.
     """
