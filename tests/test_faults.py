@@ -11,7 +11,7 @@ from _support.topics import corpus
 from sklearn.base import clone
 
 from labelspan import CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS, DLEClassifier, KernelFeatures
-from labelspan.errors import InvalidInput, InvalidLabels
+from labelspan.errors import InvalidInput
 
 # --- stopped at any moment ----------------------------------------------------------------
 
@@ -191,15 +191,6 @@ def test_a_batch_that_does_not_fit_the_stream(name):
     model.partial_fit(X[3], Y[3])
     whole = MLSI(3, alpha=1.0).fit(X[[0, 1, 3]].reshape(-1, 5), Y[[0, 1, 3]].reshape(-1, 3))
     np.testing.assert_allclose(model.eigenvalues_, whole.eigenvalues_, rtol=1e-8)
-
-
-def test_a_class_that_was_not_named():
-    X, y = features("tall", 2), classes(60, 2)
-    model = LDA(2, alpha=1.0).partial_fit(X[:40], y[:40] % 3)
-    before = model.transform(X)
-    with pytest.raises(InvalidLabels, match=r"batch 2 is not taken.*did not have: .9.; give"):
-        model.partial_fit(X[40:], np.full(20, 9))
-    np.testing.assert_array_equal(model.transform(X), before)
 
 
 @pytest.mark.parametrize(

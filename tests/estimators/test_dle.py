@@ -3,17 +3,16 @@
 import numpy as np
 import pytest
 from _support.support import angle, classes, indicator
-from scipy import linalg, sparse
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.manifold import spectral_embedding
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from labelspan import DLE, LDA, LPP, LSI, DLEClassifier, KernelFeatures
+from labelspan import DLE, LDA, LPP, DLEClassifier
 from labelspan.errors import InvalidInput, InvalidLabels, InvalidParameter, LabelspanWarning
 from labelspan.estimators import _graph_methods
-from labelspan.graph import Laplacian, gaussian_graph, neighbor_graph
+from labelspan.graph import Laplacian, neighbor_graph
 from labelspan.labels.factor import class_scatter
 from labelspan.operators import as_operator
 
@@ -151,17 +150,6 @@ def test_with_a_neutral_graph_it_is_lda():
     assert angle(model.transform(X), lda.transform(X)) < 1e-8
 
 
-def test_after_a_kernel_space_it_is_kernel_dle():
-    X, y = np.random.default_rng(1).standard_normal((40, 5)), classes(40, 1)
-    W = gaussian_graph(X)
-    kernel = gaussian(X, 0.2) + np.eye(40)
-    values, vectors = np.linalg.eigh(kernel)
-    direct = DLE(2).fit(vectors * np.sqrt(values), y, graph=W)
-    space = make_pipeline(KernelFeatures("rbf", gamma=0.2), LSI(40), DLE(2))
-    space.fit(X, y, dle__graph=W)
-    np.testing.assert_allclose(space[-1].eigenvalues_, direct.eigenvalues_, rtol=1e-4)
-
-
 @pytest.mark.parametrize("projection", ["printed", "smooth", "whitened"])
 def test_alpha_auto_adds_the_mean_eigenvalue_to_both_sides(projection):
     X, y = np.random.default_rng(6).standard_normal((40, 5)) * [1, 2, 3, 4, 5], classes(40, 2)
@@ -254,32 +242,6 @@ def test_classifier_takes_one_class_at_a_time():
 
 
 # --- LPP ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("shape", "center", "kind", "alpha"),
-    [
-        ("d < n", True, sparse.csr_array, 0.0),
-        ("d < n", False, np.asarray, 0.5),
-        ("d > n", True, np.asarray, 0.0),
-        ("d > n", False, sparse.csr_array, 0.5),
-    ],
-)
-def test_lpp_solves_its_eigenproblem(shape, center, kind, alpha):
-    n, d = SHAPES[shape]
-    X = np.random.default_rng(0).standard_normal((n, d)) + 1
-    model = LPP(4, center=center, alpha=alpha).fit(kind(X))
-    W = model.graph_.toarray()
-    D = np.diag(W.sum(axis=1))
-    Xc = X - X.mean(axis=0) if center else X
-    low, high = Xc.T @ (D - W) @ Xc, Xc.T @ D @ Xc + alpha * np.eye(d)
-    C = model.components_
-    np.testing.assert_allclose(C @ high @ C.T, np.eye(4), atol=1e-8)
-    residual = low @ C.T - high @ C.T * model.eigenvalues_
-    assert np.abs(residual).max() < 1e-8 * np.abs(low).max()
-    if d < n:
-        expected = linalg.eigh(low, high, eigvals_only=True)[:4]
-        np.testing.assert_allclose(model.eigenvalues_, expected, rtol=1e-8)
 
 
 def test_lpp_with_enough_features_is_the_laplacian_eigenmap():

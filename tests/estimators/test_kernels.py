@@ -75,31 +75,6 @@ def test_lsi_is_kernel_pca(kernel):
     np.testing.assert_allclose(np.abs(ours.transform(new)), np.abs(expected), rtol=1e-5, atol=1e-8)
 
 
-@pytest.mark.parametrize(
-    ("estimator", "alpha", "gamma"),
-    [(OPLS(), 0.2, 1e-6), (CCA(), 3.0, 1e-6), (CCA(), 0.2, 0.05), (LDA(), 0.2, 0.05)],
-    ids=str,
-)
-def test_thin_methods_are_two_stages_in_the_dual(estimator, alpha, gamma):
-    """``A = (K + alpha I)^-1 H``, ``M = H'K A``, with K centred as kernel PCA does.
-
-    With a small gamma the kernel is nearly constant and nearly singular.
-    """
-    X = features("tall", 5)
-    y = labels_for(estimator, 60)
-    ours = clone(estimator).set_params(alpha=alpha)
-    make_pipeline(KernelFeatures("rbf", gamma=gamma), ours).fit(X, y)
-    centring = np.eye(60) - 1 / 60
-    K = centring @ pairwise_kernels(X, metric="rbf", gamma=gamma) @ centring
-    Y = (np.eye(4)[y] if y.ndim == 1 else y).astype(float)
-    Y = Y - Y.mean(axis=0)
-    S = Y @ Y.T if isinstance(estimator, OPLS) else Y @ np.linalg.pinv(Y)
-    values = np.linalg.eigvals(np.linalg.solve(K + alpha * np.eye(60), K) @ S).real
-    found = ours.eigenvalues_
-    expected = np.sort(values)[::-1][: found.size]
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-9 * expected[0])
-
-
 @pytest.mark.filterwarnings("ignore::labelspan.errors.UncertainPenalty")
 def test_precomputed_equals_the_named_kernel():
     X, Y = features("tall", 7), indicator(60, 7)
@@ -175,15 +150,3 @@ def test_the_rank_of_a_float32_kernel_is_that_of_its_digits(rank):
         assert KernelFeatures("precomputed").fit_transform(K).shape[1] == rank
     full = pairwise_kernels(A, metric="rbf", gamma=2.0).astype(np.float32)
     assert KernelFeatures("precomputed").fit_transform(full).shape[1] == 60
-
-
-@pytest.mark.parametrize("gamma", [1.0, 1e-4])
-def test_a_kernel_becomes_features_by_either_factor(gamma):
-    X = np.random.default_rng(0).standard_normal((60, 5))
-    X[-1] = X[0] if gamma < 1 else X[-1]
-    model = KernelFeatures("rbf", gamma=gamma)
-    coordinates = model.fit_transform(X)
-    assert np.allclose(coordinates, np.tril(coordinates)) == (gamma == 1.0)
-    values = pairwise_kernels(X, metric="rbf", gamma=gamma)
-    np.testing.assert_allclose(coordinates @ coordinates.T, values, atol=1e-9)
-    np.testing.assert_allclose(model.transform(X), coordinates, atol=1e-4)

@@ -46,11 +46,10 @@ def same(one, other, tolerance):
 ORDERED = [*ALL[:-1], Adapter(compare=False)]
 
 
-@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("model", ORDERED, ids=str)
-def test_the_order_of_rows_does_not_matter(model, seed):
-    X, y = data(model, seed)
-    order = np.random.default_rng(seed).permutation(X.shape[0])
+def test_the_order_of_rows_does_not_matter(model):
+    X, y = data(model, 0)
+    order = np.random.default_rng(0).permutation(X.shape[0])
     one, other = made(model).fit(X, y), made(model).fit(X[order], y[order])
     np.testing.assert_allclose(one.eigenvalues_, other.eigenvalues_, rtol=1e-6)
     same(one.transform(X), other.transform(X), 1e-5)

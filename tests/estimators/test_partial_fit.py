@@ -23,8 +23,6 @@ from labelspan.errors import (
     NotConverged,
     NotStreaming,
 )
-from labelspan.operators import as_operator
-from labelspan.solvers import Statistics
 from labelspan.solvers import problem as solver_base
 
 FAMILY = [
@@ -84,27 +82,6 @@ def test_any_split_order_and_merge_gives_the_batch_answer(model, seed, hidden):
     np.testing.assert_array_equal(two.transform(X), before)
     again = pickle.loads(pickle.dumps(one))
     assert again.partial_fit(X, y).transform(X).shape == before.shape
-
-
-@pytest.mark.parametrize("exact_rows", [False, True])
-def test_statistics_keep_the_digits_of_data_far_from_zero(exact_rows):
-    rng = np.random.default_rng(1)
-    X = rng.standard_normal((500, 3)) + 1e7
-    B = rng.standard_normal((500, 2)) - 1e7
-    joined = None
-    for part in np.array_split(np.arange(500), 17):
-        one = Statistics.of(as_operator(X[part]), B[part], exact=exact_rows)
-        joined = one if joined is None else joined.join(one)
-    exact = X.astype(np.longdouble)
-    exact = exact - exact.mean(axis=0)
-    other = B.astype(np.longdouble)
-    other = other - other.mean(axis=0)
-    rows, labels = joined.rows(center=True)[:2]
-    square = rows.T @ rows
-    np.testing.assert_allclose(square, (exact.T @ exact).astype(float), rtol=1e-12, atol=1e-11)
-    np.testing.assert_allclose(rows.T @ labels, (exact.T @ other).astype(float), atol=1e-10)
-    naive = X.T @ X - 500 * np.outer(X.mean(axis=0), X.mean(axis=0))
-    assert np.abs(naive - square).max() > 1e-2
 
 
 REFUSED = [
