@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
-from _support.features import tfidf
-from _support.topics import WORDS, corpus, fresh
+from _support.topics import corpus, fresh
 from scipy import sparse
 
 from labelspan import LSI, MLSI, SemanticIndex
 from labelspan.errors import InvalidInput, Mismatch
 from labelspan.index.searching import Query
-from labelspan.index.vectors import UnitVectors, unit_rows
+from labelspan.index.vectors import unit_rows
 
 
 def _query(index, *asked):
@@ -22,47 +21,6 @@ def index():
 
 
 # --- searching ---------------------------------------------------------------------------
-
-
-def test_search_is_the_cosine_with_every_item(index):
-    texts, labels, ids, _ = corpus()
-    X = tfidf().fit(texts)
-    names = sorted(WORDS)
-    Y = np.array([[name in own for name in names] for own in labels], dtype=float)
-    space = MLSI(8).fit(X.transform(texts), Y)
-    Z = space.transform(X.transform(texts)).astype(float)
-    q = space.transform(X.transform(["crop a photo"]))[0].astype(float)
-    cosines = Z @ q / np.linalg.norm(Z, axis=1) / np.linalg.norm(q)
-    hits = index.search("crop a photo", 7, balance=1)
-    # The solver stops at a share of the objective, at which other processors differ.
-    np.testing.assert_allclose([h.score for h in hits], np.sort(cosines)[::-1][:7], atol=1e-3)
-    for hit in hits:
-        row = ids.index(hit.id)
-        assert hit.text == texts[row]
-        assert hit.labels == tuple(labels[row])
-        assert abs(hit.score - cosines[row]) < 1e-3
-
-
-@pytest.mark.parametrize(
-    ("count", "k", "ties"), [(5, 10, False), (64, 1, True), (200, 4, True), (1000, 999, False)]
-)
-def test_the_best_of_many_are_those_of_a_full_sort(count, k, ties):
-    rng = np.random.default_rng(count + k)
-    drawn = rng.standard_normal((count, 3))
-    rows = unit_rows(drawn.round() if ties else drawn)
-    vectors, query = UnitVectors(rows[: count // 2]), unit_rows(rng.standard_normal((1, 3)))
-    vectors.append(rows[count // 2 :])
-    vectors.drop(np.array([1, count - 1]))
-    allowed = rng.random(count) < 0.7
-    for mask in (None, allowed):
-        open_rows = [
-            r for r in range(count) if r not in {1, count - 1} and (mask is None or mask[r])
-        ]
-        scores = (rows * query[0].astype(float)).sum(axis=1)
-        best = sorted((r for r in open_rows if scores[r] > 1e-6), key=lambda r: (-scores[r], r))
-        ((found, given),) = vectors.top(query, k, None if mask is None else mask & vectors.alive)
-        assert found.tolist() == best[:k]
-        np.testing.assert_allclose(given, np.clip(scores[best[:k]], 0, 1), rtol=1e-14)
 
 
 def test_search_by_items_leaves_them_out(index):
