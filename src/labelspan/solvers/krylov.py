@@ -60,11 +60,11 @@ class KrylovOptions:
         Maximum number of blocks of a space, and of iterations of conjugate gradients.
     each_label : int
         Up to this many labels, each is regressed; of more labels, as many leading combinations as
-        the directions need.
+        the directions need. Next to features, these combinations stand for the labels.
     probes : int
         Number of random combinations of the labels that estimate the norm of the others.
     rounds : int
-        Maximum number of times that the combinations of the labels are improved.
+        Maximum number of times that the combinations of the labels are improved, for a thin factor.
     direct : int
         Up to this smaller side of X a regression may be solved directly, if that costs less.
     in_float64 : int
@@ -88,7 +88,7 @@ class KrylovOptions:
     iterations: int = 1000
     each_label: int = 256
     probes: int = 32
-    rounds: int = 4
+    rounds: int = 8
     direct: int = 4096
     in_float64: int = 1 << 22
 
@@ -202,43 +202,33 @@ class Krylov:
     # --- features and labels ----------------------------------------------------------
 
     def _both(self, problem: Problem) -> Solution:
-        """Regress the labels, then find the directions of features and fitted labels together."""
+        """Regress the labels, then find the directions of features and fitted labels together.
+
+        Many labels are represented by their leading combinations: those of the labels along the
+        directions would be more of the objective, but items with similar labels are not nearer.
+        """
         X, factor, count = problem.X, problem.factor, problem.n_components
         assert factor.regression is not None
         alpha, tol = factor.regression.alpha, self._tolerance(problem, self.options.labels_tol)
         labels = _label_operator(factor)
         few = self._each(X, factor, labels.shape[1], count)
         axes = None if few else self._leading(labels, count + BLOCK_WIDTH)
+        fit = self._regress(X, _targets(X, factor, axes), alpha, tol / 2)
+        fitted = None if X.one_pass else X.matmat(fit.slopes)
+        square = _fitted_square(X, fit.slopes) if fitted is None else sum_of_squares(fitted)
         others = 0.0 if axes is None else self._square_of_others(X, factor, axes, tol)
-        reached, fits, gained = 0.0, 0.0, 0.0
-        for number in range(self.options.rounds):
-            share = tol / 2 if axes is None else tol / 4
-            fit = self._regress(X, _targets(X, factor, axes), alpha, share)
-            fits = max(fits, fit.missing)
-            fitted = None if X.one_pass else X.matmat(fit.slopes)
-            if not number:
-                square = _fitted_square(X, fit.slopes) if fitted is None else sum_of_squares(fitted)
-                level = _level(factor, others + float(square), fit)
-            stacked = _WithLabels(X, fit.slopes, fitted, float(np.sqrt(factor.share)), level)
-            svd = self._svd(stacked, count, tol / 2)
-            total = float(svd.values.sum())
-            gained = abs(total - reached) / total if number else 0.0
-            if axes is None or (number and gained <= tol / 2) or number == self.options.rounds - 1:
-                break
-            # The fitted labels along the directions: with these combinations of them, the
-            # objective along these directions is that of all labels.
-            seen = self._seen(X, labels, stacked.weights(svd), alpha, tol)
-            represented = np.square(host(svd.right[X.shape[1] :])).sum(axis=0) @ svd.values
-            reached = total - float(represented) + level**2 * float(np.square(seen).sum())
-            axes = orthonormalize(seen)[0]
+        level = _level(factor, others + float(square), fit)
+        stacked = _WithLabels(X, fit.slopes, fitted, float(np.sqrt(factor.share)), level)
+        svd = self._svd(stacked, count, tol / 2)
         along = host(svd.right[X.shape[1] :]).astype(np.float64)
         return self._solution(
             stacked.weights(svd),
             svd.values,
             svd,
             tol=tol,
-            more=fits + gained,
+            more=fit.missing,
             fitted=fit.converged,
+            combinations=0 if axes is None else axes.shape[1],
             label_axes=level * (along if axes is None else axes @ along),
             level=level,
             embed=svd.left,
@@ -272,13 +262,6 @@ class Krylov:
         signs = (signs - axes @ (axes.T @ signs)) / np.sqrt(probes)
         fit = self._regress(X, _targets(X, factor, signs), factor.regression.alpha, tol / 4)
         return _fitted_square(X, fit.slopes)
-
-    def _seen(
-        self, X: Operator, labels: Operator, weights: Array, alpha: float, tol: float
-    ) -> Array:
-        """Return all fitted labels along some directions."""
-        slopes = self._regress(X, X.matmat(weights), alpha, tol / 4).slopes
-        return host(labels.rmatmat(labels.place(host(X.matmat(slopes))))).astype(np.float64)
 
     # --- labels only ------------------------------------------------------------------
 
@@ -341,7 +324,7 @@ class Krylov:
         X, alpha, count = problem.X, problem.metric_alpha, problem.n_components
         tol = self.options.thin_tol if self.tol is None else self.tol
         axes, total, gained, n_iter = self._leading(labels, 2 * count), 0.0, np.inf, 0
-        for _ in range(2 * self.options.rounds):
+        for _ in range(self.options.rounds):
             fit = self._regress(X, _targets(X, problem.factor, axes), alpha, tol / 4)
             n_iter += fit.n_iter
             seen = host(labels.rmatmat(labels.place(host(X.matmat(fit.slopes)))))
@@ -389,9 +372,13 @@ class Krylov:
         tol: float,
         more: float = 0.0,
         fitted: bool = True,
+        combinations: int = 0,
         **others: Any,
     ) -> Solution:
-        """Say what is missing: of the directions, and ``more`` of the fitted labels."""
+        """Say what is missing: of the directions, and ``more`` of the fitted labels.
+
+        The objective is that of some ``combinations`` of the labels; 0 means all labels.
+        """
         rest, shown = svd.rest + more, svd.shown
         converged = rest <= tol and fitted
         known = f"{rest:.1e}" if np.isfinite(rest) else "an unknown part"
@@ -411,6 +398,8 @@ class Krylov:
                 f"objective estimated to be missing ({fresh}); raise max_iter or tol, or use an "
                 "exact solver."
             )
+        if combinations:
+            status = f"The labels are represented by {combinations} combinations. {status}"
         return Solution(
             weights,
             values,
