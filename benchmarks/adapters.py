@@ -1,11 +1,9 @@
 """Vectors of a model in fewer dimensions: the adapter, PCA, other maps and a trained one.
 
 Sets: sentence embeddings of Debian packages (all-MiniLM-L6-v2, 384 dimensions, in ``examples``; a
-development set), static word embeddings of Debian packages (wordllama, 256 dimensions; its weights
-come with the package; the packages may overlap with those of the first set), usps (256 pixels) and
-mediamill (120 features of pictures). A third of the labels is
-hidden from every map. Maps are fitted on training rows; each test row looks for its ten nearest
-training rows by cosine.
+development set), usps (256 pixels; a development set) and mediamill (120 features of pictures). A
+third of the labels is hidden from every map. Maps are fitted on training rows; each test row looks
+for its ten nearest training rows by cosine.
 
 Seconds are CPU time of one thread, choices and comparisons included.
 """
@@ -13,7 +11,6 @@ Seconds are CPU time of one thread, choices and comparisons included.
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import sys
 import time
@@ -28,17 +25,16 @@ from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import RidgeCV
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
-from sklearn.preprocessing import MultiLabelBinarizer, normalize
+from sklearn.preprocessing import normalize
 
 from labelspan import Adapter
-from labelspan.datasets import card, data_home, load_debtags
-from labelspan.datasets.vector_files import open_vectors
+from labelspan.datasets import card, load_debtags
 from labelspan.metrics import f1_scores, retrieval_at_k, threshold_by_share
 
 from .data import load
 from .harness import Report, Row, make_parser
 
-SETS = ("minilm", "wordllama", "usps", "mediamill")
+SETS = ("minilm", "usps", "mediamill")
 SIZES = (8, 16, 32, 64, 128, 256)
 ROWS = (100, 300, 1000, 3000)
 _MOST_TEST, _MOST_ITEMS, _MOST_TAGGED, _NCA_ROWS = 600, 5000, 2000, 800
@@ -68,7 +64,7 @@ class Task:
 # --- data -------------------------------------------------------------------------------
 
 
-def load_task(name: str, folder: str | None, seed: int, most: int) -> Task:
+def load_task(name: str, folder: str | None, seed: int) -> Task:
     """Load a set, split its rows, and hide a third of its labels."""
     rng = np.random.default_rng(seed)
     if name == "minilm":
@@ -77,11 +73,6 @@ def load_task(name: str, folder: str | None, seed: int, most: int) -> Task:
         corpus = load_debtags().take(stored["rows"])
         X, Y = normalize(stored["codes"].astype(np.float32)), corpus.Y.toarray()
         train, test = np.flatnonzero(corpus.train), np.flatnonzero(corpus.test)
-    elif name == "wordllama":
-        X, Y, sources = _packages(folder, most + 2500, rng)
-        chosen = rng.permutation(np.unique(sources))
-        held = np.isin(sources, chosen[: chosen.size // 6])
-        train, test = np.flatnonzero(~held)[:most], np.flatnonzero(held)
     else:
         data = load(name, folder)
         X = np.asarray(data.X, dtype=np.float32)
@@ -95,29 +86,6 @@ def load_task(name: str, folder: str | None, seed: int, most: int) -> Task:
     order = rng.permutation(Y.shape[1])
     hidden = np.isin(np.arange(Y.shape[1]), order[: Y.shape[1] // 3])
     return Task(name, X[train], Y[train], X[test], Y[test], hidden, classes=name == "usps")
-
-
-def _packages(
-    folder: str | None, most: int, rng: np.random.Generator
-) -> tuple[Array, Array, Array]:
-    """Return packages with two tags or more, as wordllama reads their descriptions."""
-    import wordllama  # noqa: PLC0415 - optional
-    from tokenizers import Tokenizer  # noqa: PLC0415
-    from wordllama.inference import WordLlamaInference  # noqa: PLC0415
-
-    root = Path(wordllama.__file__).parent
-    weights = open_vectors(root / "weights" / "l2_supercat_256.safetensors").read()
-    tokens = Tokenizer.from_file(str(root / "tokenizers" / "l2_supercat_tokenizer_config.json"))
-    model = WordLlamaInference(weights, tokens)
-    with gzip.open(data_home(folder) / "debtags.jsonl.gz", "rt", encoding="utf-8") as lines:
-        rows = [row for row in map(json.loads, lines) if len(row["tags"] or ()) > 2]
-    rows = [rows[one] for one in rng.permutation(len(rows))[:most]]
-    texts = [f"{row['package']}. {row['summary']}. {row['description'] or ''}" for row in rows]
-    X = np.concatenate(
-        [model.embed(texts[at : at + 512], norm=True) for at in range(0, len(texts), 512)]
-    )
-    Y = MultiLabelBinarizer().fit_transform([row["tags"] for row in rows])
-    return X.astype(np.float32), Y, np.array([row["source"] for row in rows])
 
 
 # --- maps -------------------------------------------------------------------------------
@@ -333,7 +301,7 @@ def main(args: argparse.Namespace) -> None:
     report = Report("adapters", args)
     sizes = (16, 64) if args.quick else SIZES
     for name in args.sets:
-        task = load_task(name, args.data, args.seed, 1500 if args.quick else 10_000)
+        task = load_task(name, args.data, args.seed)
         n, columns = task.X.shape
         labelled = np.random.default_rng(args.seed).permutation(n)
         about = f"{name}: {n} x {columns}, {(~task.hidden).sum()} labels seen, "
@@ -344,7 +312,7 @@ def main(args: argparse.Namespace) -> None:
             if size <= columns:
                 rows += lines(task, size, labelled, slow=size == 64)
         report.add(f"{about}; by dimensions", rows)
-        if name in ("minilm", "wordllama"):
+        if name == "minilm":
             rows = []
             for count in [count for count in ROWS if count < n] if not args.quick else [300]:
                 rows += [
