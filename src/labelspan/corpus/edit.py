@@ -6,7 +6,6 @@ import ast
 import bz2
 import gzip
 import io
-import json
 import lzma
 import os
 import re
@@ -23,8 +22,8 @@ from typing import Any, BinaryIO
 from .._files import write_whole
 from ..errors import InvalidFile, InvalidInput
 from .formats import note_row
-from .json_files import json_parts, json_spans, list_spans
-from .label_values import IN_ANGLES, IN_BRACKETS, LISTS_AS_TEXT, LabelChange, is_missing, name_key
+from .json_files import json_spans
+from .label_writing import LabelChange, new_value, rewritten, with_labels
 from .notes import note_with_labels
 from .reader import CorpusReader
 from .record_files import bibtex_entries, latex_decoder
@@ -40,6 +39,7 @@ _PACKERS: dict[str, Callable[[bytes], bytes]] = {
     ".xz": lzma.compress,
 }
 
+_RIS_TAG = re.compile(r"[A-Z][A-Z0-9]  -")
 # For each label whether the item should have it.
 Wanted = Mapping[str, bool]
 # What changes in an item, by field.
@@ -284,63 +284,6 @@ def _file(plan: _Plan) -> dict[str, bytes]:
         ) from error
 
 
-def _rewritten(value: str, change: LabelChange) -> str:
-    """Return a string of labels with changes, written as before."""
-    how, added = change.how, change.added
-    value = "" if is_missing(value) else value
-    if how.column:
-        return str(how.words[0 if added else 1])
-    if how.mark:
-        kept = [part.strip() for part in value.split(how.mark) if change.stays(part)]
-        spaced = f"{how.mark} " in value or (how.mark not in value and how.spaced)
-        joint = f"{how.mark} " if spaced and how.mark != " " else how.mark
-        return _safe(joint.join([*kept, *added]), value)
-    if how.how == IN_BRACKETS:
-        kept = [one for one in IN_ANGLES.findall(value) if change.stays(one)]
-        return ("" if "><" in value else " ").join(f"<{one}>" for one in [*kept, *added])
-    if how.how == LISTS_AS_TEXT:
-        value = value.strip() or "[]"
-        try:
-            there = json.loads(value)
-        except ValueError:
-            return _python_list(value, change)
-        dumps = partial(json.dumps, ensure_ascii="\\u" in value)
-        return _with_elements(value, name_key(there), change, dumps) if there else dumps(added)
-    names = [value, *added] if change.stays(value) else [*added]
-    if len(names) > 1:
-        raise InvalidInput(
-            f"Each item of this file has one label, and {names[-1]!r:.60} cannot be added to "
-            f"{names[0]!r:.60}; say by --separator how several labels are written."
-        )
-    return _safe(names[0], value) if names else ""
-
-
-def _python_list(value: str, change: LabelChange) -> str:
-    """Return a list that Python printed with changes; one without quotation marks gets them."""
-    try:
-        nodes = ast.parse(value, mode="eval").body.elts  # type: ignore[attr-defined]
-        items = [ast.literal_eval(one) for one in nodes]
-        inner = name_key(items)
-    except (ValueError, SyntaxError, AttributeError, IndexError):
-        return repr([*filter(change.stays, change.how(value) or ()), *change.added])
-    kept = [
-        ast.get_source_segment(value, node) or ""
-        for node, one in zip(nodes, items, strict=True)
-        if change.stays(str(one[inner] if inner else one))
-    ]
-    new = [repr({inner: one} if inner else one) for one in change.added]
-    return value[0] + ", ".join([*kept, *new]) + value[-1]
-
-
-def _safe(new: str, old: str) -> str:
-    """Return a cell, unless a spreadsheet would take it for a formula that the old one was not."""
-    if new[:1] == "=" and old[:1] != "=":
-        raise InvalidInput(
-            f"{new!r:.60} would be a formula in a spreadsheet; choose another name for the label."
-        )
-    return new
-
-
 # --- JSON -------------------------------------------------------------------------------------
 
 
@@ -348,7 +291,7 @@ def _edit_lines(text: str, plan: _Plan) -> str:
     lines = list(io.StringIO(text, newline=""))
     for (_, line), (_, by_field) in plan.edits.items():
         for name, change in by_field.items():
-            lines[line - 1] = _with_labels(lines[line - 1], name, change)
+            lines[line - 1] = with_labels(lines[line - 1], name, change)
     return "".join(lines)
 
 
@@ -358,55 +301,10 @@ def _edit_json(text: str, plan: _Plan) -> str:
         start, stop = spans[number - 1]
         item = text[start:stop]
         for name, change in by_field.items():
-            item = _with_labels(item, name, change)
+            item = with_labels(item, name, change)
         pieces += [text[at:start], item]
         at = stop
     return "".join([*pieces, text[at:]])
-
-
-def _with_labels(text: str, name: str, change: LabelChange) -> str:
-    """Return a JSON object with changed labels; everything else is unchanged."""
-    dumps = partial(json.dumps, ensure_ascii=text.isascii())
-    for key, start, stop, value in json_parts(text):
-        inner = name.removeprefix(key).removeprefix(".")
-        if key == name or (name.startswith(f"{key}.") and isinstance(value, dict | list)):
-            if isinstance(value, dict):
-                new = _with_labels(text[start:stop], inner, change)
-            elif isinstance(value, list) and value:
-                new = _with_elements(text[start:stop], inner, change, dumps)
-            else:
-                new = dumps(_new_value(value, inner, change))
-            return text[:start] + new + text[stop:]
-    end = text.rindex("}")
-    comma = "" if text[:end].rstrip().endswith("{") else ", "
-    field = f"{dumps(name)}: {dumps(_new_value(None, '', change))}"
-    return f"{text[:end]}{comma}{field}{text[end:]}"
-
-
-def _new_value(value: Any, inner: str, change: LabelChange) -> Any:
-    """Return labels with changes; ``inner`` is the key of their names if they are objects."""
-    if change.how.column:
-        return change.how.words[0 if change.added else 1]
-    if value == [] or (value is None and change.how.how == "lists"):
-        return [{inner: one} if inner else one for one in change.added]
-    return _rewritten("" if value is None else str(value), change)
-
-
-def _with_elements(raw: str, inner: str, change: LabelChange, dumps: Callable[[Any], str]) -> str:
-    """Return a list of labels with changes; the elements that stay are written as before."""
-    if "." in inner:
-        raise InvalidInput(f"Labels in lists of objects below objects ({inner}) are not changed.")
-    names = [str(one.get(inner) if isinstance(one, dict) else one) for one in json.loads(raw)]
-    spans = list(list_spans(raw, 0))
-    kept = [
-        raw[start:stop]
-        for (start, stop), name in zip(spans, names, strict=True)
-        if change.stays(name)
-    ]
-    added = [dumps({inner: one} if inner else one) for one in change.added]
-    lead, tail = raw[1 : spans[0][0]], raw[spans[-1][1] :]
-    joint = raw[spans[0][1] : spans[1][0]] if len(spans) > 1 else f",{lead or ' '}"
-    return f"[{lead}{joint.join([*kept, *added])}{tail}" if kept or added else "[]"
 
 
 # --- tables ---------------------------------------------------------------------------------
@@ -425,7 +323,7 @@ def _edit_table(text: str, plan: _Plan) -> str:
         changed = [*cells, *[""] * (len(layout.columns) - len(cells))]
         for column, change in plan.edits[0, last][1].items():
             place = layout.columns.index(column)
-            changed[place] = _rewritten(changed[place], change)
+            changed[place] = rewritten(changed[place], change)
         old = "".join(lines[begin:last])
         ending = old[len(old.rstrip("\r\n")) :]
         new = _row(old.rstrip("\r\n"), cells, changed, layout) + ending
@@ -458,7 +356,7 @@ def _workbook(plan: _Plan) -> dict[str, bytes]:
     rows.close()  # type: ignore[attr-defined]
     sheet = ast.literal_eval(notes[0].removeprefix("sheet ").partition(" of ")[0])
     cells = {
-        (number, columns.index(name) + 1): _new_value(row.get(name) or "", "", change)
+        (number, columns.index(name) + 1): new_value(row.get(name) or "", "", change)
         for (_, number), (row, by_field) in plan.edits.items()
         for name, change in by_field.items()
     }
@@ -469,24 +367,29 @@ def _workbook(plan: _Plan) -> dict[str, bytes]:
 
 
 def _edit_ris(text: str, plan: _Plan) -> str:
-    """Remove and add lines KW of references."""
+    """Remove and add lines KW of references; lines without a tag go on with the one before."""
     lines = text.splitlines(keepends=True)
-    starts = [n for n, line in enumerate(lines) if line.startswith("TY  - ")]
+    starts = [n for n, line in enumerate(lines) if line.lstrip("\ufeff").startswith("TY  - ")]
     for (_, number), (_, by_field) in sorted(plan.edits.items(), reverse=True):
         (change,) = by_field.values()
         first = starts[number - 1]
         last = next(n for n in range(first, len(lines)) if lines[n].startswith("ER  -"))
-        words = [n for n in range(first, last) if lines[n].startswith("KW  - ")]
         ending = lines[first][len(lines[first].rstrip("\r\n")) :]
-        new = [f"KW  - {label}{ending}" for label in change.added]
+        words, tag = [], ""
+        for n in range(first, last):
+            tag = lines[n][:5] if _RIS_TAG.match(lines[n]) else tag
+            words += [n] if tag == "KW  -" else []
         place = words[-1] + 1 if words else last
-        lines[place:place] = new
+        lines[place:place] = [f"KW  - {label}{ending}" for label in change.added]
         for n in reversed(words):
+            lead = "KW  - " if lines[n].startswith("KW  -") else ""
             # Some programs write all keywords in one line.
-            parts = lines[n][6:].rstrip("\r\n").split(";")
+            parts = lines[n].removeprefix("KW  -").strip().split(";")
             kept = [one for one in parts if not one.strip() or change.stays(one)]
             if len(kept) < len(parts):
-                lines[n : n + 1] = [f"KW  - {';'.join(kept).strip()}{ending}"] if kept else []
+                lines[n : n + 1] = [f"{lead}{';'.join(kept).strip()}{ending}"] if kept else []
+                if lead and not kept and n + 1 in words:
+                    lines[n] = lead + lines[n].removeprefix(lead)
     return "".join(lines)
 
 
@@ -528,7 +431,7 @@ def _with_keywords(raw: str, field: str, change: LabelChange) -> str:
         # The value may be in two pairs of braces.
         while raw[place + 1] == "{" and _end_of(raw, place + 1) == stop - 1:
             place, stop = place + 1, stop - 1
-        new = _rewritten(raw[place + 1 : stop], change)
+        new = rewritten(raw[place + 1 : stop], change)
         return raw[: place + 1] + new + raw[stop:]
     raise InvalidInput(f"{raw[:40]!r}: {field} is the name of a string, and is not changed.")
 

@@ -32,7 +32,7 @@ _MEASURE = re.compile(
     re.I,
 )
 _ID_NAME = re.compile(
-    r"(^|[_\W])(id|ids|key|code|no|nr|number|isbn|doi|uri|url)$|[a-z]I[dD]$", re.I
+    r"(^|[_\W])(id|ids|key|code|no|nr|number|isbn|doi|uri|url)\.?$|[a-z]I[dD]$", re.I
 )
 _UNNAMED = re.compile(r"column \d+|Unnamed: \d+|Field\d+", re.I)
 
@@ -99,6 +99,8 @@ class _Field:
         phrases = self.distinct > 0.9 and self.spaces > 0.5 and 8 <= self.length <= 100
         named = self.is_main and rank(self.short, "ids") is None
         self.is_title = self.strings and named and self.filled > 0.9 and phrases
+        # Outside the part that has the text: {"title": ..., "info": {"summary": ...}}.
+        self.is_outer_title = not self.is_main and self.strings and rank(name, "headings") == 0
         # A text may have the name of labels.
         self.may_be_labels = self.lists or not self.strings or length <= 60
         # Values that are short and repeat, as labels do.
@@ -285,6 +287,9 @@ def _guess_text(
     )
     # Headings have a known name, or one of them ends in such a name.
     headings = [one for one in free if one.is_main and one.is_named("headings") and one.filled]
+    # A summary may be a title or a text.
+    headings = [one for one in headings if (one.strings or one.lists) and one.length <= 200]
+    headings = headings or [one for one in free if one.is_outer_title]
     varied = [one for one in free if one.strings and one.distinct > 0.5 and not one.is_people]
     for kind in ("headings", "names"):
         if not headings:
@@ -498,4 +503,6 @@ def plain(value: Any) -> Any:
         return "; ".join(clean(str(one)) for one in value)
     if isinstance(value, bool | int | float):
         return value
-    return clean(value if isinstance(value, str) else str(value))
+    value = value if isinstance(value, str) else str(value)
+    # Text that a spreadsheet should not take for a number.
+    return clean(value[2:-1] if value[:2] == '="' and value[-1] == '"' else value)

@@ -51,7 +51,7 @@ _KINDS: dict[str, tuple[str, str]] = {
     "bibtex": (".bib", "entry"),
     "ris": (".ris", "reference"),
     "marc": (".mrc .marc", "record"),
-    "xml": (".xml .rdf .marcxml .mods .opf", "record"),
+    "xml": (".xml .rdf .marcxml .mods .opf .enex .rss .atom", "record"),
     **dict.fromkeys(XML_KINDS, ("", "record")),
     "bookmarks": (".html .htm", "link"),
     "mail": (".mbox .eml", "message"),
@@ -71,6 +71,8 @@ RECORD_IDS = {
     "mail": "message id",
     "posts": "Id",
     "pubmed": "pmid",
+    "evernote": "url",
+    "feed": "id",
     **dict.fromkeys(("ris", "marc", "marcxml", "mods", "dc", "zotero"), "id"),
 }
 SUFFIXES = {suffix: kind for kind, (own, _) in _KINDS.items() for suffix in own.split()}
@@ -86,18 +88,20 @@ _BIBTEX = re.compile(r"\s*(?:%.*\n\s*|@comment.*\n\s*)*@[a-z]+\s*[{(]", re.I)
 _BOOKMARKS = re.compile(
     r"<!doctype netscape-bookmark|<title>pocket export|\btime_added=|<dt>\s*<(?:a|h3)\b", re.I
 )
+_PAGE = re.compile(r"\s*(?:<!doctype (?:html|netscape)|<html|<title|<head)", re.I)
 _MAIL = re.compile(r"From \S+.*\n[\w-]+:|(?:Return-Path|Delivered-To|Received|Message-ID):", re.I)
 
-_XML = r"(?:<\?xml[^>]*>\s*)?"
+_XML = r"(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*"
 # Files of other programs that are not read, by their beginning, and what helps.
 _FOREIGN = [
     (re.compile(mark), what)
     for mark, what in (
         (rf"{_XML}<xml>\s*<records>", "EndNote's XML; export it as RIS or BibTeX"),
         (rf"{_XML}<(?:\w+:)?Sources\b", "Word's list of sources; export BibTeX or RIS"),
-        (rf"{_XML}<(?:rss|feed|opml)\b", "a feed; save its items as csv or JSON lines"),
+        (rf"{_XML}<opml\b", "an outline; save its items as csv or Markdown notes"),
         (r"FN (?:Clarivate|ISI|Thomson)|PT J\nAU ", "Web of Science's text; export BibTeX or RIS"),
         (r"PMID- ?\d", "PubMed's text; save it as XML (efetch), or as RIS by a reference manager"),
+        (r"window\.YTD\.", "X's archive; remove what is before the list, and name it .json"),
         (r"%0 [A-Z]", "EndNote's or refer's text; export it as RIS or BibTeX"),
     )
 ]
@@ -328,8 +332,10 @@ def _find_format(
     lines = [line for line in sample[: 1 << 18].split("\n")[:2000] if line.strip()]
     # The last line may have no end.
     lines = lines[:-1] if len(sample) > 1 << 18 and len(lines) > 1 else lines
-    if known == "bookmarks" and kind is None and not _BOOKMARKS.search(sample):
-        raise InvalidFile(f"{member.name} is a web page, not a file of bookmarks; {READABLE}.")
+    if kind is None and _PAGE.match(sample) and not _BOOKMARKS.search(sample):
+        raise InvalidFile(
+            f"{member.name} is a web page, not a file of bookmarks; save a table in it as csv."
+        )
     guess = kind or known or _sniffed(member, sample, lines)
     found = _Format(guess, used, kind is None and known is None)
     if guess in _BINARY:
@@ -379,8 +385,7 @@ def _sniffed(member: Member, sample: str, lines: list[str]) -> str:
     if start.startswith(("{", "[")) or not start:
         return "json" if start[:1] == "[" else "jsonl"
     if start.startswith("<"):
-        is_html = re.match(r"<!doctype (html|netscape)|<html|<title", start, re.I)
-        return "bookmarks" if is_html and _BOOKMARKS.search(sample) else xml_kind(member)
+        return "bookmarks" if _PAGE.match(sample) else xml_kind(member)
     for kind, pattern in (
         ("ris", r"TY  - "),
         ("bibtex", _BIBTEX),

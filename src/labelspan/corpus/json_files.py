@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any
 
 from ..errors import InvalidFile, InvalidInput
-from .names import is_known, rank
+from .names import is_known, known_names, normal, rank
 from .tables import Row
 
 __all__ = [
@@ -65,7 +65,10 @@ def json_values(name: str, text: io.TextIOBase, *, only_file: bool) -> Iterator[
             raise InvalidFile(f"{name}: a list of objects is needed, but is {first!r:.60}.")
     for number, item in enumerate(items, 1):
         if not isinstance(item, dict):
-            raise InvalidFile(f"{name}, item {number}: an object is needed, but is {item!r:.60}.")
+            raise InvalidFile(
+                f"{name}, item {number}: an object is needed, but this is {item!r:.60}; write each "
+                'item as {"text": ..., "labels": [...]}, or the rows of a table as csv.'
+            )
         yield number, flat(item)
 
 
@@ -204,6 +207,8 @@ def flat(item: dict[str, Any], depth: int = _DEPTH) -> dict[str, Any]:
     for key, value in item.items():
         if key == _INVERTED and isinstance(value, dict):
             found["abstract"] = _in_order(value)
+        elif isinstance(value, dict) and value and _has_scores(key, value):
+            found[key] = list(value)
         elif isinstance(value, dict) and value and depth:
             found.update({f"{key}.{sub}": one for sub, one in flat(value, depth - 1).items()})
         elif _is_objects(value) and depth:
@@ -217,6 +222,13 @@ def flat(item: dict[str, Any], depth: int = _DEPTH) -> dict[str, Any]:
         else:
             found[key] = value
     return found
+
+
+def _has_scores(key: str, value: dict[str, Any]) -> bool:
+    """Return whether an object has labels as keys: {"tags": {"game": 3, "board": 1}}."""
+    numbers = all(type(one) in (int, float) for one in value.values())
+    known = {*known_names("label_keys"), *known_names("ids"), "count", "total"}
+    return numbers and rank(key, "labels") is not None and not known.issuperset(map(normal, value))
 
 
 def _in_order(places: dict[str, Any]) -> str:

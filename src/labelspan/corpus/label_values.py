@@ -8,10 +8,8 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
-from unicodedata import normalize
 
 from .names import known_names
 
@@ -22,7 +20,8 @@ __all__ = [
     "IN_BRACKETS",
     "LISTS_AS_TEXT",
     "ONE_LABEL",
-    "LabelChange",
+    "WIKI",
+    "WIKI_TAG",
     "LabelParser",
     "best_separator",
     "clean",
@@ -56,15 +55,22 @@ _TRUTHS += [("x", ""), ("✓", ""), ("✔", ""), ("checked", "unchecked")]
 _TRUTH = {word: (word == pair[0], pair) for pair in _TRUTHS for word in pair if word}
 # What R, spreadsheets and databases write into a cell without a value.
 _NOTHING = frozenset(("NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null", "\\N"))
-# What other programs write: "(no genres listed)".
-_NONE_LISTED = re.compile(r"\(no(ne)?( [a-z]{1,12}){0,2}\)")
+# What other programs write: "(no genres listed)", "[none]".
+_NONE_LISTED = re.compile(r"[(\[]no(ne)?( [a-z]{1,12}){0,2}[)\]]")
 # Words that are in phrases, and not in lists of labels.
 _LITTLE = {"of", "the", "and", "in", "for", "to", "a", "on", "with", "de", "la", "und", "der", "et"}
 # Tags such as #game, with blanks between them.
 _HASHED = re.compile(r"#[^\s,;|#]+( +#[^\s,;|#]+)*")
 _SEPARATORS = (";", "|", ",")
+_SLASH = " / "
+# TiddlyWiki's tags: one [[two words]].
+WIKI_TAG = re.compile(r"\[\[([^\[\]]+)\]\]|([^\s\[\]]+)")
+_WIKI_TAGS = re.compile(rf"(?:{WIKI_TAG.pattern})(?:\s+(?:{WIKI_TAG.pattern}))*")
+WIKI = "separated by blanks, as one [[two words]]"
 # As numpy prints an array: quoted words without commas between them.
 _ARRAY = re.compile(r"""\[\s*(?:(?:'[^']*'|"[^"]*")\s*)+\]""")
+# "&amp;" has a semicolon.
+_ENTITY = re.compile(r"&#?\w+;")
 _QUOTED = re.compile(r"""'([^']*)'|"([^"]*)\"""")
 
 
@@ -89,9 +95,14 @@ class LabelParser:
         texts = [one for one in texts if one]
         self.field, self.how, self.mark, self.column = field, "lists", "", column
         self.spaced, self.words, self.lead = False, words, ""
+        # Within the elements of lists, and whether a full stop ends them or the strings.
+        self.inner, self.stops = "", False
         self._split: Callable[[str], Any] = lambda text: [text]
         if column:
             self.how = COLUMNS
+        elif texts and any("[[" in one for one in texts) and all(map(_WIKI_TAGS.fullmatch, texts)):
+            self.how = WIKI
+            self._split = lambda text: [one[1] or one[0] for one in WIKI_TAG.finditer(text)]
         elif texts and all(map(is_bracketed, texts)):
             self.how, self._split = LISTS_AS_TEXT, _parsed
         elif texts and separator is None and all(ANGLED.fullmatch(text) for text in texts):
@@ -110,6 +121,12 @@ class LabelParser:
                 self._split = lambda text: text.split(self.mark)
         # Where all are tags such as #game, the # is not part of the labels.
         parts = [str(one) for own in values if is_names(own) for one in own]
+        if parts:
+            plain = [one for one in parts if not _ENTITY.search(one)]
+            self.inner = best_separator(plain, ";|") if separator is None else separator
+        split = [one.split(self.inner) if self.inner else [one] for one in parts]
+        split += [one.split(self.mark) for one in texts] if self.mark.strip() else []
+        self.stops = _end_in_stops(split)
         if all(text[0] == "#" for text in texts):
             parts += [one.strip() for text in texts for one in text.split(self.mark or None)]
             self.lead = "#" if parts and all(one[:1] in ("", "#") for one in parts) else ""
@@ -124,6 +141,7 @@ class LabelParser:
         if isinstance(value, str):
             if self.mark:
                 # The most frequent case, in which nothing can be wrong.
+                value = value.rstrip().removesuffix(".") if self.stops else value
                 found = dict.fromkeys(map(self.name_of, value.split(self.mark)))
                 found.pop("", None)
                 return list(found) if found else None
@@ -138,55 +156,59 @@ class LabelParser:
                 f"{self.field!r} must be a list of labels or a string, but is {value!r:.60}; "
                 "choose another field for labels (--labels)."
             )
-        names = (self.name_of(str(name)) for name in value if name is not None)
-        return [name for name in dict.fromkeys(names) if name]
+        given = [str(name) for name in value if name is not None]
+        if self.stops:
+            given = [name.rstrip().removesuffix(".") for name in given]
+        if self.inner:
+            given = [part for name in given for part in name.split(self.inner)]
+        return [name for name in dict.fromkeys(map(self.name_of, given)) if name]
 
     def name_of(self, text: str) -> str:
         """Return the label that is written so."""
         return name_of(text).removeprefix(self.lead) if self.lead else name_of(text)
 
 
-@dataclass(frozen=True)
-class LabelChange:
-    """Labels to add to a field of an item, written like its others, and labels to remove.
-
-    ``decode`` reads a label where it is not written as plain text.
-    """
-
-    how: LabelParser
-    added: tuple[str, ...]
-    removed: frozenset[str]
-    decode: Callable[[str], str] = str
-
-    def stays(self, written: str) -> bool:
-        """Return whether a label stays that is written so; nothing does not."""
-        name = self.how.name_of(self.decode(written))
-        return bool(name) and normalize("NFC", name) not in self.removed
-
-
-def best_separator(texts: Sequence[str], *, blanks: bool = False) -> str:
+def best_separator(
+    texts: Sequence[str], marks: Sequence[str] = _SEPARATORS, *, blanks: bool = False
+) -> str:
     """Return the separator that most strings contain; "" if none of them contains one."""
-    counts = {mark: sum(mark in text for text in texts) for mark in _SEPARATORS}
+    counts = {mark: sum(mark in text for text in texts) for mark in marks}
     best = max(counts, key=lambda mark: counts[mark])
-    if blanks and counts[best] < 0.05 * len(texts) and _has_blanks(texts):
-        return " "
+    if counts[best] < 0.05 * len(texts) and marks is _SEPARATORS:
+        for mark in (_SLASH, " ") if blanks else (_SLASH,):
+            if _parts_repeat(texts, mark):
+                return mark
     return best if counts[best] else ""
 
 
-def _has_blanks(texts: Sequence[str]) -> bool:
-    """Return whether blanks are between labels: parts repeat far more often than wholes.
+def _end_in_stops(wholes: Sequence[Sequence[str]]) -> bool:
+    """Return whether a full stop ends lists, as in "one, two.", or most of single labels.
+
+    Abbreviations are in other places, too.
+    """
+    several = [own for own in wholes if len(own) > 1]
+    ended = sum(own[-1].rstrip().endswith(".") for own in several or wholes)
+    others = sum(part.rstrip().endswith(".") for own in several for part in own[:-1])
+    return ended > (4 * others if several else len(wholes) / 2)
+
+
+def _parts_repeat(texts: Sequence[str], mark: str) -> bool:
+    """Return whether blanks or " / " separate labels: parts come again far more often than wholes.
 
     Names of several words repeat as a whole, or their words do not; phrases have words such as
     "of". Lists of a few labels come again too, but with fewer parts than there are lists, and some
     of the parts are the only label of an item.
     """
-    parts = [text.split() for text in texts]
-    several = Counter(" ".join(own) for own in parts if len(own) > 1)
+    parts = [text.split(mark) if mark.strip() else text.split() for text in texts]
+    several = Counter(tuple(own) for own in parts if len(own) > 1)
     total = several.total()
     if total < 3 or total < 0.05 * len(texts):
         return False
-    inner = [part for text in several for part in text.split()]
-    little = sum(part.lower() in _LITTLE or part[-1] in ".!?" for part in inner)
+    inner = [part for own in several for part in own]
+    little = sum(
+        part.lower() in _LITTLE or part[-1] in ".!?" or not any(map(str.isalnum, part))
+        for part in inner
+    )
     if little > 0.03 * len(inner):
         return False
     counts = Counter(part for own in parts for part in set(own))
@@ -298,7 +320,7 @@ def is_missing(value: Any) -> bool:
     if isinstance(value, str):
         if len(value) < 5:
             return value in _NOTHING
-        return value.startswith("(no") and bool(_NONE_LISTED.fullmatch(value))
+        return value[0] in "([" and value[1:3] == "no" and bool(_NONE_LISTED.fullmatch(value))
     return value is None or (isinstance(value, float) and not math.isfinite(value))
 
 

@@ -1,7 +1,8 @@
 """Markdown notes: fields in YAML or TOML at the beginning, ``#tags`` in the text, and YAML files.
 
 A note begins with a line ``---`` (YAML) or ``+++`` (TOML), and the fields end at the next one. All
-values stay text: ``2020-01-02``, ``on`` and ``1.0`` are what was written.
+values stay text: ``2020-01-02``, ``on`` and ``1.0`` are what was written. Notion and Logseq have
+lines ``key: value`` and ``key:: value`` instead.
 """
 
 from __future__ import annotations
@@ -13,17 +14,24 @@ from typing import Any
 
 import yaml
 
-from ..errors import InvalidFile
-from .label_values import INLINE, LabelChange
+from ..errors import InvalidFile, InvalidInput
+from .label_values import INLINE
+from .label_writing import LabelChange, rewritten
 from .names import known_names, normal
 
 __all__ = ["inline_tags", "note_fields", "note_with_labels", "split_note", "yaml_values"]
 
 _FENCES = {"---": ("---", "..."), "+++": ("+++",)}
-# A title and properties, as Notion exports them.
-_PROPERTIES = re.compile(r"# [^\n]*\n\s*\n((?:[^\W\d_][^:\n]{0,60}:[^\n]*\n)+)(?=\s*\n)")
+# Properties below a title, as Notion exports them, and those of Logseq at the beginning.
+_PROPERTIES = re.compile(
+    r"# [^\n]*\n\s*\n(?P<notion>(?:[^\W\d_][^:\n]{0,60}:[^\n]*\n)+)(?=\s*\n)"
+    r"|(?P<logseq>(?:[\w-]{1,60}::[^\n]*\n)+)"
+)
+_PROPERTY_FENCES = {"notion": ":", "logseq": "::"}
 # Behind a space: letters, digits, - _ and / between parts.
-_TAG = re.compile(r"(?:(?<=\s)|^)#(\w[\w/-]{0,199})(?=[\s.,;:!?)]|$)", re.M)
+_TAG = re.compile(
+    r"(?:(?<=\s)|^)#(?:\[\[([^\[\]\n]{1,200})\]\]|(\w[\w/-]{0,199}))(?=[\s.,;:!?)]|$)", re.M
+)
 _CODE = re.compile(r"^(```|~~~).*?^\1|`[^`\n]*`", re.M | re.S)
 _COLOUR = re.compile(r"(?=.*\d)(?:[0-9a-f]{3}){1,2}|([0-9a-f])\1\1(?:\1\1\1)?", re.I)
 _PLAIN = re.compile(r"[^\s\[\]{},#&*!|>'\"%@`:?-][^\[\]{},#:\n]*(?<!\s)")
@@ -70,8 +78,9 @@ def split_note(text: str) -> tuple[str, int, int]:
             return fence, first + 1, at
         at = end + 1
     match = _PROPERTIES.match(text, start)
-    if match is not None and any(map(_names_labels, match[1].splitlines())):
-        return "#", match.start(1), match.end(1)
+    if match is not None and any(map(_names_labels, match[0].splitlines())):
+        kind = match.lastgroup or ""
+        return _PROPERTY_FENCES[kind], match.start(kind), match.end(kind)
     # Without an end it is a line across the page.
     return "", start, start
 
@@ -86,8 +95,11 @@ def note_fields(text: str) -> tuple[dict[str, Any], str]:
     head, body = text[start:stop], text[stop:]
     if not fence:
         return {}, body
-    # Properties of Notion are below the title, which is part of the text.
-    body = text[:start] + body if fence == "#" else body.partition("\n")[2].strip()
+    if fence in _PROPERTY_FENCES.values():
+        # They may be below the title, which is part of the text.
+        pairs = (line.partition(fence) for line in head.splitlines())
+        return {key.strip(): value.strip() for key, _, value in pairs}, text[:start] + body
+    body = body.partition("\n")[2].strip()
     if fence == "+++":
         try:
             return _as_text(tomllib.loads(head)), body
@@ -116,7 +128,7 @@ def inline_tags(body: str) -> list[str]:
         return []
     if "`" in body or "~~~" in body:
         body = _CODE.sub(" ", body)
-    found = (tag.strip("/") for tag in _TAG.findall(body))
+    found = (several or tag.strip("/") for several, tag in _TAG.findall(body))
     # A number is a reference, as in "see #12"; #ff0000 and #ccc are colours.
     return [tag for tag in dict.fromkeys(found) if not tag.isdigit() and not _COLOUR.fullmatch(tag)]
 
@@ -134,7 +146,13 @@ def note_with_labels(text: str, field: str, change: LabelChange) -> str:
         lines = ["---", f"{field}: [{', '.join(map(_quoted, change.added))}]", "---", ""]
         return text[:start] + ending.join(lines) + text[start:]
     head = text[start:stop]
-    if fence == "+++":
+    if fence in _PROPERTY_FENCES.values():
+        match = re.search(rf"^{re.escape(field)}[ \t]*{fence}[ \t]*(.*?)[ \t\r]*$", head, re.M)
+        if match is None:
+            new = f"{head}{field}{fence} {', '.join(change.added)}{ending}"
+        else:
+            new = head[: match.start(1)] + rewritten(match[1], change) + head[match.end(1) :]
+    elif fence == "+++":
         new = _toml_with_labels(head, field, change)
     else:
         new = _yaml_with_labels(head, field, change, ending)
@@ -154,10 +172,15 @@ def _quoted(label: str, old: str = "") -> str:
 def _yaml_with_labels(head: str, field: str, change: LabelChange, ending: str) -> str:
     # Marks count characters, in text whose lines end in \n or \r\n alike.
     node = yaml.compose(head, Loader=yaml.SafeLoader)
-    pairs = node.value if isinstance(node, yaml.MappingNode) else []
-    keys = {str(key.value): (key, value) for key, value in pairs}
-    if field not in keys:
+    keys = _keys(node)
+    outer = next((one for one in keys if field.startswith(f"{one}.")), None)
+    if field not in keys and outer is None:
         return f"{head}{field}: [{', '.join(map(_quoted, change.added))}]{ending}"
+    if field not in keys:
+        # Inside another one, as taxonomy.tag.
+        keys = {f"{outer}.{name}": pair for name, pair in _keys(keys[outer][1]).items()}
+    if field not in keys:
+        raise InvalidInput(f"Labels in objects of notes ({field}) are changed by hand.")
     key, value = keys[field]
     first, last = value.start_mark.index, value.end_mark.index
     if isinstance(value, yaml.SequenceNode):
@@ -170,15 +193,22 @@ def _yaml_with_labels(head: str, field: str, change: LabelChange, ending: str) -
         return _block(head, items, change, [_quoted(one, style) for one in change.added], ending)
     if not isinstance(value, yaml.ScalarNode):
         raise InvalidFile(f"{field!r} is neither a list nor a text.")
-    raw = head[first:last]
-    mark = next((one for one in (";", "|", ",") if one in value.value), None)
-    parts = value.value.split(mark) if mark or not change.added else [value.value]
+    raw, mark = head[first:last], change.how.mark
+    if mark and value.value and not any(mark in one for one in change.added):
+        new = rewritten(value.value, change)
+        plain = raw[:1] not in ("'", '"', "|", ">")
+        return head[:first] + (new if plain else _quoted(new, raw)) + head[last:]
+    parts = value.value.split(mark) if mark else [value.value]
     kept = [one.strip() for one in parts if change.stays(one)]
-    if mark and raw[:1] not in ("'", '"', "|", ">"):
-        return head[:first] + f"{mark} ".join([*kept, *change.added]) + head[last:]
     new = [_quoted(one, raw) for one in (*kept, *change.added)]
     lead = " " if head[key.end_mark.index : first].endswith(":") else ""
     return head[:first] + f"{lead}[{', '.join(new)}]" + head[last:]
+
+
+def _keys(node: Any) -> dict[str, Any]:
+    """Return the key and the value of each field of a mapping, by its name."""
+    pairs = node.value if isinstance(node, yaml.MappingNode) else []
+    return {str(key.value): (key, value) for key, value in pairs}
 
 
 def _block(head: str, items: list[Any], change: LabelChange, added: list[str], ending: str) -> str:
@@ -204,15 +234,23 @@ def _block(head: str, items: list[Any], change: LabelChange, added: list[str], e
     return "".join([*kept, *new, *lines[rows[-1] + 1 :]])
 
 
+_TABLE = re.compile(r"^\[", re.M)
+
+
 def _toml_with_labels(head: str, field: str, change: LabelChange) -> str:
     string = r"\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'"
-    match = re.search(
-        rf"^[ \t]*\"?{re.escape(field)}\"?[ \t]*=[ \t]*\[((?:{string}|[^\[\]\"'])*)\]", head, re.M
-    )
+    # Inside a table, as [taxonomies].
+    table, _, name = field.rpartition(".")
+    opening = re.search(rf"^\[{re.escape(table)}\][ \t]*$", head, re.M) if table else None
+    start = opening.end() if opening else 0
+    stop = next((one.start() for one in _TABLE.finditer(head, start)), len(head))
+    match = re.compile(
+        rf"^[ \t]*\"?{re.escape(name)}\"?[ \t]*=[ \t]*\[((?:{string}|[^\[\]\"'])*)\]", re.M
+    ).search(head, start, stop)
     escaped = (one.replace("\\", "\\\\").replace('"', '\\"') for one in change.added)
     added = [f'"{one}"' for one in escaped]
     if match is None:
-        if field in tomllib.loads(head):
+        if table or field in tomllib.loads(head):
             raise InvalidFile(f"{field!r} is not a list of texts, and cannot be changed.")
         return f"{field} = [{', '.join(added)}]\n{head}"
     kept = [
@@ -232,7 +270,7 @@ def _without_inline(text: str, labels: Set[str]) -> str:
         at = 0
         for match in _TAG.finditer(text, start):
             inside = any(first <= match.start() < last for first, last in code)
-            if match[1] in labels and not inside:
+            if (match[1] or match[2].strip("/")) in labels and not inside:
                 yield text[at : match.start()]
                 at = match.start() + 1
         yield text[at:]

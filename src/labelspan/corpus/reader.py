@@ -15,8 +15,17 @@ from .fields import choose_fields, plain
 from .folders import open_files
 from .formats import EDITABLE, FORMATS, RECORD_IDS, Placed
 from .json_files import FOLDERS
-from .label_values import LabelParser, clean, is_missing, keep_labels, truths_of, words_of_truth
+from .label_values import (
+    INLINE,
+    LabelParser,
+    clean,
+    is_missing,
+    keep_labels,
+    truths_of,
+    words_of_truth,
+)
 from .label_vocabulary import read_vocabulary
+from .notes import inline_tags
 from .reading_report import ReadingReport, make_report, shorten
 from .sources import check_encoding, open_source
 from .tagged_texts import Record, TaggedTexts
@@ -161,6 +170,8 @@ class CorpusReader:
         chosen = choose_fields(
             self.name, items, text=_several(text), labels=_several(labels), **given
         )
+        if self._labelled and not chosen["labels"] and how.kind not in _FIXED:
+            chosen["labels"] = self._hashtags(items, chosen["text"])
         known = chosen["guessed"].get("labels") != "content"
         self.parsers = _parsers(items, chosen["labels"], separator, blanks=known)
         joined = not ids and _is_repeated(items, chosen["text"], self.parsers)
@@ -174,7 +185,8 @@ class CorpusReader:
             **({"format": "content"} if how.guessed else {}),
             **({} if how.kind in _FIXED else chosen["guessed"]),
         }
-        files.needed = [one for one in (*chosen["text"], *chosen["labels"], chosen["ids"]) if one]
+        needed = (*chosen["text"], *chosen["labels"], chosen["ids"])
+        files.needed = [one for one in needed if one and one != INLINE]
         for file, row in {file: row for file, _, row in first}.items():
             files.check(file, row)
         style = self.parsers[0].how if self.parsers else None
@@ -188,6 +200,20 @@ class CorpusReader:
         self.n_joined = 0
         self.head = self._as_texts(self._joined(record for *_, record in self._first_records))
         self.n_joined = len(self._first_records) - len(self.head)
+
+    def _hashtags(self, items: Sequence[dict[str, Any]], text: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the field of tags such as #game in the texts, if many texts have some."""
+        try:
+            lists = [inline_tags(_text(row, text, ())) for row in items]
+        except ValueError:
+            return ()
+        counts = Counter(tag for own in lists for tag in own)
+        again = sum(count for count in counts.values() if count > 1)
+        if sum(map(bool, lists)) < _SHARE * len(lists) or 2 * again < counts.total():
+            return ()
+        for row, own in zip(items, lists, strict=True):
+            row[INLINE] = own
+        return (INLINE,)
 
     @property
     def fingerprint(self) -> dict[str, Any]:
@@ -277,6 +303,8 @@ class CorpusReader:
             return f"{self.name} has no field of labels that could be changed; name it (--labels)."
         elif FOLDERS in self.reading["labels"]:
             problem = f"labels of {self.name} are folders, which are not changed"
+        elif INLINE in self.reading["labels"] and kind != "markdown":
+            problem = f"labels of {self.name} are in its texts, which are not changed"
         elif self.reading["joined"]:
             problem = f"{self.name} has several rows per item, which are not changed"
         else:
@@ -342,8 +370,11 @@ class CorpusReader:
         ids, title, text, metadata, html = (
             self.reading[key] for key in ("ids", "title", "text", "metadata", "html")
         )
+        tagged = INLINE in self.reading["labels"]
         for count, (file, number, row) in enumerate(rows, start):
             try:
+                if tagged and INLINE not in row:
+                    row[INLINE] = inline_tags(_text(row, text, ()))
                 heading = row.get(title) if title else None
                 record = Record(
                     str(count) if ids is None else _id(row, ids),
@@ -587,6 +618,7 @@ def _text(row: dict[str, Any], keys: tuple[str, ...], html: tuple[str, ...]) -> 
                 "(--text)."
             )
         value = plain_text(value) if key in html else value
-        if value.strip():
+        # An original title is often the title.
+        if value.strip() and value not in parts:
             parts.append(clean(value))
     return "\n\n".join(parts)

@@ -148,8 +148,6 @@ def ris_rows(member: Member, encoding: str | None, tally: Tally) -> Iterator[Fie
             value = next((entry[key] for key in keys if entry.get(key)), None)
             if value is not None:
                 row[name] = value[0] if name == "url" and isinstance(value, list) else value
-        if isinstance(words := row.get("keywords"), list):
-            row["keywords"] = [one.strip() for word in words for one in word.split(";")]
         # PY has a year and slashes.
         row["date"] = str(row.get("date", "")).strip("/").replace("/", "-")
         yield row

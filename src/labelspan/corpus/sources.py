@@ -41,8 +41,9 @@ __all__ = [
 
 READABLE = (
     "labelspan reads csv, tsv, json, jsonl, parquet, xlsx, ods, SQLite, BibTeX, RIS, MARC, XML of "
-    "PubMed, MODS, Dublin Core, Zotero and StackExchange, bookmarks (html), mail (mbox, eml), "
-    "yaml, arff, .txt, and folders and archives of these, of texts or of Markdown notes"
+    "PubMed, MODS, Dublin Core, Zotero, Evernote, feeds and StackExchange, bookmarks (html), "
+    "mail (mbox, eml), yaml, arff, .txt, and folders and archives of these, of texts or of "
+    "Markdown notes"
 )
 DAMAGED = (
     EOFError,

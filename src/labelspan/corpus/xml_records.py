@@ -1,4 +1,4 @@
-"""XML of libraries, PubMed, Zotero and StackExchange: one element per item, read one by one."""
+"""XML of libraries, PubMed, Zotero, StackExchange and others: one element per item."""
 
 from __future__ import annotations
 
@@ -122,21 +122,39 @@ def xml_rows(member: Member, kind: str, tally: dict[str, list[int]]) -> Iterator
 
 
 def _texts(element: Element, path: str) -> list[str]:
-    """Return the texts of the elements at a path, without empty ones."""
-    found = (" ".join("".join(one.itertext()).split()) for one in element.iterfind(path))
-    return [one for one in found if one]
+    """Return the texts of the elements at a path, or of the attribute behind @, if not empty."""
+    path, _, attribute = path.rpartition("@") if "@" in path else (path, "", "")
+    there = element.iterfind(path.rstrip("/") or ".")
+    raw = (one.get(attribute, "") if attribute else "".join(one.itertext()) for one in there)
+    return [one for one in (" ".join(text.split()) for text in raw) if one]
 
 
-def _text(element: Element, path: str) -> str:
-    return next(iter(_texts(element, path)), "")
+def _text(element: Element, *paths: str) -> str:
+    """Return the first text that is at one of some paths."""
+    return next((one for path in paths for one in _texts(element, path)), "")
+
+
+def _all(element: Element, *paths: str) -> list[str]:
+    return list(dict.fromkeys(one for path in paths for one in _texts(element, path)))
+
+
+def _people(element: Element, path: str, *names: str) -> list[str]:
+    people = (" ".join(_all(one, *names)) for one in element.iterfind(path))
+    return [one for one in people if one]
 
 
 # --- records ----------------------------------------------------------------------------------
 
 
 def _post(element: Element) -> Fields | None:
-    """Return a question of StackExchange; answers have no tags."""
-    values = dict(element.attrib)
+    """Return a question of StackExchange, whose answers have no tags, or a link of Pinboard."""
+    values: Fields = dict(element.attrib)
+    if element.tag == "post":
+        names = {"href": "Id", "description": "title", "extended": "description", "time": "date"}
+        return {
+            **{names[key]: one for key, one in values.items() if key in names},
+            "tags": values.get("tag", "").split(),
+        }
     if values.get("PostTypeId", "1") != "1":
         return None
     return {**values, "Body": plain_text(values["Body"])} if "Body" in values else values
@@ -145,25 +163,17 @@ def _post(element: Element) -> Fields | None:
 def _pubmed(element: Element) -> Fields:
     abstract = []
     for part in element.iterfind(".//Abstract/AbstractText"):
-        name = part.get("Label")
-        content = " ".join("".join(part.itertext()).split())
+        name, content = part.get("Label"), _text(part, ".")
         abstract.append(f"{name}: {content}" if name else content)
-    people = [
-        " ".join(filter(None, (_text(one, "ForeName"), _text(one, "LastName"))))
-        for one in element.iterfind(".//AuthorList/Author")
-    ]
-    date = element.find(".//PubDate")
-    parts = ["Year", "Month", "Day"] if date is not None else []
-    when = " ".join(filter(None, (_text(date, one) for one in reversed(parts) if date is not None)))
     return {
         "pmid": _text(element, ".//PMID"),
-        "title": _text(element, ".//ArticleTitle") or _text(element, ".//BookTitle"),
+        "title": _text(element, ".//ArticleTitle", ".//BookTitle"),
         "abstract": "\n".join(filter(None, abstract)),
         "mesh terms": _texts(element, ".//MeshHeading/DescriptorName"),
         "keywords": _texts(element, ".//KeywordList/Keyword"),
-        "authors": [one for one in people if one],
+        "authors": _people(element, ".//AuthorList/Author", "ForeName", "LastName"),
         "journal": _text(element, ".//Journal/Title"),
-        "date": when,
+        "date": " ".join(_all(element, ".//PubDate/Day", ".//PubDate/Month", ".//PubDate/Year")),
     }
 
 
@@ -220,28 +230,25 @@ def _marcxml(element: Element) -> Fields:
 
 
 def _mods(element: Element) -> Fields:
-    subjects = []
-    for one in element.iterfind("subject"):
-        parts = [" ".join("".join(part.itertext()).split()) for part in one]
-        subjects.append("--".join(part for part in parts if part))
-    title = " ".join(
-        _text(element, f"titleInfo/{part}") for part in ("nonSort", "title", "subTitle")
-    )
+    subjects = ["--".join(_texts(one, "*")) for one in element.iterfind("subject")]
     return {
-        "id": _text(element, "recordInfo/recordIdentifier") or _text(element, "identifier"),
-        "title": " ".join(title.split()),
-        "abstract": "\n".join([*_texts(element, "abstract"), *_texts(element, "tableOfContents")]),
+        "id": _text(element, "recordInfo/recordIdentifier", "identifier"),
+        "title": " ".join(_text(element, f"titleInfo/{one}") for one in _MODS_TITLE).strip(),
+        "abstract": "\n".join(_all(element, "abstract", "tableOfContents")),
         "subjects": list(dict.fromkeys(filter(None, subjects))),
         "genre": _texts(element, "genre"),
         "authors": _texts(element, "name/namePart"),
-        "date": _text(element, "originInfo/dateIssued") or _text(element, "originInfo/dateCreated"),
+        "date": _text(element, "originInfo/dateIssued", "originInfo/dateCreated"),
         "language": _text(element, "language/languageTerm"),
     }
 
 
+_MODS_TITLE = ("nonSort", "title", "subTitle")
+
+
 def _dublin_core(element: Element) -> Fields | None:
-    header, content = element.find("header"), element
-    if header is not None or element.find("metadata") is not None:
+    content = element
+    if element.find("header") is not None or element.find("metadata") is not None:
         inner = element.find("metadata/*")
         if inner is None:
             return None
@@ -249,16 +256,13 @@ def _dublin_core(element: Element) -> Fields | None:
         reader = {"record": _marcxml, "mods": _mods}.get(inner.tag)
         if reader is not None:
             return reader(inner)
-    given = _text(header, "identifier") if header is not None else ""
     return {
-        "id": given or element.get("about") or _text(content, "identifier"),
+        "id": _text(element, "header/identifier", "@about") or _text(content, "identifier"),
         "title": _text(content, "title"),
-        "description": "\n".join(
-            one for key in ("description", "abstract") for one in _texts(content, key)
-        ),
+        "description": "\n".join(_all(content, "description", "abstract")),
         "subjects": _texts(content, "subject"),
         "authors": _texts(content, "creator"),
-        "date": _text(content, "date") or _text(content, "issued"),
+        "date": _text(content, "date", "issued"),
         **{key: _text(content, key) for key in ("type", "language", "publisher", "identifier")},
     }
 
@@ -269,19 +273,42 @@ def _zotero(element: Element) -> Fields | None:
         # What belongs to an item, a journal or a collection; RDF of other programs has no types.
         plain = element.tag == "Description" and not kind
         return _dublin_core(element) if plain and _text(element, "title") else None
-    people = [
-        " ".join(filter(None, (_text(one, "givenName"), _text(one, "surname"))))
-        for one in element.iterfind("authors//Person")
-    ]
     return {
         "id": element.get("about"),
         "title": _text(element, "title"),
         "abstract": _text(element, "abstract"),
         "tags": _texts(element, "subject"),
-        "authors": people,
+        "authors": _people(element, "authors//Person", "givenName", "surname"),
         "journal": _text(element, "isPartOf//title"),
         "date": _text(element, "date"),
         "item type": kind,
+    }
+
+
+def _note(element: Element) -> Fields:
+    """Return a note of Evernote."""
+    return {
+        "title": _text(element, "title"),
+        "text": plain_text("".join(element.findtext("content", ""))),
+        "tags": _texts(element, "tag"),
+        "created": re.sub(r"(\d{4})(\d\d)(\d\d).*", r"\1-\2-\3", _text(element, "created")),
+        "url": _text(element, "note-attributes/source-url"),
+    }
+
+
+def _entry(element: Element) -> Fields:
+    """Return an entry of a feed, as RSS, Atom and exports of WordPress have them."""
+    contents = (
+        element.findtext(one, "") for one in ("encoded", "content", "description", "summary")
+    )
+    return {
+        "id": _text(element, "guid", "id", "link"),
+        "title": _text(element, "title"),
+        "text": plain_text(next(filter(None, contents), "")),
+        "categories": _all(element, "category", "category/@term"),
+        "authors": _all(element, "creator", "author/name"),
+        "date": _text(element, "pubDate", "published", "updated"),
+        "url": _text(element, "link", "link/@href"),
     }
 
 
@@ -298,7 +325,7 @@ def plain_text(text: str) -> str:
 
 # By format: which elements are items, by name and depth, and what reads one.
 XML_KINDS: dict[str, tuple[Callable[[str, int], bool], Callable[[Element], Fields | None]]] = {
-    "posts": (lambda name, _: name == "row", _post),
+    "posts": (lambda name, _: name in ("row", "post"), _post),
     "pubmed": (lambda name, _: name in ("PubmedArticle", "PubmedBookArticle"), _pubmed),
     "marcxml": (lambda name, _: name == "record", _marcxml),
     "mods": (lambda name, _: name == "mods", _mods),
@@ -308,6 +335,8 @@ XML_KINDS: dict[str, tuple[Callable[[str, int], bool], Callable[[Element], Field
         _dublin_core,
     ),
     "zotero": (lambda _, depth: depth == 2, _zotero),
+    "evernote": (lambda name, _: name == "note", _note),
+    "feed": (lambda name, _: name in ("item", "entry"), _entry),
 }
 _BY_ELEMENT = {
     **dict.fromkeys(("posts", "row"), "posts"),
@@ -316,4 +345,6 @@ _BY_ELEMENT = {
     **dict.fromkeys(("modsCollection", "mods"), "mods"),
     **dict.fromkeys(("leader", "controlfield", "datafield"), "marcxml"),
     "RDF": "zotero",
+    "en-export": "evernote",
+    **dict.fromkeys(("rss", "feed"), "feed"),
 }

@@ -1,0 +1,162 @@
+"""Write labels into strings, lists and JSON, each as the labels there are written."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from unicodedata import normalize
+
+from ..errors import InvalidInput
+from .json_files import json_parts, list_spans
+from .label_values import (
+    IN_ANGLES,
+    IN_BRACKETS,
+    LISTS_AS_TEXT,
+    WIKI,
+    WIKI_TAG,
+    LabelParser,
+    is_missing,
+    name_key,
+)
+
+__all__ = ["LabelChange", "new_value", "rewritten", "with_labels"]
+
+
+@dataclass(frozen=True)
+class LabelChange:
+    """Labels that a field of an item gets and loses; those it gets are written as its others are.
+
+    ``decode`` reads a label where it is not written as plain text.
+    """
+
+    how: LabelParser
+    added: tuple[str, ...]
+    removed: frozenset[str]
+    decode: Callable[[str], str] = str
+
+    def stays(self, written: str) -> bool:
+        """Return whether a label stays that is written so; nothing does not."""
+        name = self.how.name_of(self.decode(written))
+        return bool(name) and normalize("NFC", name) not in self.removed
+
+
+def rewritten(value: str, change: LabelChange) -> str:
+    """Return a string of labels with changes, written as before."""
+    how, added = change.how, change.added
+    value = "" if is_missing(value) else value
+    if how.column:
+        return str(how.words[0 if added else 1])
+    if how.mark:
+        if unfit := next((one for one in added if how.mark in one), None):
+            raise InvalidInput(
+                f"The label {unfit!r:.60} has {how.mark!r} in it, which separates the labels of "
+                "this file; choose another name."
+            )
+        # A list may begin and end with separators, or end with a full stop.
+        inner = value.strip(f"{how.mark} ") if how.mark.strip() else value.strip()
+        lead, _, end = value.partition(inner) if inner else ("", "", "")
+        if how.stops and inner.endswith("."):
+            inner, end = inner[:-1], f".{end}"
+        kept = [part.strip() for part in inner.split(how.mark) if change.stays(part)]
+        spaced = f"{how.mark} " in inner or (how.mark not in inner and how.spaced)
+        joint = f"{how.mark} " if spaced and how.mark != " " else how.mark
+        new = joint.join([*kept, *added])
+        return _safe(f"{lead}{new}{end}" if new else "", value)
+    if how.how == WIKI:
+        kept = [one[0] for one in WIKI_TAG.finditer(value) if change.stays(one[1] or one[0])]
+        return " ".join([*kept, *(f"[[{one}]]" if " " in one else one for one in added)])
+    if how.how == IN_BRACKETS:
+        kept = [one for one in IN_ANGLES.findall(value) if change.stays(one)]
+        return ("" if "><" in value else " ").join(f"<{one}>" for one in [*kept, *added])
+    if how.how == LISTS_AS_TEXT:
+        value = value.strip() or "[]"
+        try:
+            there = json.loads(value)
+        except ValueError:
+            return _python_list(value, change)
+        dumps = partial(json.dumps, ensure_ascii="\\u" in value)
+        return _with_elements(value, name_key(there), change, dumps) if there else dumps(added)
+    names = [value, *added] if change.stays(value) else [*added]
+    if len(names) > 1:
+        raise InvalidInput(
+            f"Each item of this file has one label, and {names[-1]!r:.60} cannot be added to "
+            f"{names[0]!r:.60}; say by --separator how several labels are written."
+        )
+    return _safe(names[0], value) if names else ""
+
+
+def _python_list(value: str, change: LabelChange) -> str:
+    """Return a list that Python printed with changes; one without quotation marks gets them."""
+    try:
+        nodes = ast.parse(value, mode="eval").body.elts  # type: ignore[attr-defined]
+        items = [ast.literal_eval(one) for one in nodes]
+        inner = name_key(items)
+    except (ValueError, SyntaxError, AttributeError, IndexError):
+        return repr([*filter(change.stays, change.how(value) or ()), *change.added])
+    kept = [
+        ast.get_source_segment(value, node) or ""
+        for node, one in zip(nodes, items, strict=True)
+        if change.stays(str(one[inner] if inner else one))
+    ]
+    new = [repr({inner: one} if inner else one) for one in change.added]
+    return value[0] + ", ".join([*kept, *new]) + value[-1]
+
+
+def _safe(new: str, old: str) -> str:
+    """Return a cell, unless a spreadsheet would take it for a formula that the old one was not."""
+    if new[:1] == "=" and old[:1] != "=":
+        raise InvalidInput(
+            f"{new!r:.60} would be a formula in a spreadsheet; choose another name for the label."
+        )
+    return new
+
+
+def with_labels(text: str, name: str, change: LabelChange) -> str:
+    """Return a JSON object with changed labels; everything else is unchanged."""
+    dumps = partial(json.dumps, ensure_ascii=text.isascii())
+    for key, start, stop, value in json_parts(text):
+        inner = name.removeprefix(key).removeprefix(".")
+        if key == name or (name.startswith(f"{key}.") and isinstance(value, dict | list)):
+            if isinstance(value, dict) and not inner:
+                raise InvalidInput(f"Labels that are keys of {name!r} are not changed.")
+            if isinstance(value, dict):
+                new = with_labels(text[start:stop], inner, change)
+            elif isinstance(value, list) and value:
+                new = _with_elements(text[start:stop], inner, change, dumps)
+            else:
+                new = dumps(new_value(value, inner, change))
+            return text[:start] + new + text[stop:]
+    end = text.rindex("}")
+    comma = "" if text[:end].rstrip().endswith("{") else ", "
+    field = f"{dumps(name)}: {dumps(new_value(None, '', change))}"
+    return f"{text[:end]}{comma}{field}{text[end:]}"
+
+
+def new_value(value: Any, inner: str, change: LabelChange) -> Any:
+    """Return labels with changes; ``inner`` is the key of their names if they are objects."""
+    if change.how.column:
+        return change.how.words[0 if change.added else 1]
+    if value == [] or (value is None and change.how.how == "lists"):
+        return [{inner: one} if inner else one for one in change.added]
+    return rewritten("" if value is None else str(value), change)
+
+
+def _with_elements(raw: str, inner: str, change: LabelChange, dumps: Callable[[Any], str]) -> str:
+    """Return a list of labels with changes; the elements that stay are written as before."""
+    if "." in inner:
+        raise InvalidInput(f"Labels in lists of objects below objects ({inner}) are not changed.")
+    names = [str(one.get(inner) if isinstance(one, dict) else one) for one in json.loads(raw)]
+    spans = list(list_spans(raw, 0))
+    kept = [
+        raw[start:stop]
+        for (start, stop), name in zip(spans, names, strict=True)
+        if change.stays(name)
+    ]
+    added = [dumps({inner: one} if inner else one) for one in change.added]
+    lead, tail = raw[1 : spans[0][0]], raw[spans[-1][1] :]
+    joint = raw[spans[0][1] : spans[1][0]] if len(spans) > 1 else f",{lead or ' '}"
+    return f"[{lead}{joint.join([*kept, *added])}{tail}" if kept or added else "[]"
