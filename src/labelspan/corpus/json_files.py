@@ -20,9 +20,8 @@ __all__ = [
     "json_parts",
     "json_spans",
     "json_values",
-    "list_spans",
+    "unwrapped",
 ]
-__all__ += ["unwrapped"]
 
 # Characters that are read at a time, at least.
 _BLOCK = 1 << 16
@@ -244,69 +243,45 @@ def _in_order(places: dict[str, Any]) -> str:
 
 
 def json_parts(text: str, place: int = 0) -> Iterator[tuple[str, int, int, Any]]:
-    """Yield key, start, end and value of each field of an object."""
-    place = _skip(text, text.index("{", place) + 1)
-    while text[place] != "}":
-        key, place = _DECODER.raw_decode(text, place)
-        start = _skip(text, _skip(text, place) + 1)
-        value, stop = _DECODER.raw_decode(text, start)
-        yield key, start, stop, value
+    """Yield key, start, end and value of each field of an object or, without keys, of a list."""
+    place = _skip(text, place)
+    is_list = text[place] == "["
+    place = _skip(text, place + 1)
+    while text[place] not in "}]":
+        key = ""
+        if not is_list:
+            key, place = _DECODER.raw_decode(text, place)
+            place = _skip(text, _skip(text, place) + 1)
+        value, stop = _DECODER.raw_decode(text, place)
+        yield key, place, stop, value
         place = _skip(text, stop)
-        if text[place] == ",":
-            place = _skip(text, place + 1)
+        place = _skip(text, place + 1) if text[place] == "," else place
 
 
 def json_spans(text: str) -> list[tuple[int, int]]:
     """Return where each item of a JSON file begins and ends."""
-    start = _skip(text, len(text) - len(text.lstrip("\ufeff")))
-    if text[start] == "[":
-        return list(list_spans(text, start))
-    spans, place = [], start
+    place = _skip(text, len(text) - len(text.lstrip("\ufeff")))
+    if text[place] == "[":
+        return [(start, stop) for _, start, stop, _ in json_parts(text, place)]
+    spans = []
     while place < len(text):
-        _, stop = _DECODER.raw_decode(text, place)
+        first, stop = _DECODER.raw_decode(text, place)
         spans.append((place, stop))
         place = _skip(text, stop)
-    if len(spans) == 1:
-        item = json.loads(text[slice(*spans[0])])
-        inside = unwrapped(item, only_file=True)
-        if len(links := list(_link_spans(text, start))) > 1:
-            return links
-        if inside != [item]:
-            parts = list(json_parts(text, start))
-            if [one.get("key") for one in inside] == [part[0] for part in parts]:
-                return [part[1:3] for part in parts]
-            return _spans_of(text, start, inside) or spans
-    return spans
+    if len(spans) > 1:
+        return spans
+    # Items inside an object come in its order, some with one more field: a key, or folders.
+    items = unwrapped(first, only_file=True)
+    return list(_spans_of(text, *spans[0], first, items[::-1]))
 
 
-def _link_spans(text: str, place: int) -> Iterator[tuple[int, int]]:
-    """Yield where each link of a tree of bookmarks begins and ends."""
-    for key, start, _, value in json_parts(text, place):
-        if key in ("children", "roots"):
-            parts = json_parts(text, start) if isinstance(value, dict) else ()
-            for first, last in [one[1:3] for one in parts] or list_spans(text, start):
-                one = json.loads(text[first:last])
-                if "url" in one or "uri" in one:
-                    yield first, last
-                else:
-                    yield from _link_spans(text, first)
-
-
-def _spans_of(text: str, place: int, wanted: list[Any]) -> list[tuple[int, int]]:
-    for _, first, _, value in json_parts(text, place):
-        if value == wanted:
-            return list(list_spans(text, first))
-        found = _spans_of(text, first, wanted) if isinstance(value, dict) else []
-        if found:
-            return found
-    return []
-
-
-def list_spans(text: str, place: int) -> Iterator[tuple[int, int]]:
-    """Yield where each element of a list begins and ends."""
-    place = _skip(text, place + 1)
-    while text[place] != "]":
-        _, stop = _DECODER.raw_decode(text, place)
-        yield place, stop
-        place = _skip(text, stop)
-        place = _skip(text, place + 1) if text[place] == "," else place
+def _spans_of(
+    text: str, start: int, stop: int, value: Any, items: list[Any]
+) -> Iterator[tuple[int, int]]:
+    own = isinstance(value, dict) and items and len(items[-1]) - len(value) <= 1
+    if own and value.items() <= items[-1].items():
+        items.pop()
+        yield start, stop
+    elif isinstance(value, dict | list):
+        for _, *part in json_parts(text, start):
+            yield from _spans_of(text, *part, items)

@@ -11,7 +11,7 @@ from typing import Any
 from unicodedata import normalize
 
 from ..errors import InvalidInput
-from .json_files import json_parts, list_spans
+from .json_files import json_parts
 from .label_values import (
     IN_ANGLES,
     IN_BRACKETS,
@@ -118,7 +118,7 @@ def _safe(new: str, old: str) -> str:
 def with_labels(text: str, name: str, change: LabelChange) -> str:
     """Return a JSON object with changed labels; everything else is unchanged."""
     dumps = partial(json.dumps, ensure_ascii=text.isascii())
-    for key, start, stop, value in json_parts(text):
+    for key, start, stop, value in json_parts(text, text.index("{")):
         inner = name.removeprefix(key).removeprefix(".")
         if key == name or (name.startswith(f"{key}.") and isinstance(value, dict | list)):
             if isinstance(value, dict) and not inner:
@@ -149,14 +149,13 @@ def _with_elements(raw: str, inner: str, change: LabelChange, dumps: Callable[[A
     """Return a list of labels with changes; the elements that stay are written as before."""
     if "." in inner:
         raise InvalidInput(f"Labels in lists of objects below objects ({inner}) are not changed.")
-    names = [str(one.get(inner) if isinstance(one, dict) else one) for one in json.loads(raw)]
-    spans = list(list_spans(raw, 0))
+    parts = list(json_parts(raw))
     kept = [
         raw[start:stop]
-        for (start, stop), name in zip(spans, names, strict=True)
-        if change.stays(name)
+        for _, start, stop, one in parts
+        if change.stays(str(one.get(inner) if isinstance(one, dict) else one))
     ]
     added = [dumps({inner: one} if inner else one) for one in change.added]
-    lead, tail = raw[1 : spans[0][0]], raw[spans[-1][1] :]
-    joint = raw[spans[0][1] : spans[1][0]] if len(spans) > 1 else f",{lead or ' '}"
+    lead, tail = raw[1 : parts[0][1]], raw[parts[-1][2] :]
+    joint = raw[parts[0][2] : parts[1][1]] if len(parts) > 1 else f",{lead or ' '}"
     return f"[{lead}{joint.join([*kept, *added])}{tail}" if kept or added else "[]"

@@ -22,7 +22,7 @@ from ..errors import InvalidFile, InvalidInput, InvalidParameter, LabelspanError
 from .names import MOST_FIELDS, is_known, known_names, listed, normal, rank
 from .record_files import library_for
 from .sources import Member, check_unpacked
-from .tables import column_names
+from .tables import column_names, header_of
 from .xml_records import plain_text, xml_elements
 
 __all__ = ["arrow_errors", "ods_rows", "open_database", "parquet_rows", "sqlite_rows"]
@@ -32,9 +32,9 @@ Fields = dict[str, Any]
 # Cells in a row and empty rows after which a sheet ends.
 _WIDEST = 2000
 _EMPTY_ROWS = 1000
-# Sheets and rows in which the header is looked for.
+# Sheets, and rows of each in which the names of the columns are looked for.
 _MOST_SHEETS = 50
-_TOP = 10
+_TOP = 200
 # What openpyxl raises for a file that is not a workbook.
 _MALFORMED = (zipfile.BadZipFile, LookupError, TypeError, ValueError, AttributeError, SyntaxError)
 _ROW = re.compile(
@@ -64,7 +64,7 @@ def _sheet_rows(
         )
     best = (-1, "")
     for one in [table] if table is not None else names[:_MOST_SHEETS]:
-        _, first = next(_headed(enumerate(cells(one), 1)), (0, None))
+        _, first = next(_headed(enumerate(cells(one), 1), []), (0, None))
         if first is not None:
             rank_of = 2 if any(map(is_known, first)) else int(len(first) > 1)
             best = max(best, (rank_of, one), key=lambda pair: pair[0])
@@ -72,7 +72,7 @@ def _sheet_rows(
                 break
     if best[1]:
         notes.append(f"sheet {best[1]!r}" + f" of {listed(names)} (--table)" * (len(names) > 1))
-        yield from _headed(enumerate(cells(best[1]), 1))
+        yield from _headed(enumerate(cells(best[1]), 1), notes)
 
 
 def xlsx_rows(member: Member, table: str | None, notes: list[str]) -> Iterator[tuple[int, Fields]]:
@@ -185,26 +185,23 @@ def _refuse_entities(name: str, content: bytes) -> None:
         raise InvalidFile(f"{name} declares XML entities, which workbooks do not have.")
 
 
-def _headed(rows: Iterable[tuple[int, Iterable[Any]]]) -> Iterator[tuple[int, Fields]]:
-    """Yield rows by the names in the first one that is not empty."""
-    columns: list[str] = []
+def _headed(
+    rows: Iterable[tuple[int, Iterable[Any]]], notes: list[str]
+) -> Iterator[tuple[int, Fields]]:
+    """Yield the rows of a sheet by the names of its columns, as those of a table of text."""
     empty = 0
     shortened = ((number, _cut(values)) for number, values in rows)
-    first = list(islice(shortened, _TOP))
-    # A title above the table has fewer cells than its rows.
-    widest = max((sum(one not in (None, "") for one in cells) for _, cells in first), default=0)
-    while first and 2 * sum(one not in (None, "") for one in first[0][1]) < widest:
-        first.pop(0)
-    for number, cells in chain(first, shortened):
+    first = [one for one in islice(shortened, _TOP) if one[1]]
+    width = max((len(cells) for _, cells in first), default=0)
+    texts = [["" if one is None else str(one) for one in cells] for _, cells in first]
+    titles, count, columns, more = header_of([[*row, *[""] * (width - len(row))] for row in texts])
+    notes += more
+    for number, cells in chain(first[titles + count :], shortened):
         empty = 0 if cells else empty + 1
         if empty > _EMPTY_ROWS:
             return
-        if not cells:
-            continue
-        if not columns:
-            columns = column_names([str("" if one is None else one) for one in cells])
-            continue
-        yield number, dict(zip_longest(columns, cells[: len(columns)]))
+        if cells:
+            yield number, dict(zip_longest(columns, cells[: len(columns)]))
 
 
 def _cut(values: Iterable[Any]) -> list[Any]:

@@ -22,6 +22,7 @@ __all__ = [
     "anki_header",
     "cells_of",
     "column_names",
+    "header_of",
     "is_fasttext",
     "is_table",
     "split_fasttext",
@@ -212,28 +213,38 @@ def table_layout(
         raise InvalidFile(f"{name} has more than {MOST_FIELDS:,} columns; at most these are read.")
     numbered, quoted, notes = _sampled(name, sample, mark, cut)
     rows = [row for _, row in numbered[:2001]]
-    titles = 0 if anki else _title_rows(rows)
-    if titles:
-        skip, rows = skip + numbered[titles - 1][0], rows[titles:]
-    notes += [f"{skip:,} line(s) before the table left out"] if skip else []
-    if like is not None:
-        count = len(like.headers)
-    elif anki or not rows:
-        count = 0
+    if anki:
+        titles, count, more = 0, 0, []
+        columns = _anki_columns(anki, max(map(len, rows), default=0))
     else:
+        titles, count, columns, more = header_of(rows, None if like is None else len(like.headers))
+    skip += numbered[titles - 1][0] if titles else 0
+    notes += [f"{skip:,} line(s) before the table left out"] if skip else []
+    headers = rows[titles : titles + count]
+    return TableLayout(columns, headers, mark, quoted, (*notes, *more), skip)
+
+
+def header_of(
+    rows: Sequence[Sequence[str]], count: int | None = None
+) -> tuple[int, int, list[str], list[str]]:
+    """Return the numbers of rows above the names and of rows of names, the columns, and notes.
+
+    ``count`` is the number of rows of names if it is known.
+    """
+    titles = _title_rows(rows)
+    rows = rows[titles:]
+    notes = []
+    if count is None and rows:
         names = [cell.strip() for cell in rows[0]]
         count = _name_rows(rows) or int(_is_header(names, rows[1:]))
         notes += [] if count else ["the first line is an item, not a header (guessed)"]
-    headers, width = rows[:count], max(map(len, rows), default=0)
-    if headers:
+    if count and rows:
         # Of several, the one with the most known names.
-        columns = column_names(max(headers, key=lambda row: len(set(filter(is_known, row)))))
+        best = max(rows[:count], key=lambda row: len(set(filter(is_known, row))))
         notes += [f"{count - 1:,} more line(s) of names left out"] if count > 1 else []
-    elif anki:
-        columns = _anki_columns(anki, width)
-    else:
-        columns = [f"column {place}" for place in range(1, width + 1)]
-    return TableLayout(columns, headers, mark, quoted, tuple(notes), skip)
+        return titles, count, column_names(best), notes
+    width = max(map(len, rows), default=0)
+    return titles, 0, [f"column {place}" for place in range(1, width + 1)], notes
 
 
 def column_names(names: Sequence[str]) -> list[str]:
