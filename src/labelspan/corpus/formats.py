@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from codecs import BOM_UTF8
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from io import TextIOBase
+from typing import Any, NamedTuple
 
 from ..errors import InvalidFile, InvalidInput
 from .json_files import flat, json_object, json_values, unwrapped
@@ -122,6 +123,19 @@ class _Format:
     angled: bool = True
 
 
+class _File(NamedTuple):
+    """A file that is read, and where notes on it go."""
+
+    member: Member
+    how: _Format
+    encoding: str | None
+    table: str | None
+    # Whether it is the only file of the corpus.
+    alone: bool
+    tally: Tally
+    notes: list[str]
+
+
 class CorpusFiles:
     """Items in files of one format, read one file after the other.
 
@@ -193,46 +207,20 @@ class CorpusFiles:
     ) -> Iterator[Row]:
         """Yield the items of a file with their numbers."""
         notes.clear()
+        alone = len(self.members) == 1
+        file = _File(member, how, self._encoding, self._table, alone, tally, notes)
         try:
-            if how.kind in ("xlsx", "ods"):
-                read = xlsx_rows if how.kind == "xlsx" else ods_rows
-                yield from read(member, self._table, notes)
-                return
-            found = self._records(member, how, tally, notes)
-            if found is not None:
-                yield from enumerate(map(flat, found), 1)
-                return
-            yield from _text_rows(member, how, self._encoding, tally, len(self.members))
+            if how.kind in _RECORDS:
+                yield from enumerate(map(flat, _RECORDS[how.kind](file)), 1)
+            elif how.kind in _SHEETS:
+                yield from _SHEETS[how.kind](member, self._table, notes)
+            else:
+                with open_text(member, self._encoding) as (text, _):
+                    yield from _text_rows(file, text)
         except (RecursionError, MemoryError) as error:
             raise InvalidFile(
                 f"{member.name} is nested too deeply or too large to be read ({error}); split it."
             ) from error
-
-    def _records(
-        self, member: Member, how: _Format, tally: Tally, notes: list[str]
-    ) -> Iterator[dict[str, Any]] | None:
-        """Return the records of a file that is not read by lines; None if it is."""
-        encoding = self._encoding
-        match how.kind:
-            case "parquet":
-                return parquet_rows(member)
-            case "sqlite" | "calibre":
-                return sqlite_rows(member, self._table, notes)
-            case "marc":
-                return marc_rows(member, tally)
-            case "mail":
-                return mail_rows(member)
-            case "bibtex":
-                return bibtex_rows(member, encoding, tally)
-            case "ris":
-                return ris_rows(member, encoding, tally)
-            case "bookmarks":
-                return bookmark_rows(member, encoding)
-            case "yaml":
-                return _documents(member, encoding, only_file=len(self.members) == 1)
-            case kind if kind in XML_KINDS:
-                return xml_rows(member, kind, tally)
-        return None
 
     def check(self, place: int, row: dict[str, Any]) -> None:
         """Raise an error if a table lacks a field that is needed; all its rows have the same."""
@@ -286,20 +274,19 @@ def note_row(text: str, tally: Tally) -> dict[str, Any]:
     return {**flat(plain), "text": body, **({INLINE: tags} if tags else {})}
 
 
-def _documents(
-    member: Member, encoding: str | None, *, only_file: bool
-) -> Iterator[dict[str, Any]]:
+def _documents(file: _File) -> Iterator[dict[str, Any]]:
     """Yield the records of a YAML file: documents, or one list of them."""
+    name = file.member.name
     try:
-        values = yaml_values(text_of(member, encoding))
+        values = yaml_values(text_of(file.member, file.encoding))
     except ValueError as error:
-        raise InvalidFile(f"{member.name} is not YAML ({error}).") from None
+        raise InvalidFile(f"{name} is not YAML ({error}).") from None
     if len(values) == 1 and isinstance(values[0], dict):
-        values = [unwrapped(values[0], only_file=only_file)]
+        values = [unwrapped(values[0], only_file=file.alone)]
     for value in values:
         for one in value if isinstance(value, list) else [value]:
             if not isinstance(one, dict):
-                raise InvalidFile(f"{member.name}: fields are needed, but this is {one!r:.60}.")
+                raise InvalidFile(f"{name}: fields are needed, but this is {one!r:.60}.")
             yield {str(key): item for key, item in one.items()}
 
 
@@ -408,35 +395,48 @@ def _sniffed(member: Member, sample: str, lines: list[str]) -> str:
     return found
 
 
-def _text_rows(
-    member: Member, how: _Format, encoding: str | None, tally: Tally, n_files: int
-) -> Iterator[Row]:
+def _text_rows(file: _File, text: TextIOBase) -> Iterator[Row]:
     """Yield the items of a text file with their numbers; one is in memory at a time."""
-    name = member.name
-    with open_text(member, encoding) as (text, _):
-        if how.kind == "json":
-            # A folder of JSON files has a record in each.
-            yield from json_values(name, text, only_file=n_files == 1)
-            return
-        lines = lines_of(text, name)
-        if how.kind in ("csv", "tsv"):
-            if how.layout is not None:
-                yield from table_rows(name, lines, how.layout, tally)
-            return
-        if how.kind == "arff":
-            # It needs numpy and scipy, which no other format does.
-            from ..datasets.arff import arff_records  # noqa: PLC0415
+    name, kind, layout = file.member.name, file.how.kind, file.how.layout
+    if kind == "json":
+        # A folder of JSON files has a record in each.
+        yield from json_values(name, text, only_file=file.alone)
+        return
+    lines = lines_of(text, name)
+    if kind in ("csv", "tsv"):
+        yield from table_rows(name, lines, layout, file.tally) if layout is not None else ()
+    elif kind == "arff":
+        # It needs numpy and scipy, which no other format does.
+        from ..datasets.arff import arff_records  # noqa: PLC0415
 
-            yield from arff_records(name, lines)
-            return
+        yield from arff_records(name, lines)
+    else:
+        read = _LINES[kind]
         for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            if how.kind == "jsonl":
-                yield number, flat(json_object(name, number, line))
-            elif how.kind == "fasttext":
-                yield number, split_fasttext(line)
-            elif how.kind == "uris":
-                yield number, split_tagged(name, number, line, how.angled)
-            else:
-                yield number, {"text": line.rstrip("\n")}
+            if line.strip():
+                yield number, read(file, number, line)
+
+
+# By the format, what reads the records of a file, the rows of a workbook, or a line.
+_RECORDS: dict[str, Callable[[_File], Iterator[dict[str, Any]]]] = {
+    "parquet": lambda file: parquet_rows(file.member),
+    **dict.fromkeys(
+        ("sqlite", "calibre"), lambda file: sqlite_rows(file.member, file.table, file.notes)
+    ),
+    "marc": lambda file: marc_rows(file.member, file.tally),
+    "mail": lambda file: mail_rows(file.member),
+    "bibtex": lambda file: bibtex_rows(file.member, file.encoding, file.tally),
+    "ris": lambda file: ris_rows(file.member, file.encoding),
+    "bookmarks": lambda file: bookmark_rows(file.member, file.encoding),
+    "yaml": _documents,
+    **dict.fromkeys(XML_KINDS, lambda file: xml_rows(file.member, file.how.kind, file.tally)),
+}
+_SHEETS = {"xlsx": xlsx_rows, "ods": ods_rows}
+_LINES: dict[str, Callable[[_File, int, str], dict[str, Any]]] = {
+    "jsonl": lambda file, number, line: flat(json_object(file.member.name, number, line)),
+    "fasttext": lambda _, __, line: split_fasttext(line),
+    "uris": lambda file, number, line: split_tagged(
+        file.member.name, number, line, file.how.angled
+    ),
+    "lines": lambda _, __, line: {"text": line.rstrip("\n")},
+}

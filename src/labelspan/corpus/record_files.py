@@ -132,7 +132,7 @@ _RIS_NAMES = {
 }
 
 
-def ris_rows(member: Member, encoding: str | None, tally: Tally) -> Iterator[Fields]:
+def ris_rows(member: Member, encoding: str | None) -> Iterator[Fields]:
     """Yield the references of a RIS file."""
     rispy = library_for("RIS", "rispy")
     text = text_of(member, encoding)
