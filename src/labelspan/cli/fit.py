@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -260,7 +259,7 @@ def _index_source(older: Any, reading: dict[str, Any]) -> _Source:
         language = label_language(reading["language"])
         names = read_vocabulary(reading["vocabulary"], language, reading["encoding"])
     first = list(islice(older.items(), _HEAD))
-    head = TaggedTexts(older.name, [i.text for i in first], [i.labels for i in first], [], [])
+    head = TaggedTexts(older.name, first)
     told = {"format": "index"}
     return _Source(
         older.name, older.fingerprint, older.items, head, told, older.corpus_fields, names
@@ -288,15 +287,11 @@ def _source(
         return _Source(head.name, mark, reader.items, head, told, fields, names)
     # A fit that was killed is not continued: there is one block.
     mark = {"once": secrets.token_hex(8)}
-    return _Source(head.name, mark, partial(_records, head), head, told, fields, names)
 
+    def items(skip: int = 0) -> Iterator[Any]:
+        return islice(head.items, skip, None)
 
-def _records(texts: TaggedTexts, skip: int = 0) -> Iterator[Any]:
-    from ..corpus import Record  # noqa: PLC0415
-
-    parts = zip(texts.ids, texts.texts, texts.labels, texts.metadata, strict=True)
-    for name, text, labels, metadata in islice(parts, skip, None):
-        yield Record(name, None, text, labels, dict(metadata))
+    return _Source(head.name, mark, items, head, told, fields, names)
 
 
 def _collection_name(corpus: str) -> str:

@@ -529,12 +529,12 @@ def open_corpus(
 
 def _bundled(*, labelled: bool) -> TaggedTexts:
     """Return the corpus that comes with labelspan."""
-    from ..corpus import TaggedTexts  # noqa: PLC0415
+    from ..corpus import Record, TaggedTexts  # noqa: PLC0415
     from ..datasets.registry import load_debtags  # noqa: PLC0415
 
     data = load_debtags()
     about = "debtags, the Debian programs that come with labelspan"
     labels: list[list[str] | None] = list(data.labels or ()) if labelled else [None] * len(data)
-    return TaggedTexts(
-        BUNDLED, list(data.texts or ()), labels, list(data.ids or ()), data.metadata or (), (about,)
-    )
+    parts = zip(data.ids or (), data.texts or (), labels, data.metadata or (), strict=True)
+    items = [Record(*own, dict(metadata)) for *own, metadata in parts]
+    return TaggedTexts(BUNDLED, items, (about,))

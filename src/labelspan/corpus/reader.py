@@ -367,18 +367,16 @@ class CorpusReader:
         return found, True
 
     def _records(self, rows: Iterable[Placed], start: int = 0) -> Iterator[PlacedRecord]:
-        ids, title, text, metadata, html = (
-            self.reading[key] for key in ("ids", "title", "text", "metadata", "html")
+        ids, text, metadata, html = (
+            self.reading[key] for key in ("ids", "text", "metadata", "html")
         )
         tagged = INLINE in self.reading["labels"]
         for count, (file, number, row) in enumerate(rows, start):
             try:
                 if tagged and INLINE not in row:
                     row[INLINE] = inline_tags(_text(row, text, ()))
-                heading = row.get(title) if title else None
                 record = Record(
                     str(count) if ids is None else _id(row, ids),
-                    clean(heading) if isinstance(heading, str) and heading.strip() else None,
                     _text(row, text, html),
                     self._labels(row),
                     {key: plain(row[key]) for key in metadata if key in row},
@@ -424,20 +422,15 @@ class CorpusReader:
             notes.append(f"{dropped:,} rare label(s) left out")
         if self._labelled and self._empty == "unknown" and not self._has_columns:
             lists = [own or None for own in lists]
+        if dropped or lists != [record.labels for record in records]:
+            pairs = zip(records, lists, strict=True)
+            records = [record._replace(labels=own) for record, own in pairs]
         if numbered:
             ids = self.reading["ids"]
             notes.append(f"items are numbered because {ids!r} has the same id twice")
         reading = {**self.reading, "notes": tuple(notes)}
-        return TaggedTexts(
-            self.name,
-            [record.text for record in records],
-            lists,
-            [record.id for record in records],
-            [record.metadata for record in records],
-            tuple(notes),
-            numbered or reading["ids"] is None,
-            reading,
-        )
+        numbered = numbered or reading["ids"] is None
+        return TaggedTexts(self.name, records, tuple(notes), numbered, reading)
 
     @property
     def _has_columns(self) -> bool:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 __all__ = ["Record", "TaggedTexts"]
@@ -17,10 +18,8 @@ class Record(NamedTuple):
     ----------
     id : str
         Its id; a number in the order of the file if there is no field of ids.
-    title : str or None
-        The title, if there is a field for it. It is also the beginning of the text.
     text : str
-        The fields of the text, joined.
+        The fields of the text, joined; a title is its beginning.
     labels : list of str or None
         None if they are unknown.
     metadata : dict
@@ -33,12 +32,11 @@ class Record(NamedTuple):
     Examples
     --------
     >>> from labelspan.corpus import Record
-    >>> Record("1", None, "a game", ["play"], {}).labels
+    >>> Record("1", "a game", ["play"], {}).labels
     ['play']
     """
 
     id: str
-    title: str | None
     text: str
     labels: list[str] | None
     metadata: dict[str, Any]
@@ -46,18 +44,14 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TaggedTexts:
-    """Hold the items of a corpus, each with a text, labels, an id and metadata.
+    """Hold the items of a corpus.
 
     Attributes
     ----------
     name : str
         Where it came from.
-    texts, ids : list of str
-        The texts and the names of the items.
-    labels : list of lists of str, or None in places
-        The labels of each item; None if they are unknown.
-    metadata : list of dict
-        Strings, numbers, booleans or None by key.
+    items : sequence of Record
+        The items.
     notes : tuple of str
         What was skipped, joined or repaired; :meth:`CorpusReader.report` says how it was read.
     numbered : bool
@@ -75,23 +69,41 @@ class TaggedTexts:
 
     Examples
     --------
-    >>> from labelspan.corpus import TaggedTexts
-    >>> texts = TaggedTexts("mine", ["a game", "a tool"], [["play"], None], ["1", "2"], [{}, {}])
-    >>> len(texts), texts.n_labelled, texts.label_names
-    (2, 1, ['play'])
+    >>> from labelspan.corpus import Record, TaggedTexts
+    >>> items = [Record("1", "a game", ["play"], {}), Record("2", "a tool", None, {})]
+    >>> texts = TaggedTexts("mine", items)
+    >>> texts.labels, texts.n_labelled, texts.label_names
+    ([['play'], None], 1, ['play'])
     """
 
     name: str
-    texts: Sequence[str]
-    labels: Sequence[list[str] | None]
-    ids: Sequence[str]
-    metadata: Sequence[Mapping[str, Any]]
+    items: Sequence[Record] = field(repr=False)
     notes: tuple[str, ...] = ()
     numbered: bool = False
     reading: dict[str, Any] | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
-        return len(self.texts)
+        return len(self.items)
+
+    @cached_property
+    def ids(self) -> list[str]:
+        """Id of each item."""
+        return [one.id for one in self.items]
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """Text of each item."""
+        return [one.text for one in self.items]
+
+    @cached_property
+    def labels(self) -> list[list[str] | None]:
+        """Labels of each item; None if they are unknown."""
+        return [one.labels for one in self.items]
+
+    @cached_property
+    def metadata(self) -> list[dict[str, Any]]:
+        """Metadata of each item."""
+        return [one.metadata for one in self.items]
 
     @property
     def n_labelled(self) -> int:
