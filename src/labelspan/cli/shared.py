@@ -536,5 +536,5 @@ def _bundled(*, labelled: bool) -> TaggedTexts:
     about = "debtags, the Debian programs that come with labelspan"
     labels: list[list[str] | None] = list(data.labels or ()) if labelled else [None] * len(data)
     parts = zip(data.ids or (), data.texts or (), labels, data.metadata or (), strict=True)
-    items = [Record(*own, dict(metadata)) for *own, metadata in parts]
+    items = [Record(name, text, own, dict(known)) for name, text, own, known in parts]
     return TaggedTexts(BUNDLED, items, (about,))

@@ -287,9 +287,11 @@ def _guess_text(
     )
     # Headings have a known name, or one of them ends in such a name.
     headings = [one for one in free if one.is_main and one.is_named("headings") and one.filled]
-    # A summary may be a title or a text.
-    headings = [one for one in headings if (one.strings or one.lists) and one.length <= 200]
-    headings = headings or [one for one in free if one.is_outer_title]
+    headings = [one for one in headings if one.strings or one.lists]
+    if headings and all(one.length > 200 for one in headings):
+        # A summary may be a title or a text, below a title outside its part.
+        main = main or headings[-1]
+        headings = [*(one for one in free if one.is_outer_title), *headings]
     varied = [one for one in free if one.strings and one.distinct > 0.5 and not one.is_people]
     for kind in ("headings", "names"):
         if not headings:

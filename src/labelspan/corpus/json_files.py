@@ -283,5 +283,5 @@ def _spans_of(
         items.pop()
         yield start, stop
     elif isinstance(value, dict | list):
-        for _, *part in json_parts(text, start):
-            yield from _spans_of(text, *part, items)
+        for _, first, last, one in json_parts(text, start):
+            yield from _spans_of(text, first, last, one, items)

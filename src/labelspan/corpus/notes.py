@@ -173,8 +173,8 @@ def _yaml_with_labels(head: str, field: str, change: LabelChange, ending: str) -
     # Marks count characters, in text whose lines end in \n or \r\n alike.
     node = yaml.compose(head, Loader=yaml.SafeLoader)
     keys = _keys(node)
-    outer = next((one for one in keys if field.startswith(f"{one}.")), None)
-    if field not in keys and outer is None:
+    outer = next((one for one in keys if field.startswith(f"{one}.")), "")
+    if field not in keys and not outer:
         return f"{head}{field}: [{', '.join(map(_quoted, change.added))}]{ending}"
     if field not in keys:
         # Inside another one, as taxonomy.tag.
@@ -195,9 +195,9 @@ def _yaml_with_labels(head: str, field: str, change: LabelChange, ending: str) -
         raise InvalidFile(f"{field!r} is neither a list nor a text.")
     raw, mark = head[first:last], change.how.mark
     if mark and value.value and not any(mark in one for one in change.added):
-        new = rewritten(value.value, change)
+        text = rewritten(value.value, change)
         plain = raw[:1] not in ("'", '"', "|", ">")
-        return head[:first] + (new if plain else _quoted(new, raw)) + head[last:]
+        return head[:first] + (text if plain else _quoted(text, raw)) + head[last:]
     parts = value.value.split(mark) if mark else [value.value]
     kept = [one.strip() for one in parts if change.stays(one)]
     new = [_quoted(one, raw) for one in (*kept, *change.added)]

@@ -172,6 +172,10 @@ class CorpusReader:
         )
         if self._labelled and not chosen["labels"] and how.kind not in _FIXED:
             chosen["labels"] = self._hashtags(items, chosen["text"])
+            if chosen["labels"]:
+                chosen["notes"] += (
+                    "labels are tags such as #game in the texts (--labels '': none)",
+                )
         known = chosen["guessed"].get("labels") != "content"
         self.parsers = _parsers(items, chosen["labels"], separator, blanks=known)
         joined = not ids and _is_repeated(items, chosen["text"], self.parsers)
@@ -483,6 +487,7 @@ def read_corpus(
       ``pubmed``, ``zotero`` (RDF): bibliographies and records of libraries.
     - ``bookmarks``: what browsers, Pinboard and Pocket export as HTML. ``mail``: mbox and eml.
     - ``posts``, ``calibre``: ``Posts.xml`` of StackExchange, ``metadata.db`` of Calibre.
+      ``evernote``, ``feed``: notes of Evernote; RSS, Atom and WordPress.
     - ``uris``: per line a text and, after tabs, URIs in angle brackets or other labels.
     - ``lines``: a text per line, without labels.
     - ``folder``: a text per file. Labels are in files with the same name, next to it or in a folder

@@ -214,8 +214,8 @@ def table_layout(
     numbered, quoted, notes = _sampled(name, sample, mark, cut)
     rows = [row for _, row in numbered[:2001]]
     if anki:
-        titles, count, more = 0, 0, []
-        columns = _anki_columns(anki, max(map(len, rows), default=0))
+        width = max(map(len, rows), default=0)
+        titles, count, columns, more = 0, 0, _anki_columns(anki, width), list[str]()
     else:
         titles, count, columns, more = header_of(rows, None if like is None else len(like.headers))
     skip += numbered[titles - 1][0] if titles else 0
@@ -388,7 +388,7 @@ def _has_names(cells: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     return bool(known - values)
 
 
-def _is_header(columns: list[str], rows: list[list[str]]) -> bool:
+def _is_header(columns: list[str], rows: Sequence[Sequence[str]]) -> bool:
     """Return whether the first line names columns."""
     if _has_names(columns, rows):
         return True
