@@ -170,6 +170,49 @@ READ = {
         "json",
         "tags",
     ),
+    "DataCite": (
+        "a.json",
+        json.dumps(
+            {
+                "data": [
+                    {
+                        "id": f"k{n}",
+                        "attributes": {
+                            "titles": [{"title": f"T{n}"}],
+                            "descriptions": [{"description": f"<jats:p>{TEXTS[n]}</jats:p>"}],
+                            "subjects": [{"subject": tag} for tag in own],
+                        },
+                    }
+                    for n, own in enumerate(TAGS)
+                ]
+            }
+        ),
+        "json",
+        "attributes.subjects.subject",
+    ),
+    "SPARQL": (
+        "a.json",
+        json.dumps(
+            {
+                "results": {
+                    "bindings": [
+                        {
+                            key: {"type": "literal", "value": value}
+                            for key, value in zip(
+                                ("item", "itemLabel", "itemDescription", "genreLabel"),
+                                (f"Q{n}", f"T{n}", TEXTS[n], tag),
+                                strict=True,
+                            )
+                        }
+                        for n, own in enumerate(TAGS)
+                        for tag in own
+                    ]
+                }
+            }
+        ),
+        "json",
+        "genreLabel",
+    ),
     "scores": ("a.json", objects(lambda own: dict.fromkeys(own, 3)), "json", "tags"),
     "Zola": (
         "",

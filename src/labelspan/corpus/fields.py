@@ -34,6 +34,8 @@ _MEASURE = re.compile(
 _ID_NAME = re.compile(
     r"(^|[_\W])(id|ids|key|code|no|nr|number|isbn|doi|uri|url)\.?$|[a-z]I[dD]$", re.I
 )
+# A list of objects with one field, as titles.title.
+_PLURAL = re.compile(r"\b(\w+)s\.\1$")
 _UNNAMED = re.compile(r"column \d+|Unnamed: \d+|Field\d+", re.I)
 
 
@@ -43,7 +45,7 @@ class _Field:
     def __init__(self, name: str, part: str, sample: Sequence[Any]) -> None:
         # In the part of the records that has the text and the labels, the rest of the name counts.
         self.name, self.is_main = name, name.startswith(part)
-        self.short = name.removeprefix(part)
+        self.short = _PLURAL.sub(r"\1", name.removeprefix(part))
         self.words = normal(self.short).split()
         # The names on the way to a field inside objects, as in author.family.
         self.path = [normal(one) for one in self.short.split(".")]
@@ -78,7 +80,8 @@ class _Field:
             except ValueError:
                 self.lists = False
         # Share of items that have a value, mean length, share of values that differ or have spaces.
-        texts = [str(value) for value in values if not isinstance(value, list | tuple | dict)]
+        parts = (value if isinstance(value, list | tuple) else [value] for value in values)
+        texts = [str(one) for own in parts for one in own if not isinstance(one, list | dict)]
         some = max(1, len(texts))
         self.filled = len(values) / max(1, len(sample))
         self.length = sum(map(len, texts)) / some
@@ -213,7 +216,11 @@ def _named_labels(free: Sequence[_Field]) -> list[_Field]:
     keys = known_names("label_keys")
     ranked: list[tuple[bool, bool, int, int, int, int]] = []
     most = max((one.filled for one in free if one.has_label_name), default=0.0)
+    # Wikidata has the name of an item in "itemLabel".
+    titles = {" ".join([*one.words, "label"]) for one in free}
     for place, field in enumerate(free):
+        if " ".join(field.words) in titles:
+            continue
         outer, *between, inner = field.short.split(".") if "." in field.short else ("", field.short)
         # [{"name": "bug"}] is one list of labels, also below others: subjects.children.name.
         inside = bool(outer) and inner in keys
@@ -292,7 +299,9 @@ def _guess_text(
         # A summary may be a title or a text, below a title outside its part.
         main = main or headings[-1]
         headings = [*(one for one in free if one.is_outer_title), *headings]
-    varied = [one for one in free if one.strings and one.distinct > 0.5 and not one.is_people]
+    # Rows of one item repeat its title, and its text.
+    least = 0.5 * (1.0 if main is None else main.distinct)
+    varied = [one for one in free if one.strings and one.distinct > least and not one.is_people]
     for kind in ("headings", "names"):
         if not headings:
             headings = [one for one in [_likeliest(varied, kind)] if one is not None]
@@ -477,7 +486,7 @@ def names_in(items: Sequence[dict[str, Any]]) -> list[str]:
 def _main_part(there: Sequence[str]) -> str:
     """Return the common prefix of the field names in the part that has text and labels."""
     kinds: dict[str, set[str]] = {"": set()}
-    for name in there:
+    for name in (_PLURAL.sub(r"\1", one) for one in there):
         ends = [0, *(place + 1 for place, letter in enumerate(name) if letter == ".")]
         for end in ends:
             part, short = name[:end], name[end:]

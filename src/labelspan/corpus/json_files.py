@@ -32,6 +32,7 @@ _DEPTH = 6
 # The field of the folders around a link, and folders inside folders of bookmarks at most.
 FOLDERS = "bookmark folders"
 _DEEPEST = 100
+_BINDING = {"type", "value"}
 _INVERTED = "abstract_inverted_index"
 _DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -206,6 +207,9 @@ def flat(item: dict[str, Any], depth: int = _DEPTH) -> dict[str, Any]:
     for key, value in item.items():
         if key == _INVERTED and isinstance(value, dict):
             found["abstract"] = _in_order(value)
+        elif isinstance(value, dict) and value.keys() >= _BINDING and depth:
+            # As answers of SPARQL have them.
+            found[key] = value["value"]
         elif isinstance(value, dict) and value and _has_scores(key, value):
             found[key] = list(value)
         elif isinstance(value, dict) and value and depth:

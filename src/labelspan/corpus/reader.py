@@ -38,7 +38,9 @@ _HEAD = 1 << 23
 # Rows of these at most: short ones take more memory than their characters.
 _ROWS = 100_000
 # A piece of HTML, and the share of texts with one that makes a field HTML.
-_HTML = re.compile(r"</?(?:p|br|div|a|li|ul|em|strong|span|h\d|code|pre|blockquote)\b[^<>]*>", re.I)
+_HTML = re.compile(
+    r"</?(?:\w+:)?(?:p|br|div|a|li|ul|em|strong|span|h\d|code|pre|blockquote)\b[^<>]*>", re.I
+)
 _SHARE = 0.3
 # Formats in which nothing is left to guess.
 _FIXED = ("lines", "folder", "uris", "fasttext")

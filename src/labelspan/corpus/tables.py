@@ -250,7 +250,7 @@ def header_of(
 def column_names(names: Sequence[str]) -> list[str]:
     """Return names for columns; empty ones get a number, and a name that comes again does, too."""
     found: dict[str, None] = {}
-    for place, given in enumerate(map(str.strip, names), 1):
+    for place, given in enumerate((one.strip("\ufeff \t\r\n") for one in names), 1):
         name = given or f"column {place}"
         found[name if name not in found else f"{name} {place}"] = None
     return list(found)
