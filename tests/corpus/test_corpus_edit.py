@@ -134,7 +134,7 @@ def test_what_cannot_be_written_is_refused(tmp_path):
     assert edit_corpus(path, {"a": {"x": False}}).content.endswith(b"a,one,\nb,two,y\n")
     several = tmp_path / "several.csv"
     several.write_text("id,text,tags\na,one,x;y\nb,two,y\n")
-    with pytest.raises(InvalidInput, match="read differently"):
+    with pytest.raises(InvalidInput, match="'p;q' has ';' in it, which separates"):
         edit_corpus(several, {"a": {"p;q": True}})
     (tmp_path / "lines.txt").write_text("one\ntwo\n")
     with pytest.raises(InvalidInput, match=r"format lines are not changed; .* \(--export dec"):

@@ -26,6 +26,8 @@ __all__ = ["choose_fields", "names_in", "plain"]
 # Items whose values are looked at to guess what a field is, and cells of all fields together.
 _SAMPLE = 5000
 _CELLS = 200_000
+# Characters of long texts, of which one in a few is looked at for labels.
+_LONG, _STEP = 200, 8
 _MEASURE = re.compile(
     r"[-+]?\d*[.,]\d+(e[-+]?\d+)?|\d{1,3}(,\d{3})+|\d{4}-\d\d?-\d\d?.*"
     r"|\d\d?[./]\d\d?[./]\d{2,4}|[$€£]\s*\d[\d.,]*|\d[\d.,]*\s*[%$€£]",
@@ -52,17 +54,17 @@ class _Field:
         values = [value for value in sample if not is_missing(value) and value not in ("", [])]
         self.strings = bool(values) and all(isinstance(value, str) for value in values)
         self.missing = {one for one in sample if isinstance(one, str) and is_missing(one)}
-        self.lists = bool(values) and all(is_names(value) for value in values)
+        names = all(isinstance(value, str) or is_names(value) for value in values)
+        self.lists = bool(values) and names and not any(isinstance(one, str) for one in values)
         # Whether all values are whole numbers, or texts of them.
         self.whole = bool(values) and all(_is_whole(value) for value in values)
         # Decimal numbers and dates differ, but name nothing.
         cells = [str(value).strip() for value in values[:100]]
-        measures = sum(map(bool, map(_MEASURE.fullmatch, cells)))
-        self.is_measure = 0 < measures >= 0.9 * sum(not _is_whole(one) for one in cells)
+        self.is_measure = _are_measures(cells)
         # Dates can be stored as text, and lists of names, too.
-        self.is_metadata = all(
+        self.is_metadata = self.lists or all(
             is_names(value) or not isinstance(value, dict | list | tuple | bytes)
-            for value in sample
+            for value in values
         )
         # A column that says of each item whether it has a label.
         truths = truths_of(values)
@@ -72,28 +74,30 @@ class _Field:
         self.indicates = truths == {True, False} or marks
         self.is_truth = bool(truths) or not values
         counts: Counter[str] = Counter()
-        if self.whole or all(isinstance(one, str) or is_names(one) for one in values):
-            parse = LabelParser(values, name, None, blanks=self.has_label_name)
+        # Of long texts some are enough.
+        some = values if sum(map(len, cells)) < _LONG * len(cells) else values[::_STEP]
+        if self.whole or names:
+            parse = LabelParser(some, name, None, blanks=self.has_label_name)
             self.lists = self.lists or parse.how in (LISTS_AS_TEXT, IN_BRACKETS)
             try:
-                counts.update(label for value in values for label in parse(value) or ())
+                counts.update(label for value in some for label in parse(value) or ())
             except ValueError:
                 self.lists = False
         # Share of items that have a value, mean length, share of values that differ or have spaces.
         parts = (value if isinstance(value, list | tuple) else [value] for value in values)
         texts = [str(one) for own in parts for one in own if not isinstance(one, list | dict)]
-        some = max(1, len(texts))
+        count = max(1, len(texts))
         self.filled = len(values) / max(1, len(sample))
-        self.length = sum(map(len, texts)) / some
-        self.distinct = 1.0 if self.lists else len(set(texts)) / some
-        self.spaces = sum(" " in text for text in texts) / some
-        # Of the labels that the values would be: number per value, share of those that repeat,
+        self.length = sum(map(len, texts)) / count
+        self.distinct = 1.0 if self.lists else len(set(texts)) / count
+        self.spaces = sum(" " in text for text in texts) / count
+        # Of the labels that the values would be: number per value, share of those that come again,
         # mean length.
         total = max(1, sum(counts.values()))
         repeats = sum(count for count in counts.values() if count > 1) / total
         length = sum(len(label) * count for label, count in counts.items()) / total
         digits = sum(n for one, n in counts.items() if any(map(str.isdigit, one))) / total
-        self.per_value = total / max(1, len(values))
+        self.per_value = total / max(1, len(some))
         self.n_labels = len(counts)
         self.n_values = len({str(value) for value in values[:1000]})
         # Values that name one item each.
@@ -136,6 +140,11 @@ class _Field:
         known = known_names("people")
         paths = (one.removesuffix(" name").split() for one in self.path if one)
         return any(" ".join(words) in known or words[-1] in known for words in paths)
+
+
+def _are_measures(cells: Sequence[str]) -> bool:
+    measures = sum(map(bool, map(_MEASURE.fullmatch, cells)))
+    return 0 < measures >= 0.9 * sum(not _is_whole(one) for one in cells)
 
 
 def _likeliest(fields: Iterable[_Field], kind: str) -> _Field | None:

@@ -121,12 +121,15 @@ class LabelParser:
                 self._split = lambda text: text.split(self.mark)
         # Where all are tags such as #game, the # is not part of the labels.
         parts = [str(one) for own in values if is_names(own) for one in own]
-        if parts:
-            plain = [one for one in parts if not _ENTITY.search(one)]
-            self.inner = best_separator(plain, ";|") if separator is None else separator
-        split = [one.split(self.inner) if self.inner else [one] for one in parts]
-        split += [one.split(self.mark) for one in texts] if self.mark.strip() else []
-        self.stops = _end_in_stops(split)
+        if separator is None:
+            marked = [one for one in parts if ";" in one or "|" in one]
+            self.inner = best_separator([one for one in marked if not _ENTITY.search(one)], ";|")
+        elif parts:
+            self.inner = separator
+        if any(one.endswith(".") for one in (*parts, *texts)):
+            split = [one.split(self.inner) if self.inner else [one] for one in parts]
+            split += [one.split(self.mark) for one in texts] if self.mark.strip() else []
+            self.stops = _end_in_stops(split)
         if all(text[0] == "#" for text in texts):
             parts += [one.strip() for text in texts for one in text.split(self.mark or None)]
             self.lead = "#" if parts and all(one[:1] in ("", "#") for one in parts) else ""
@@ -156,7 +159,7 @@ class LabelParser:
                 f"{self.field!r} must be a list of labels or a string, but is {value!r:.60}; "
                 "choose another field for labels (--labels)."
             )
-        given = [str(name) for name in value if name is not None]
+        given: Iterable[str] = [str(name) for name in value if name is not None]
         if self.stops:
             given = [name.rstrip().removesuffix(".") for name in given]
         if self.inner:

@@ -194,9 +194,10 @@ def _yaml_with_labels(head: str, field: str, change: LabelChange, ending: str) -
     if not isinstance(value, yaml.ScalarNode):
         raise InvalidFile(f"{field!r} is neither a list nor a text.")
     raw, mark = head[first:last], change.how.mark
-    if mark and value.value and not any(mark in one for one in change.added):
+    plain = raw[:1] not in ("'", '"', "|", ">")
+    fit = not any(mark in one or (plain and not _PLAIN.fullmatch(one)) for one in change.added)
+    if mark and value.value and fit:
         text = rewritten(value.value, change)
-        plain = raw[:1] not in ("'", '"', "|", ">")
         return head[:first] + (text if plain else _quoted(text, raw)) + head[last:]
     parts = value.value.split(mark) if mark else [value.value]
     kept = [one.strip() for one in parts if change.stays(one)]

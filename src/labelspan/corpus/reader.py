@@ -318,9 +318,9 @@ class CorpusReader:
         return f"{problem}; export the decisions (--export decisions.csv)."
 
     def _placed(self, skip: int = 0) -> Iterator[PlacedRecord]:
-        if self.complete:
-            yield from self._first_records[skip:]
-        else:
+        yield from self._first_records[skip:]
+        if not self.complete:
+            skip = max(skip, len(self._first_records))
             yield from self._records(self.files.rows(skip), skip)
 
     def collect(self, *, min_count: int = 1) -> TaggedTexts:

@@ -136,12 +136,12 @@ def ris_rows(member: Member, encoding: str | None) -> Iterator[Fields]:
     """Yield the references of a RIS file."""
     rispy = library_for("RIS", "rispy")
     text = text_of(member, encoding)
+    if text.strip() and not re.search(r"^TY  - ", text.lstrip("\ufeff"), re.M):
+        raise InvalidFile(f"{member.name} is not RIS: no line begins with 'TY  - '.")
     try:
         found = rispy.loads(text)
-    except (OSError, ValueError, LookupError) as error:
+    except Exception as error:  # its versions raise different ones
         raise InvalidFile(f"{member.name} is not RIS ({error}).") from error
-    if not found and text.strip():
-        raise InvalidFile(f"{member.name} is not RIS: no line begins with 'TY  - '.")
     for entry in found:
         row = {}
         for name, keys in _RIS_NAMES.items():
