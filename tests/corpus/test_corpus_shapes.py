@@ -372,7 +372,6 @@ def test_a_title_is_part_of_the_text_and_columns_without_names_are_left_out(tmp_
     path = write_all(tmp_path, {"a.csv": "\n".join(wide)}) / "a.csv"
     found = read(path)
     assert found.texts[3] == f"Title 3\n\n{TEXTS[3]}"
-    assert next(CorpusReader(path).items(3)).title == "Title 3"
     assert found.reading["metadata"] == (name, "year")
     assert "328 column(s) without a name left out" in found.notes
 
