@@ -91,7 +91,7 @@ class _Field:
         self.length = sum(map(len, texts)) / count
         self.distinct = 1.0 if self.lists else len(set(texts)) / count
         self.spaces = sum(" " in text for text in texts) / count
-        # Of the labels that the values would be: number per value, share of those that come again,
+        # Of the labels that the values would be: number per value, share of those that repeat,
         # mean length.
         total = max(1, sum(counts.values()))
         repeats = sum(count for count in counts.values() if count > 1) / total

@@ -196,10 +196,10 @@ def _end_in_stops(wholes: Sequence[Sequence[str]]) -> bool:
 
 
 def _parts_repeat(texts: Sequence[str], mark: str) -> bool:
-    """Return whether blanks or " / " separate labels: parts come again far more often than wholes.
+    """Return whether blanks or " / " separate labels: parts repeat far more often than wholes.
 
     Names of several words repeat as a whole, or their words do not; phrases have words such as
-    "of". Lists of a few labels come again too, but with fewer parts than there are lists, and some
+    "of". Lists of a few labels repeat too, but with fewer parts than there are lists, and some
     of the parts are the only label of an item.
     """
     parts = [text.split(mark) if mark.strip() else text.split() for text in texts]

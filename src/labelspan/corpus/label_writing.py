@@ -28,7 +28,7 @@ __all__ = ["LabelChange", "new_value", "rewritten", "with_labels"]
 
 @dataclass(frozen=True)
 class LabelChange:
-    """Labels that a field of an item gets and loses; those it gets are written as its others are.
+    """Labels to add to a field of an item, written like its others, and labels to remove.
 
     ``decode`` reads a label where it is not written as plain text.
     """
