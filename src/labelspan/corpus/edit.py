@@ -23,6 +23,7 @@ from .._files import write_whole
 from ..errors import InvalidFile, InvalidInput
 from .formats import note_row
 from .json_files import json_spans
+from .label_values import ONE_LABEL
 from .label_writing import LabelChange, new_value, rewritten, with_labels
 from .notes import note_with_labels
 from .reader import CorpusReader
@@ -260,8 +261,11 @@ class _Plan:
                 for one, fits in wanted.items()
             }
         found: Changes = {}
+        # Of columns with one label each, such as tag1 and tag2, the first that has none.
+        free = (one for one in parsers if one.how == ONE_LABEL and not one(row.get(one.field)))
+        first = next(free, parsers[0]) if parsers[0].how == ONE_LABEL else parsers[0]
         for parse in parsers:
-            added = tuple(parse.lead + one for one in new) if parse is parsers[0] else ()
+            added = tuple(parse.lead + one for one in new) if parse is first else ()
             if added or gone & {_nfc(one) for one in parse(row.get(parse.field)) or ()}:
                 found[parse.field] = LabelChange(parse, added, gone)
         return found
@@ -413,7 +417,8 @@ def _with_keywords(raw: str, field: str, change: LabelChange) -> str:
     # Labels are compared as they are read, and added as LaTeX writes them.
     added = tuple(re.sub(r"(?<!\\)([&%$#_])", r"\\\1", one) for one in change.added)
     change = replace(change, added=added, decode=latex_decoder())
-    depth, place = 0, 0
+    # An entry may be in parentheses.
+    depth, place = int(bool(re.match(r"@\w+\s*\(", raw))), 0
     for match in re.finditer(rf"[{{}}]|(?<=[\s,]){re.escape(field)}\s*=\s*", raw, re.I):
         if match[0] in "{}":
             depth += 1 if match[0] == "{" else -1

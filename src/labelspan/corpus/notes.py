@@ -193,7 +193,8 @@ def _yaml_with_labels(head: str, field: str, change: LabelChange, ending: str) -
         return _block(head, items, change, [_quoted(one, style) for one in change.added], ending)
     if not isinstance(value, yaml.ScalarNode):
         raise InvalidFile(f"{field!r} is neither a list nor a text.")
-    raw, mark = head[first:last], change.how.mark
+    raw, mark = head[first:last].rstrip(), change.how.mark
+    last = first + len(raw)
     plain = raw[:1] not in ("'", '"', "|", ">")
     fit = not any(mark in one or (plain and not _PLAIN.fullmatch(one)) for one in change.added)
     if mark and value.value and fit:
