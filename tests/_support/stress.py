@@ -3,13 +3,11 @@
 Every cell is an estimator, a penalty, a solver and a data set. The answer has to be right, or to
 come with a warning, or to be refused; a wrong answer without a warning is a defect. References are
 computed in extended precision, from the numbers as they are.
-``python -m _support.stress``, run in ``tests``, prints the table of numerical errors.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from functools import partial
 
 import numpy as np
@@ -317,25 +315,3 @@ def outcome_of(model, X, answer, exact, wanted):
     if caught:
         return "warned", off
     return ("right" if off <= wanted else "silent"), off
-
-
-def main():
-    totals = {}
-    for shape in SHAPES:
-        for kind, _, _, _, (outcome, _) in cells(shape):
-            totals.setdefault(kind, Counter())[outcome] += 1
-    print("| Data | right | warned | refused | wrong without a warning |")
-    print("| --- | --- | --- | --- | --- |")
-    whole = Counter()
-    for kind, counts in totals.items():
-        whole.update(counts)
-        print(f"| {kind} | {_row(counts)} |")
-    print(f"| **all** | {_row(whole)} |")
-
-
-def _row(counts):
-    return " | ".join(str(counts[name]) for name in ("right", "warned", "refused", "silent"))
-
-
-if __name__ == "__main__":
-    main()
