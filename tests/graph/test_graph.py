@@ -9,7 +9,6 @@ from sklearn.metrics.pairwise import cosine_similarity, euclidean_distances
 
 from labelspan.errors import InvalidInput, InvalidLabels, InvalidParameter, LabelspanWarning
 from labelspan.graph import Laplacian, combine, gaussian_graph, label_graph, neighbor_graph
-from labelspan.graph.affinity import degrees, label_correlation
 from labelspan.operators import Sum, dottest
 from labelspan.operators.row_graph import read_graph
 
@@ -55,23 +54,6 @@ def test_median_width():
     width = 0.5 / np.median(squares[np.triu_indices(40, 1)])
     np.testing.assert_allclose(full, np.exp(-width * squares) - np.eye(40), atol=1e-12)
     np.testing.assert_allclose(gaussian_graph(X, 2.0).toarray()[0, 1], np.exp(-2 * squares[0, 1]))
-
-
-def test_label_graph_is_equation_18():
-    Y = indicator(30, 0)
-    Y[5] = 0
-    norms = np.linalg.norm(Y, axis=0)
-    C = (Y.T @ Y) / np.outer(norms, norms)
-    np.testing.assert_allclose(label_correlation(sparse.csr_array(Y)), C, atol=1e-14)
-    W = np.zeros((30, 30))
-    for i in range(30):
-        for j in range(30):
-            if i != j and Y[i].any() and Y[j].any():
-                W[i, j] = Y[i] @ C @ Y[j] / (np.linalg.norm(Y[i]) * np.linalg.norm(Y[j]))
-    graph = label_graph(Y)
-    np.testing.assert_allclose(graph.toarray(), W, atol=1e-13)
-    assert dottest(graph) < 1e-12
-    np.testing.assert_allclose(degrees(graph), W.sum(axis=1), atol=1e-12)
 
 
 def test_combine_is_equation_16():

@@ -86,7 +86,7 @@ class SavedSearches:
             known = self.all()
             if query and name not in known and len(known) >= _MOST_SEARCHES:
                 raise InvalidInput(
-                    f"save: there are {len(known):,} saved searches, which is the most; remove one."
+                    f"save: {len(known):,} saved searches is the maximum; remove one."
                 )
             if known.get(name, "") != query:
                 event = (*signature, "save", json.dumps([name, query]))
