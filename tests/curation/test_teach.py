@@ -344,11 +344,11 @@ def test_answers_become_one_change_that_can_be_undone(index):
     assert edit.new_labels == ("strategy",)
     assert {item for _, item, _ in edit.pairs} == yes
     review = Review(index)
-    made = teacher.apply(edit, review=review, who="anna")
+    made = teacher.apply(edit, who="anna")
     assert index.labels["strategy"] == len(yes)
     assert teacher.progress().applied == made.number
     assert teacher.plan().pairs == ()
-    assert teacher.apply(teacher.plan(), review=review) is None
+    assert teacher.apply(teacher.plan()) is None
     review.undo(made.number)
     assert {item.id: item.labels for item in index.items()} == before
     # The answers are still there, and can be applied again.
@@ -372,7 +372,7 @@ def test_a_label_is_cleaned(index):
         teacher.answer(item, truth(item))
     review = Review(index)
     assert teacher.plan().said == "Add game to 1 item."
-    teacher.apply(teacher.plan("clean"), review=review)
+    teacher.apply(teacher.plan("clean"))
     assert index.item("photo0").labels == ("image",)
     assert index.item("chess0").labels == ("game", "x")
     assert index.item("chess1").labels == ("x",)
@@ -387,7 +387,7 @@ def test_a_label_is_split(index, rest):
     answer(teacher, 8)
     yes = {item for item, one in teacher.answers().items() if one == "yes"}
     review = Review(index)
-    made = teacher.apply(teacher.plan("split", rest=rest), review=review)
+    made = teacher.apply(teacher.plan("split", rest=rest))
     assert index.labels["chess"] == len(yes)
     assert index.labels.get("game", 0) == (0 if rest else 60 - len(yes))
     assert index.labels.get("others", 0) == (60 - len(yes) if rest else 0)

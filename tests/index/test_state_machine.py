@@ -229,7 +229,7 @@ class Changes(RuleBasedStateMachine):
             teacher.answer(others, "no")
             self.lessons[label][others] = "no"
             edit = teacher.plan("clean")
-            self._decided(teacher.apply(edit, review=self.review))
+            self._decided(teacher.apply(edit))
 
     def _lesson(self, name, label):
         teacher = Teacher(self.index, label, items=[name])

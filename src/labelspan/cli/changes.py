@@ -157,7 +157,7 @@ def relabel(  # noqa: PLR0917 - typer reads options from parameters
       labelspan relabel --from changes.csv
     """
     with plain_errors():
-        from ..curation import Review  # noqa: PLC0415
+        from ..curation import LabelEdits  # noqa: PLC0415
         from ..errors import Mismatch  # noqa: PLC0415
         from ..index.inputs import read_label_lists  # noqa: PLC0415
 
@@ -177,7 +177,7 @@ def relabel(  # noqa: PLR0917 - typer reads options from parameters
                 _check_similar(opened, [name for own in wanted.values() for name in own or ()])
             before = {one.id: one.labels for one in opened.items(list(wanted))}
             lists = read_label_lists(list(wanted.values()), len(wanted), "relabel")
-            Review(opened).relabel(dict(zip(wanted, lists, strict=True)))
+            LabelEdits(opened).relabel(dict(zip(wanted, lists, strict=True)))
             after = {one.id: one.labels for one in opened.items(list(wanted))}
     if as_json:
         answers = [{"id": one, "before": before[one], "labels": after[one]} for one in after]
@@ -235,11 +235,11 @@ def _check_known(table: LabelTable, wanted: Mapping[str, Sequence[str] | None]) 
 
 
 def _check_similar(opened: SemanticIndex, labels: Sequence[str]) -> None:
-    from ..curation import Review  # noqa: PLC0415
+    from ..curation import LabelEdits  # noqa: PLC0415
     from ..curation.label_spelling import similar_words  # noqa: PLC0415
     from ..errors import InvalidInput  # noqa: PLC0415
 
-    similar = Review(opened).similar(labels)
+    similar = LabelEdits(opened).similar(labels)
     if similar:
         said = similar_words(similar, opened.labels)
         raise InvalidInput(f"{said} Correct it, or give --similar-label to create it.")

@@ -22,8 +22,8 @@ from ..index.inputs import as_names, check_count, label_name, read_label_lists
 from ..index.results import WordShare
 from ..index.searching import Filter
 from .decisions import DecisionGroup, LabelEdit, checked_who, signed
+from .label_edits import LabelEdits
 from .lesson_model import Left, LessonFeatures, LessonModel
-from .review_queue import Review
 
 if TYPE_CHECKING:
     from ..index import SemanticIndex
@@ -643,50 +643,46 @@ class Teacher:
         if rest and form != "split":
             raise Mismatch("teach: rest is only used with form='split'.")
         with self.index.write_lock:
-            answers, review = self.answers(), Review(self.index)
+            answers, edits = self.answers(), LabelEdits(self.index)
             there = self._rows()
             yes = [name for name, one in answers.items() if one == "yes" and name in there]
             no = [name for name, one in answers.items() if one == "no" and name in there]
             if at_least is not None:
                 chances = self.probabilities()
                 yes += [name for name, chance in chances.items() if chance >= at_least]
-            edit = review.plan_edit(yes, add=self.label)
+            edit = edits.plan_edit(yes, add=self.label)
             pairs = list(edit.pairs)
             new = edit.new_labels
             if form == "clean" and no and self.label in self.index.labels:
-                pairs += review.plan_edit(no, remove=self.label).pairs
+                pairs += edits.plan_edit(no, remove=self.label).pairs
             if form == "split" and self.within in self.index.labels:
                 members = [self._names()[row] for row in self._with_label(self.within).tolist()]
                 moved = members if rest else [name for name in yes if name in set(members)]
                 if moved:
-                    pairs += review.plan_edit(moved, remove=self.within).pairs
+                    pairs += edits.plan_edit(moved, remove=self.within).pairs
                 others = sorted(set(members) - set(yes))
                 if rest and others:
-                    more = review.plan_edit(others, add=rest)
+                    more = edits.plan_edit(others, add=rest)
                     pairs += more.pairs
                     new = (*new, *more.new_labels)
             return LabelEdit("edit", tuple(pairs), new)
 
-    def apply(
-        self, edit: LabelEdit, *, review: Review | None = None, who: str = ""
-    ) -> DecisionGroup | None:
+    def apply(self, edit: LabelEdit, *, who: str = "") -> DecisionGroup | None:
         """Change the labels as planned, as one decision that can be undone.
 
         Parameters
         ----------
         edit : LabelEdit
             From :meth:`plan`.
-        review : Review or None, default=None
-            Where the decision is made; None makes one for this index.
         who : str, default=""
             Who decides, for the history.
 
         Returns
         -------
         DecisionGroup or None
-            With the number for :meth:`Review.undo`; None if nothing changes.
+            With the number for :meth:`LabelEdits.undo`; None if nothing changes.
         """
-        made = (review or Review(self.index)).apply(edit, who=who or self.who, create=True)
+        made = LabelEdits(self.index).apply(edit, who=who or self.who, create=True)
         if made is not None:
             with self.index.write_lock:
                 self._write([("applied", str(made.number))], who)

@@ -253,7 +253,7 @@ def teach_routes(
     editing: Editing, changed: Callable[[], None], post: Post, get: Get
 ) -> list[Route]:
     """Return the addresses; ``changed`` is called after labels have changed."""
-    index, review = editing.review.index, editing.review
+    index = editing.review.index
 
     def name(given: Given) -> str:
         return str(given.get("who") or editing.who)
@@ -300,7 +300,7 @@ def teach_routes(
         edit = teacher.plan(given["form"], rest=rest, at_least=least)
         made = None
         if not given.get("preview"):
-            made = teacher.apply(edit, review=review, who=name(given))
+            made = teacher.apply(edit, who=name(given))
             if made is not None:
                 changed()
         return {
