@@ -124,11 +124,17 @@ def left_out(index):
 
 
 def findings(index):
-    """What an audit finds, by its kind; of a pair of labels or items the order says nothing."""
-    return {
-        (one.kind, tuple(sorted(one.items)), tuple(sorted(one.labels)))
-        for one in audit_labels(index, 10**6).findings
-    }
+    """What an audit finds, by its kind; of a pair of labels or items the order says nothing.
+
+    Of labels that are equally probable for an item without labels, any may be named.
+    """
+    found = set()
+    for one in audit_labels(index, 10**6).findings:
+        chances = one.evidence.get("probabilities", ())
+        named = [n for n in range(len(chances)) if chances[n] > chances[-1] + 1e-3]
+        own = [one.labels[n] for n in named] if chances else one.labels
+        found.add((one.kind, tuple(sorted(one.items)), tuple(sorted(own))))
+    return found
 
 
 def tags(index):
