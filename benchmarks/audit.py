@@ -147,8 +147,24 @@ FITS: dict[str, Callable[[list[str], Any], tuple[Any, Any]]] = {
 }
 
 
-def measure(name: str, rows: int, share: float, methods: list[str]) -> list[dict[str, Any]]:
-    """Plant each kind of mistake in a set and measure each method."""
+def measure(
+    name: str, rows: int, share: float, methods: list[str], *, draws: int = 1, sure: float = SURE
+) -> list[dict[str, Any]]:
+    """Plant each kind of mistake in a set and measure each method; means over some draws."""
+    found = [_measured(name, rows, share, methods, 2 + n, sure) for n in range(draws)]
+    lines = []
+    for same in zip(*found, strict=True):
+        line = dict(same[0])
+        for key in list(line)[3:]:
+            known = [one[key] for one in same if one[key] is not None]
+            line[key] = float(np.mean(known)) if known else None
+        lines.append(line)
+    return lines
+
+
+def _measured(  # noqa: PLR0917
+    name: str, rows: int, share: float, methods: list[str], seed: int, limit: float
+) -> list[dict[str, Any]]:
     (texts, labels), _ = load_split(name)
     chosen = np.random.default_rng(1).permutation(len(texts))[:rows]
     texts, labels = [texts[n] for n in chosen], [labels[n] for n in chosen]
@@ -158,7 +174,7 @@ def measure(name: str, rows: int, share: float, methods: list[str]) -> list[dict
     truth = truth[:, truth.sum(axis=0) >= FEWEST]
     lines = []
     for kind in MISTAKES:
-        planted = plant(truth, kind, share, seed=2)
+        planted = plant(truth, kind, share, seed)
         for method in methods:
             start = time.process_time()
             wrong, missing = FITS[method](texts, planted.given)
@@ -174,9 +190,9 @@ def measure(name: str, rows: int, share: float, methods: list[str]) -> list[dict
                     float(average_precision_score(hits, scores[among])) if hits.any() else None
                 )
             # Of labelspan's labels that look wrong, those that are not marked as unsure.
-            sure = planted.added[(wrong >= SURE) & planted.given]
+            sure = planted.added[(wrong >= limit) & planted.given]
             if method == "labelspan" and planted.added.any():
-                line["sure"] = f"{sure.size}"
+                line["sure"] = sure.size
                 line["right"] = float(sure.mean()) if sure.size else None
                 line["recall"] = float(sure.sum() / planted.added.sum())
             else:
@@ -193,10 +209,13 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
     parser.add_argument("--rows", type=int, default=6000, help="of a set, chosen at random")
     parser.add_argument("--share", type=float, default=0.05, help="of the labels")
+    parser.add_argument("--draws", type=int, default=1, help="of mistakes, for means over these")
+    parser.add_argument("--sure", type=float, default=SURE, help="score from which a label is sure")
     asked = parser.parse_args()
     head = False
     for name in asked.sets:
-        for line in measure(name, asked.rows, asked.share, asked.methods):
+        given = (name, asked.rows, asked.share, asked.methods)
+        for line in measure(*given, draws=asked.draws, sure=asked.sure):
             if not head:
                 print("|", " | ".join(line), "|")
                 print("| --- | --- | --- |", " | ".join("---:" for _ in list(line)[3:]), "|")
@@ -207,7 +226,7 @@ def main() -> None:
                 else v
                 if isinstance(v, str)
                 else f"{v:.0f}"
-                if k == "CPU s"
+                if k in ("CPU s", "sure")
                 else f"{v:.3f}"
                 for k, v in line.items()
             )
