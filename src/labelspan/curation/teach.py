@@ -291,7 +291,6 @@ class Teacher:
         if store is not self._store:
             # The index is new, or was saved or loaded again.
             self._store, self._events = store, _Events()
-            self._features: tuple[int, LessonFeatures] | None = None
             self._ranking: tuple[Any, _Ranking] | None = None
         for _, *event in store.events(_LESSON + self.label, self._events.last):
             self._events.take(*event)
@@ -519,10 +518,8 @@ class Teacher:
         members = members[: max(0, _MOST_LEARNED // 2 - len(yes))]
         if not yes and not members.size:
             return None
-        revision = self.index.store.revision
-        if self._features is None or self._features[0] != revision:
-            self._features = revision, LessonFeatures(self.index, self.label)
-        return LessonModel(self._features[1], yes, no, presumed=members.tolist())
+        features = LessonFeatures(self.index, self.label)
+        return LessonModel(features, yes, no, presumed=members.tolist())
 
     def _searched(self, unseen: Array) -> list[int]:
         """Rank what the search finds, then the others, before anything is known to belong."""
