@@ -281,7 +281,7 @@ def left_out_scores(tagger: Tagger) -> tuple[Array, Array, Array, Array, Array, 
 def _votes(tagger: Tagger) -> Array:
     """Return the share of an item's neighbours that have a label, for the labels of each item."""
     size, targets = tagger.targets.shape[0], tagger.targets
-    near, cosines = tagger.voters.nearest(tagger.features, np.arange(size))
+    near, cosines = tagger.voters.among
     rows, places = np.nonzero(cosines)
     ones = np.ones(rows.size, dtype=np.float32)
     votes = sparse.csr_matrix((ones, (rows, near[rows, places])), (size, size)) @ targets
@@ -342,7 +342,7 @@ def _unlabelled(index: SemanticIndex, tagger: Tagger, _: Names) -> Iterator[Find
 
 
 def _duplicates(index: SemanticIndex, tagger: Tagger, names: Names) -> Iterator[Finding]:
-    near, cosines = tagger.voters.nearest(tagger.features, np.arange(len(names)))
+    near, cosines = tagger.voters.among
     rows, places = np.nonzero(cosines)
     pairs = np.unique(np.sort([rows, near[rows, places]], axis=0), axis=1)
     units = unit_rows(tagger.features)

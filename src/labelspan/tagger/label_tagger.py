@@ -85,11 +85,18 @@ class Voters:
         ``own`` are the numbers of the rows among the items, which do not vote for themselves; -1
         for others. If fewer items share a feature, the last cosines are 0.
         """
+        if own is not None and "among" in vars(self) and (own >= 0).all():
+            return self.among[0][own], self.among[1][own]
         found, cosines = self._search.nearest(
             _VOTERS, self._compared(features), exclude=own, search="auto"
         )
         cosines = np.where((found >= 0) & (cosines > 0), cosines, 0.0).astype(np.float32)
         return np.where(cosines > 0, found, 0), cosines
+
+    @cached_property
+    def among(self) -> tuple[Array, Array]:
+        """The nearest other items of each item, with their cosines."""
+        return self.nearest(self._features, np.arange(self._features.shape[0]))
 
     def votes(self, features: Any, own: Array | None = None) -> sparse.csr_matrix:
         """Return for each row and label the fraction of the votes, weighted by the cosines."""
@@ -168,6 +175,9 @@ class Tagger:
     @cached_property
     def left_out(self) -> LeftOutTags:
         """The most probable labels of all labelled items, each predicted without the item."""
+        if self.decision.weight:
+            # Computed once for all; an audit needs them again.
+            _ = self.voters.among
         return self.without(np.arange(self.rows.size))
 
     @cached_property
