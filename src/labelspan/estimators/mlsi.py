@@ -149,7 +149,9 @@ class MLSI(LabelledEmbedding):
               \hat Y = X (X^\top X + \alpha I)^{-1} X^\top Y ,
 
     with X and the fitted labels :math:`\hat Y` divided by their norms, scaled by
-    :math:`\sqrt{\lambda}`.
+    :math:`\sqrt{\lambda}`. "krylov" represents more than 256 labels, unless a regression of each
+    costs little, by the combinations of them that hold most of their squared norm: 32 more than
+    there are components.
 
     References
     ----------

@@ -125,7 +125,7 @@ def leading_directions(features: Any, seed: int = 0) -> Directions:
     return Directions(columns, np.asarray(found, dtype=np.float16))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LabelledRows:
     """Features (n, d) and labels (n, k), 0 and 1, of rows, and directions of features."""
 

@@ -25,11 +25,13 @@ from .label_regression import Directions, LabelledRows, LabelRegression, add_spa
 
 __all__ = ["Tagger", "Voters"]
 
-# Number of items that vote.
-_VOTERS = 20
+# Number of items that vote, and the power of the cosines that weighs them: a near duplicate should
+# count more than all others. On netflix nDCG@5 is .004 higher than with the first power.
+_VOTERS, _POWER = 20, 3
 # In large collections, features in more than this fraction or number of items are not used to
-# find the voters, because they would take most of the time.
-_FREQUENT, _MOST_ITEMS, _MANY = 0.03, 50, 1000
+# find the voters, because they would take most of the time. With at most 50 items nDCG@5 is .003
+# lower on netflix.
+_FREQUENT, _MOST_ITEMS, _MANY = 0.03, 200, 1000
 # Entries of a block of scores.
 _ENTRIES = 1 << 22
 
@@ -99,10 +101,11 @@ class Voters:
         return self.nearest(self._features, np.arange(self._features.shape[0]))
 
     def votes(self, features: Any, own: Array | None = None) -> sparse.csr_matrix:
-        """Return for each row and label the fraction of the votes, weighted by the cosines."""
+        """Return for each row and label the fraction of the votes."""
         items, cosines = self.nearest(features, own)
-        total = cosines.sum(axis=1, keepdims=True)
-        weights = cosines / np.where(total > 0, total, 1.0)
+        weights = cosines**_POWER
+        total = weights.sum(axis=1, keepdims=True)
+        weights /= np.where(total > 0, total, 1.0)
         starts = np.arange(0, weights.size + 1, max(1, weights.shape[1]))
         if not weights.size:
             return sparse.csr_matrix((len(items), self._labels.shape[1]), dtype=np.float32)

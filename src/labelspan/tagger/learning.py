@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import product
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,22 +19,28 @@ from .label_tagger import Tagger, Voters
 __all__ = ["Fold", "learn_tagger"]
 
 # Items whose held-out scores choose the penalty and the weights, and then the map to
-# probabilities and the threshold.
-_CHOOSING, _CALIBRATING = 3000, 4000
+# probabilities and the thresholds.
+_HELD_OUT = 3000
 # Pairs of each of these items, in addition to its labels: with the highest scores, and at random.
 _BEST, _RANDOM = 30, 30
 # Values that are tried, for rows of length 1: of the penalty, and of the weights of remainders
-# and votes. Tags hardly depend on the first.
-_ALPHAS = (0.3, 1.0, 3.0)
+# and votes; in this order, because tags hardly depend on the first, larger remainders learn rare
+# labels and those that are added later, and near duplicates favour small weights of votes.
+_ALPHAS = (1.0, 3.0, 0.3)
 _RESTS = (0.8, 0.5, 0.35, 0.25, 0.17, 0.12, 0.08, 0.05, 0.03, 0.02)
-_VOTES = (0.0, 0.1, 0.25, 0.5, 1.0)
-# Differences in average precision that may be chance.
+_VOTES = (0.1, 0.25, 0.5, 1.0)
+# Differences in quality that may be chance.
 _CHANCE = 0.001
 # Those of the scores that select the pairs.
 _USUAL = (1.0, 0.15, 0.25)
+# Number of best labels of an item that count.
+_DEPTH = 5
+_GAINS = 1 / np.log2(np.arange(_DEPTH) + 2)
 # Entries of a block of scores.
 _ENTRIES = 1 << 22
 
+# The regression of rows for a penalty.
+_Model = Callable[[float], LabelRegression]
 # Items that are held out, and features of all others and of these, learned without them.
 Fold = tuple[Array, Any, Any]
 
@@ -87,13 +93,22 @@ def learn_tagger(
         parts = [_ScoredRows(items, features, targets, np.arange(targets.shape[0]))]
     rng = np.random.default_rng(seed)
     scale = max(float(row_squares(features).mean()), 1e-12) if targets.shape[0] else 1.0
-    held = [one.some(_CALIBRATING // len(parts), rng) for one in parts]
-    chosen = _choose([one.some(_CHOOSING // len(held), rng) for one in held], scale, rng)
+    usual = _Weights(_USUAL[0] * scale, _USUAL[1] / scale, _USUAL[2])
+    held = [one.some(_HELD_OUT // len(parts), rng) for one in parts]
+    regression = cache(LabelRegression)
+    pairs = [
+        block for one in held for block in _pairs(one, partial(regression, one.rows), usual, rng)
+    ]
+    chosen = _choose(pairs, usual, scale)
+    found = HeldOutScores.join([one.held_out(chosen) for one in pairs])
+    expected = sum(
+        one.labels.shape[0] / max(1, one.rows.labels.shape[0]) * one.rows.support for one in held
+    )
     return Tagger(
         tuple(labels),
         chosen.alpha,
         chosen.rest,
-        _decision(held, chosen, rng),
+        Decision.choose(found, chosen.votes, expected),
         np.asarray(rows, dtype=np.int64),
         features,
         targets,
@@ -101,15 +116,6 @@ def learn_tagger(
         texts,
         sampled,
     )
-
-
-def _decision(held: Sequence[_ScoredRows], weights: _Weights, rng: np.random.Generator) -> Decision:
-    """Choose the map from scores to probabilities, and thresholds, on held-out rows."""
-    scores = [pairs.held_out() for one in held for pairs in _pairs(one, weights, rng)]
-    expected = sum(
-        one.labels.shape[0] / max(1, one.rows.labels.shape[0]) * one.rows.support for one in held
-    )
-    return Decision.choose(HeldOutScores.join(scores), weights.votes, expected)
 
 
 def _fold(
@@ -129,29 +135,44 @@ class _Weights(NamedTuple):
 
 
 class _Pairs(NamedTuple):
-    """Pairs of a row and a label: scores, factors of their terms, votes, and more.
+    """Pairs of a row and a label: factors of the terms of their scores, votes, and more.
 
-    ``view`` has the rows, ``truth`` says whether they have the labels, ``weights`` how many pairs
-    of all one stands for.
+    ``model`` is the regression for a penalty, ``view`` has the rows, ``truth`` says whether they
+    have the labels, ``weights`` how many pairs of all one stands for.
     """
 
+    model: _Model
     view: RowView
     rows: Array
     columns: Array
-    scores: Array
     factors: Array
     votes: Array
     truth: Array
     weights: Array
 
-    def held_out(self) -> HeldOutScores:
-        return HeldOutScores(self.scores, self.truth, self.weights, self.columns)
+    def parts(self, alpha: float) -> Array:
+        """Return both terms of the scores, and the votes."""
+        terms = np.stack(self.model(alpha).terms_of(self.view, self.rows, self.columns))
+        return np.vstack([terms * self.factors, self.votes])
+
+    def sure(self) -> _Pairs:
+        """Return the pairs that stand for themselves only."""
+        own = self.weights == 1
+        rest = (self.columns[own], self.factors[:, own], self.votes[own], self.truth[own])
+        return _Pairs(self.model, self.view, self.rows[own], *rest, self.weights[own])
+
+    def held_out(self, weights: _Weights) -> HeldOutScores:
+        """Score the pairs."""
+        scores = np.array([1.0, weights.rest, weights.votes]) @ self.parts(weights.alpha)
+        return HeldOutScores(scores, self.truth, self.weights, self.columns)
 
 
-def _pairs(held: _ScoredRows, weights: _Weights, rng: np.random.Generator) -> Iterator[_Pairs]:
-    """Score held-out rows, and yield for blocks of them some pairs."""
+def _pairs(
+    held: _ScoredRows, model: _Model, usual: _Weights, rng: np.random.Generator
+) -> Iterator[_Pairs]:
+    """Score held-out rows with the usual weights, and yield for blocks of them some pairs."""
     rows, features, labels, own = held
-    model, voters = LabelRegression(rows, weights.alpha), Voters(rows.features, rows.labels)
+    voters = Voters(rows.features, rows.labels)
     step = max(1, _ENTRIES // max(1, labels.shape[1]))
     for start in range(0, labels.shape[0], step):
         part = slice(start, start + step)
@@ -161,51 +182,79 @@ def _pairs(held: _ScoredRows, weights: _Weights, rng: np.random.Generator) -> It
         make_comparable((factors[0], factors[1]), rows.support, None if own is None else truth)
         known = np.isfinite(factors[0])
         factors[0][~known] = 0.0
-        lead, rest = model.terms(view)
-        scores = lead * factors[0] + weights.rest * (rest * factors[1])
-        add_sparse(scores, votes, weights.votes)
+        lead, rest = model(usual.alpha).terms(view)
+        scores = lead * factors[0] + usual.rest * (rest * factors[1])
+        add_sparse(scores, votes, usual.votes)
         items, columns, stands_for = _listed(scores, truth, rng)
         # What a model without the item cannot know is not learned from.
         some = known[items, columns]
         at = items[some], columns[some]
         has = np.asarray(truth[at]).ravel() > 0
         votes = np.asarray(votes[at]).ravel()
-        yield _Pairs(view, *at, scores[at], factors[:, *at], votes, has, stands_for[some])
+        yield _Pairs(model, view, *at, factors[:, *at], votes, has, stands_for[some])
 
 
-def _choose(held: Sequence[_ScoredRows], scale: float, rng: np.random.Generator) -> _Weights:
-    """Choose the weights with the best average precision on held-out rows."""
-    usual = _Weights(_USUAL[0] * scale, _USUAL[1] / scale, _USUAL[2])
+def _choose(pairs: Sequence[_Pairs], usual: _Weights, scale: float) -> _Weights:
+    """Choose the weights with the best tags of held-out rows."""
+    # Pairs that stand for others change little.
+    some = [one.sure() for one in pairs]
     alphas = [one * scale for one in _ALPHAS]
-    # For each penalty and block the three parts of the scores.
-    parts: dict[float, list[Array]] = {alpha: [] for alpha in alphas}
-    known: list[HeldOutScores] = []
-    for one in held:
-        for pairs in _pairs(one, usual, rng):
-            # The others change little.
-            sure = pairs.weights == 1
-            at = pairs.rows[sure], pairs.columns[sure]
-            known.append(HeldOutScores(*(values[sure] for values in pairs.held_out())))
-            for alpha in alphas:
-                terms = np.stack(LabelRegression(one.rows, alpha).terms_of(pairs.view, *at))
-                parts[alpha].append(np.vstack([terms * pairs.factors[:, sure], pairs.votes[sure]]))
-    every, joined = HeldOutScores.join(known), {a: np.hstack(own) for a, own in parts.items()}
-
-    def precision(one: _Weights) -> float:
-        found = np.array([1.0, one.rest, one.votes]) @ joined[one.alpha]
-        return every._replace(scores=found).precision()
+    parts = {alpha: np.hstack([one.parts(alpha) for one in some]) for alpha in alphas}
+    tags = _TagOrder.of(some)
 
     def best(choices: Iterable[_Weights]) -> _Weights:
         """Choose the first that is as good as the best, up to chance."""
-        found = [(one, precision(one)) for one in choices]
+        found = [
+            (one, tags.quality(np.array([1.0, one.rest, one.votes]) @ parts[one.alpha]))
+            for one in choices
+        ]
         least = max(value for _, value in found) - _CHANCE
         return next(one for one, value in found if value >= least)
 
-    # Remainders first: they learn rare labels, and those that are added later.
     rests = [one / scale for one in _RESTS]
-    found = best(_Weights(a, r, usual.votes) for r, a in product(rests, alphas))
+    found = best(usual._replace(rest=rest) for rest in rests)
     found = best(found._replace(votes=votes) for votes in _VOTES)
+    found = best(found._replace(alpha=alpha) for alpha in alphas)
     return best(found._replace(rest=rest) for rest in rests)
+
+
+class _TagOrder(NamedTuple):
+    """Pairs of a row and a label by row: a line for each row that has a label.
+
+    ``places`` are the numbers of its pairs, -1 after the last, ``ideal`` its best possible gain.
+    """
+
+    truth: Array
+    places: Array
+    ideal: Array
+
+    @classmethod
+    def of(cls, pairs: Sequence[_Pairs]) -> _TagOrder:
+        """Group the pairs of blocks of rows."""
+        starts = np.cumsum([0, *(one.view.coordinates.shape[0] for one in pairs)])
+        rows = np.concatenate([start + one.rows for start, one in zip(starts, pairs, strict=False)])
+        truth = np.concatenate([one.truth for one in pairs])
+        order = np.argsort(rows, kind="stable")
+        counts = np.bincount(rows, minlength=starts[-1])
+        places = np.full((starts[-1], max(_DEPTH, counts.max(initial=0))), -1)
+        first = np.cumsum(counts) - counts
+        places[rows[order], np.arange(rows.size) - np.repeat(first, counts)] = order
+        right = np.bincount(rows[truth], minlength=starts[-1])
+        best = np.concatenate([[0.0], np.cumsum(_GAINS)])
+        return cls(truth, places[right > 0], best[np.minimum(right[right > 0], _DEPTH)])
+
+    def quality(self, scores: Array) -> float:
+        """Return the mean of nDCG and the best micro F1 of a common threshold."""
+        if not self.ideal.size:
+            return 0.0
+        own = np.where(self.places >= 0, scores[self.places], -np.inf)
+        top = np.argpartition(-own, _DEPTH - 1, axis=1)[:, :_DEPTH]
+        order = np.argsort(-np.take_along_axis(own, top, axis=1), axis=1)
+        chosen = np.take_along_axis(self.places, np.take_along_axis(top, order, axis=1), axis=1)
+        gains = (self.truth[chosen] & (chosen >= 0)) @ _GAINS
+        hits = np.cumsum(self.truth[np.argsort(-scores)])
+        f1 = 2 * hits / (np.arange(1, hits.size + 1) + hits[-1])
+        return float((gains / self.ideal).mean() + f1.max()) / 2
 
 
 def _listed(
