@@ -28,8 +28,11 @@ from .spaces_data import SETS, Split, load_set, make_split
 __all__ = ["ADAPTER", "FREQUENT", "adapter_lines", "frequent_lines", "main"]
 
 FACES = ("usps", "orl", "yale", "pie")
-ADAPTER = ("usps", "emotions", "orl", "netflix", "cacm", "mediamill", "yeast", "pie", "yahoo_arts")
-FREQUENT = ("yahoo_arts", "reuters21578", "stackoverflow", "makupalat", "rcv1")
+ADAPTER = (
+    *("usps", "emotions", "orl", "netflix", "cacm", "mediamill", "yeast", "yale", "pie"),
+    *("yahoo_arts", "stackoverflow"),
+)
+FREQUENT = ("yahoo_arts", "reuters21578", "stackoverflow", "rcv1")
 RATES = (2, 10, 30, 100, 300)
 SHARES = (0.0, 0.6, 0.87)
 _MOST, _MOST_TEST, _VECTORS = 2000, 500, 200

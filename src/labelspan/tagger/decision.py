@@ -213,7 +213,7 @@ def _own_thresholds(
     # The last of each label is the best.
     best = np.lexsort((half, columns))
     best = best[np.append(columns[1:] != columns[:-1], True)[: best.size]]
-    usual = float(expected.sum()) / max(1, np.count_nonzero(expected))
+    usual = float(expected.sum()) / max(1, int(np.count_nonzero(expected)))
     found = np.full(expected.size, limit)
     share = usual / np.maximum(usual + sizes[best], 1e-9)
     found[columns[best]] += share * (half[best] - limit)
