@@ -136,3 +136,19 @@ def test_after_any_sequence_items_are_predicted_by_the_others_as_they_are(tmp_pa
             found = index.tag(items=name)
             assert [tag.label for tag in found] == [tagger.labels[j] for j in columns[0]]
             np.testing.assert_allclose([tag.probability for tag in found], chances[0], atol=1e-4)
+
+
+def test_an_index_of_vectors_to_which_many_were_added_predicts_as_many_labels_as_items_have():
+    rng = np.random.default_rng(0)
+    labels, centres = [f"label{n}" for n in range(12)], rng.standard_normal((12, 40))
+
+    def made(count):
+        has = rng.random((count, 12)) < 0.1
+        vectors = has @ centres + 2.0 * rng.standard_normal((count, 40))
+        return vectors, [[labels[j] for j in np.flatnonzero(row)] for row in has], has
+
+    (first, own, _), (late, others, _), (new, _, truth) = made(60), made(600), made(400)
+    index = SemanticIndex().fit([""] * 60, own, vectors=first)
+    index.add([""] * 600, others, vectors=late)
+    found = sum(tag.probability for tags in index.tag(new, 12) for tag in tags)
+    assert found == pytest.approx(truth.sum(), rel=0.1)

@@ -24,6 +24,8 @@ __all__ = ["ItemTagger"]
 # Share of the items that may change before a tagger is learned from nothing again: with as many
 # items added as there were, the sum of the probabilities was 1.1 to 2.8 times the number of labels.
 _FEW_CHANGES = 0.03
+# Fewest items added to an index of vectors from which its tagger is learned again.
+_FEWEST_UNSEEN = 200
 
 
 class ItemTagger:
@@ -174,12 +176,16 @@ class ItemTagger:
         found = tagger.updated(
             tuple(table.names), rows[changed], targets[changed], features, gone.tolist()
         )
-        # The vectors of an index of vectors have seen the labels of the items of the fit.
-        many = found.changes > _FEW_CHANGES * found.rows.size
-        if self._model.reads_texts and many and found.rows.size > 1:
-            # It takes as long as at the fit, and is rarely needed.
-            from ..tagger.learning import learn_tagger  # noqa: PLC0415
+        if found.changes <= _FEW_CHANGES * found.rows.size or found.rows.size < 2:
+            return found
+        unseen = None
+        if not self._model.reads_texts:
+            # The vectors of the items of the fit have seen their labels; those of later ones not.
+            unseen = np.flatnonzero(found.rows >= len(store.vectors.base))
+            if unseen.size < _FEWEST_UNSEEN:
+                return found
+        # It takes as long as at the fit, and is rarely needed.
+        from ..tagger.learning import learn_tagger  # noqa: PLC0415
 
-            parts = found.labels, found.targets, found.features, found.rows
-            return learn_tagger(*parts, texts=found.texts, sampled=found.sampled)
-        return found
+        parts = found.labels, found.targets, found.features, found.rows
+        return learn_tagger(*parts, unseen=unseen, texts=found.texts, sampled=found.sampled)

@@ -72,6 +72,7 @@ def learn_tagger(
     rows: Array,
     *,
     folds: Iterable[Fold] = (),
+    unseen: Array | None = None,
     texts: TextFeatures | None = None,
     sampled: bool = False,
     seed: int = 0,
@@ -81,7 +82,8 @@ def learn_tagger(
     ``targets`` (n, k) has 0 and 1, and ``rows`` the increasing row numbers of the items in the
     collection. ``folds`` are for features that depend on the labels, for example those of a
     supervised embedding: numbers of held-out items, and features of all other items and of these,
-    learned without them. Otherwise leave-one-out scores come from the regression in closed form.
+    learned without them. Otherwise leave-one-out scores come from the regression in closed form:
+    of the items with the numbers ``unseen``, if only the features of these do not.
     ``texts`` computed the features, if the tagger stores it; ``sampled`` says that these
     are not all labelled items.
     """
@@ -89,8 +91,10 @@ def learn_tagger(
     targets.sort_indices()
     items = LabelledRows(features, targets, leading_directions(features, seed))
     parts = [_fold(targets, *fold, seed) for fold in folds]
-    if not parts:
+    if not parts and unseen is None:
         parts = [_ScoredRows(items, features, targets, np.arange(targets.shape[0]))]
+    elif unseen is not None:
+        parts = [_ScoredRows(items, features[unseen], targets[unseen], unseen)]
     rng = np.random.default_rng(seed)
     scale = max(float(row_squares(features).mean()), 1e-12) if targets.shape[0] else 1.0
     usual = _Weights(_USUAL[0] * scale, _USUAL[1] / scale, _USUAL[2])
