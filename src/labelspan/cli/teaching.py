@@ -21,11 +21,11 @@ from .shared import (
 
 if TYPE_CHECKING:
     from ..curation import Teacher
-    from ..curation.teach import Form, Question, Verdict
+    from ..curation.teach import Form, Question, Reply
 
 __all__ = ["teach"]
 
-_KEYS: dict[str, Verdict] = {"y": "yes", "n": "no", "s": "skip"}
+_KEYS: dict[str, Reply] = {"y": "yes", "n": "no", "s": "skip"}
 _LONGEST_TEXT = 600
 _MOST_FIELDS = 5
 _HELP = "y yes   n no   s skip   u undo   q quit"

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Answer", "Lesson", "Question", "TeachProgress", "Teacher"]
 
-Verdict = Literal["yes", "no", "skip"]
+Reply = Literal["yes", "no", "skip"]
 Form = Literal["add", "split", "clean"]
 # What the events of a lesson are about: this and the label.
 _LESSON = "lesson "
@@ -69,7 +69,7 @@ class Answer(NamedTuple):
     time: str
     who: str
     item: str
-    answer: Verdict
+    answer: Reply
     undone: bool
 
 
@@ -169,8 +169,8 @@ class _Events:
         else:
             self.log[number] = Answer(number, time, who, value, event, undone=False)
 
-    def answers(self) -> dict[str, Verdict]:
-        found: dict[str, Verdict] = {}
+    def answers(self) -> dict[str, Reply]:
+        found: dict[str, Reply] = {}
         for one in self.log.values():
             if not one.undone:
                 found.pop(one.item, None)
@@ -333,7 +333,7 @@ class Teacher:
         """The label whose items are asked about; empty for all items."""
         return self._events.start["within"]
 
-    def answers(self) -> dict[str, Verdict]:
+    def answers(self) -> dict[str, Reply]:
         """Return the answer about each item, the last one if there are several.
 
         Returns
@@ -406,7 +406,7 @@ class Teacher:
                 for row, chance in zip(chosen, chances, strict=True)
             ]
 
-    def answer(self, item: str, answer: Verdict, *, who: str = "") -> None:
+    def answer(self, item: str, answer: Reply, *, who: str = "") -> None:
         """Store an answer; it is on disk when this returns.
 
         Parameters
@@ -418,7 +418,7 @@ class Teacher:
         who : str, default=""
             Who answers, if not the one that was given at the start.
         """
-        if answer not in get_args(Verdict):
+        if answer not in get_args(Reply):
             raise InvalidParameter(
                 f"teach: answer must be yes, no or skip, but {answer!r:.40} was given."
             )
@@ -468,7 +468,7 @@ class Teacher:
         table = self.index.store.labels
         return table.rows(label) if label in table.totals else np.zeros(0, dtype=np.intp)
 
-    def _unanswered(self, answers: Mapping[str, Verdict]) -> tuple[Array, Array]:
+    def _unanswered(self, answers: Mapping[str, Reply]) -> tuple[Array, Array]:
         """Return the rows without an answer: without the label, and with it."""
         rows, mask = self._rows(), self.index.store.vectors.alive.copy()
         if self.within:
@@ -490,7 +490,7 @@ class Teacher:
             self._ranking = key, self._rank(answers, near=round_ % _NEAR == _NEAR - 1)
         return self._ranking[1]
 
-    def _rank(self, answers: Mapping[str, Verdict], *, near: bool) -> _Ranking:
+    def _rank(self, answers: Mapping[str, Reply], *, near: bool) -> _Ranking:
         unseen, members = self._unanswered(answers)
         model = self._learn(answers)
         if model is None:
@@ -506,7 +506,7 @@ class Teacher:
                     return _Ranking(model, order, row)
         return _Ranking(model, order)
 
-    def _learn(self, answers: Mapping[str, Verdict]) -> LessonModel | None:
+    def _learn(self, answers: Mapping[str, Reply]) -> LessonModel | None:
         """Learn from the last answers, and from items that have the label."""
         rows = self._rows()
         known = [(rows[name], one) for name, one in answers.items() if name in rows]
@@ -589,7 +589,7 @@ class Teacher:
         """
         with self.index.write_lock:
             answers, model = self.answers(), self._ranked().model
-            yes, no, skipped = ([*answers.values()].count(one) for one in get_args(Verdict))
+            yes, no, skipped = ([*answers.values()].count(one) for one in get_args(Reply))
             unseen, members = self._unanswered(answers)
             left = next_yes = None
             if model is not None and model.calibrated and yes + no >= _FEWEST:
