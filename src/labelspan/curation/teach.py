@@ -532,7 +532,7 @@ class Teacher:
         others = np.random.default_rng(0).permutation(unseen)
         return list(dict.fromkeys([*found, *others.tolist()]))
 
-    def explain(self, item: str, n: int = 6) -> tuple[list[WordShare], list[WordShare]]:
+    def explain(self, item: str, n: int = 6) -> tuple[tuple[WordShare, ...], tuple[WordShare, ...]]:
         """Explain the score of an item by words and by other labels, learned without the item.
 
         Parameters
@@ -544,7 +544,7 @@ class Teacher:
 
         Returns
         -------
-        words, labels : list of WordShare
+        words, labels : tuple of WordShare
             With their shares of the score: positive ones speak for the item, negative ones against
             it. The largest first.
         """
@@ -552,14 +552,14 @@ class Teacher:
         with self.index.write_lock:
             row, model = self.index.store.row(item), self._ranked().model
             if model is None:
-                return [], []
+                return (), ()
             of_words, of_labels = model.contributions(row)
             features = model.features
             words: dict[str, float] = {}
             if features.texts is not None:
                 words = features.texts.word_shares(self.index.item(item).text, of_words)
             labels = dict(zip(features.label_names, of_labels.tolist(), strict=True))
-            return _largest(words, n), _largest(labels, n)
+            return WordShare.largest(words, n), WordShare.largest(labels, n)
 
     def probabilities(self) -> dict[str, float]:
         """Return the probability that each item belongs, from models without the item.
@@ -684,8 +684,3 @@ class Teacher:
             with self.index.write_lock:
                 self._write([("applied", str(made.number))], who)
         return made
-
-
-def _largest(shares: Mapping[str, float], n: int) -> list[WordShare]:
-    ranked = sorted(shares.items(), key=lambda entry: (-abs(entry[1]), entry[0]))
-    return [WordShare(word, share, True) for word, share in ranked[:n] if share]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -201,6 +202,12 @@ class WordShare:
     word: str
     share: float
     shared: bool
+
+    @classmethod
+    def largest(cls, shares: Mapping[str, float], n: int) -> tuple[WordShare, ...]:
+        """Return the words with the largest contributions, positive or negative, without zeros."""
+        ranked = sorted(shares.items(), key=lambda entry: (-abs(entry[1]), entry[0]))
+        return tuple(cls(word, share, shared=True) for word, share in ranked[:n] if share)
 
 
 @dataclass(frozen=True)

@@ -116,7 +116,6 @@ class ItemTagger:
             contributions = tagger.contributions(features, column, int(own[0]))
             text = self._store.item(items).text if items else query
             words = tagger.texts.word_shares(text, contributions)
-        ranked = sorted(words.items(), key=lambda entry: (-abs(entry[1]), entry[0]))
         near, cosines = tagger.voters.nearest(features, own)
         there = self._store.fetch(tagger.rows[near[0]].tolist())
         votes = []
@@ -124,7 +123,6 @@ class ItemTagger:
             item = there.get(int(tagger.rows[voter]))
             if cosine > 0 and item is not None:
                 votes.append(Vote(item.id, cosine, bool(tagger.targets[voter, column])))
-        found = [WordShare(word, share, True) for word, share in ranked if share]
         limit = float(tagger.thresholds[column])
         others = tagger.rows.size - int(own[0] >= 0)
         has = own[0] >= 0 and bool(tagger.targets[own[0], column])
@@ -132,7 +130,7 @@ class ItemTagger:
             label,
             probability,
             limit,
-            tuple(found[:n]),
+            WordShare.largest(words, n),
             tuple(votes[:n]),
             (int(tagger.support[column]) - has) / max(1, others),
         )
