@@ -111,7 +111,7 @@ class LabelEdit:
 
     See Also
     --------
-    Review.plan_edit, Review.plan_replace, Review.apply : Create and apply it.
+    LabelEdits.plan_edit, LabelEdits.plan_replace, LabelEdits.apply : Create and apply it.
 
     Examples
     --------
@@ -173,7 +173,7 @@ class DecisionGroup:
 
     See Also
     --------
-    Review.history : Lists them.
+    LabelEdits.history : Lists them.
 
     Examples
     --------

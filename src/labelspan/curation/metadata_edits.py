@@ -64,7 +64,7 @@ def value_groups(counts: Mapping[str, int], how: str = "words") -> list[dict[str
     See Also
     --------
     MetadataEdits : Replaces values of the metadata.
-    Review.plan_replace : Merges labels.
+    LabelEdits.plan_replace : Merges labels.
 
     Examples
     --------
@@ -154,7 +154,7 @@ class MetadataEdits:
 
     See Also
     --------
-    Review.plan_replace : The same for labels.
+    LabelEdits : The same for labels.
 
     Examples
     --------

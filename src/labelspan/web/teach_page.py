@@ -177,8 +177,8 @@ def _question(teacher: Teacher, question: Question) -> QuestionData:
         "metadata": item.metadata,
         "probability": None if question.probability is None else rounded(question.probability),
         "kind": question.kind,
-        "words": words,
-        "label_shares": labels,
+        "words": list(words),
+        "label_shares": list(labels),
     }
 
 
