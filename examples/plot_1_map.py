@@ -2,12 +2,12 @@
 A map of programs: LSI and MLSI
 ==================================
 
-Programs of Debian that neither method has seen, placed only by their descriptions. LSI learned
-its space from words, MLSI from words and from the tags that people gave to *other* programs.
+Debian programs that neither method has seen, embedded from their descriptions only. LSI learned
+its embedding from words, MLSI from words and from the tags of *other* programs.
 """
 
 # %%
-# Half of the training part is enough to learn from; the map shows the test part.
+# Half of the training set is enough to learn from; the map shows the test set.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -30,7 +30,7 @@ print(f"{X.shape[0]} programs to learn from, {X_new.shape[0]} to place, {X.shape
 spaces = {"LSI: words only": LSI(50).fit(X), "MLSI: words and tags": MLSI(50).fit(X, train.Y)}
 
 # %%
-# Six tags get a colour; a program with several of them has the colour of the rarest.
+# Six tags have a colour; a program with several of them gets the colour of the rarest.
 SHOWN = {
     "works-with::mail": "mail",
     "works-with::audio": "audio",
@@ -61,5 +61,6 @@ fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", nco
 plt.show()
 
 # %%
-# The share is the mean Jaccard index of the tags of a program and of its ten nearest: the
-# part in common of all the tags that either has. Tags were not used to place these programs.
+# The percentage is the mean Jaccard index between the tags of a program and those of its ten
+# nearest neighbours: the tags in common, divided by all tags that either has. The tags of these
+# programs were not used to embed them.

@@ -2,15 +2,15 @@
 Sentence embeddings, adapted to tags
 ====================================
 
-A sentence encoder gives 384 dimensions that know nothing of your tags. An adapter compresses them
-to fewer that do, by one linear map whose axes are sorted: cut it where you like. What is lost, and
-what is gained?
+A sentence encoder computes 384 dimensions without knowing your tags. An adapter reduces them to
+fewer dimensions that take the tags into account, by a linear map whose axes are sorted, so that any
+number of them can be used. What is lost, and what is gained?
 """
 
 # %%
-# 2,450 programs of Debian as all-MiniLM-L6-v2 reads their descriptions, one byte a number;
-# ``tools/make_embeddings.py`` made the file. Part of the tags is hidden from every map, to see
-# how it serves tags that come later.
+# Embeddings of the descriptions of 2,450 Debian programs by all-MiniLM-L6-v2, stored with one byte
+# per number by ``tools/make_embeddings.py``. Some tags are hidden from all maps: they stand for
+# tags that are added later.
 import sys
 from pathlib import Path
 
@@ -36,16 +36,17 @@ print(f"{train.size} programs to learn from, {test.size} to evaluate on")
 print(f"{(~hidden).sum()} tags seen, {hidden.sum()} hidden")
 
 # %%
-# The fit compares itself, on programs and tags that it holds out, with the vectors as they came and
-# with PCA: at every size, with a confidence interval. It chooses the weight of the tags and the
-# number of dimensions by that, and gives PCA where nothing is gained.
+# ``fit`` compares the map with the original vectors and with PCA on held-out programs, for several
+# numbers of dimensions and with confidence intervals. From this it chooses the number of
+# dimensions; if nothing is gained, the result is PCA.
 adapter = Adapter().fit(X[train], Y[train][:, ~hidden])
 print(adapter.report_)
 
 # %%
-# Now on programs and tags that the fit has never seen: nDCG of the ten nearest training programs,
-# whose gain is the overlap of their tags with those of the query. One map of 128 dimensions serves
-# all sizes. Which tags are hidden matters, so that three draws are averaged.
+# Now evaluate it on programs and tags that the fit has never seen, by the nDCG of the ten nearest
+# training programs, whose relevance is the overlap of their tags with those of the query. One map
+# of 128 dimensions is used for all sizes. Results depend on which tags are hidden: the mean of
+# three draws is shown.
 SIZES = [8, 16, 32, 64, 128]
 NAMES = ["all 384, as they are", "PCA", "adapted", "adapted, items by their tags"]
 COLOURS = ["black", "#888888", "#0072B2", "#D55E00"]
@@ -92,6 +93,6 @@ axes[0].legend(frameon=False, loc="lower right")
 plt.show()
 
 # %%
-# For tags that were seen, 16 adapted dimensions find better neighbours than all 384, in a
-# twenty-fourth of the memory; for hidden tags they are as good as PCA or better. An item whose tags
-# are known is placed by them too: a query, which has none, finds it where it belongs.
+# For training tags, 16 adapted dimensions find better neighbours than all 384, with a twenty-fourth
+# of the memory; for hidden tags they are slightly worse than PCA. Items with known tags are
+# embedded with their tags as well, which helps queries without tags to find them.

@@ -2,15 +2,15 @@
 LDA, CCA and OPLS compared with scikit-learn
 ============================================
 
-Where two libraries solve one problem they must give one answer. Then a question that has no single
-answer: which few dimensions serve best to tell digits apart?
+Two libraries that solve the same problem must give the same answer. A question without a single
+answer follows: which few dimensions are best to classify digits?
 """
 
 # %%
 # LDA and CCA: the same spaces
 # ----------------------------
-# scikit-learn scales the scatter within classes, labelspan the total: a known factor on each
-# direction takes one to the other. The crosses fall into the rings.
+# scikit-learn scales by the scatter within classes, labelspan by the total scatter: the two differ
+# by a known factor for each direction. The crosses fall into the rings.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.cross_decomposition import CCA as PeerCCA
@@ -55,9 +55,9 @@ plt.show()
 # %%
 # Few dimensions for digits
 # -------------------------
-# Half of the digits to learn from, half to judge by the five nearest. ``OPLS`` is
-# orthonormalised PLS: directions that predict the classes best by least squares. PLS regression
-# looks for covariance instead, and PCA at no classes at all.
+# Half of the digits are used for training, half for testing by the five nearest neighbours.
+# ``OPLS`` is orthonormalised PLS: directions that predict the classes best by least squares. PLS
+# regression maximises covariance instead, and PCA ignores the classes.
 from sklearn.cross_decomposition import PLSRegression
 from sklearn.decomposition import PCA
 from sklearn.model_selection import train_test_split
@@ -98,8 +98,8 @@ ax.legend()
 plt.show()
 
 # %%
-# With up to four dimensions LDA is ahead. Its nine are all there are, one less than classes, and
-# from seven on PCA is as good: for nearest neighbours the shape of a digit counts beyond its
-# class. LDA and OPLS span the same nine dimensions, but come to them in another order: OPLS follows
-# the classes with more rows, of which LDA takes no notice.
+# With up to four dimensions LDA is best. It has at most nine, one less than there are classes; from
+# seven dimensions on PCA is as good, because for nearest neighbours the shape of a digit matters,
+# not only its class. LDA and OPLS span the same nine dimensions in a different order: OPLS gives
+# more weight to classes with more rows, LDA does not.
 print("rows per class:", np.bincount(y_train))

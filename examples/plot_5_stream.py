@@ -2,13 +2,13 @@
 Learning from a stream
 ======================
 
-``partial_fit`` keeps means and products, which add up: after any batch the space is the one that
-``fit`` finds on all rows so far. The question is only how many rows a space needs.
+``partial_fit`` stores means and sums of products: after each batch the embedding is the one that
+``fit`` finds on all rows so far. How many rows does an embedding need?
 """
 
 # %%
-# Noisy vectors such as a sentence encoder gives, with 30 labels, in batches of 50. The picture
-# asks the space now and then how good the neighbours of unseen rows are.
+# Noisy vectors, similar to those of a sentence encoder, with 30 labels, in batches of 50. From time
+# to time the neighbours of unseen rows are evaluated.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.decomposition import IncrementalPCA
@@ -44,10 +44,12 @@ for start in range(0, len(X), BATCH):
 
 whole = MLSI(DIMENSIONS, center=True, alpha=1.0).fit(X, Y)
 angle = principal_angles(informed.components_.T, whole.components_.T)[0]
-print(f"the stream's space against that of all rows at once: {np.degrees(angle):.1e} degrees")
+print(
+    f"angle between the embeddings of the stream and of all rows: {np.degrees(angle):.1e} degrees"
+)
 
 # %%
-# Two machines, each with half of the rows, can join what they learned.
+# Two machines with half of the rows each can merge their models.
 one, two = MLSI(DIMENSIONS, center=True, alpha=1.0), MLSI(DIMENSIONS, center=True, alpha=1.0)
 one.partial_fit(X[::2], Y[::2])
 two.partial_fit(X[1::2], Y[1::2])

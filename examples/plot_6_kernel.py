@@ -1,12 +1,12 @@
 """
-Kernels: labels that no line can tell
-=====================================
+Kernels: labels that no line separates
+======================================
 
-Two moons, three labels. A row may carry several, and none of them can be told by a straight line.
+Two moons, three labels. A row may have several labels, and no straight line separates any of them.
 """
 
 # %%
-# Each moon is a label; the third is carried wherever the moons reach into each other.
+# Each moon is a label; the third label is on all rows where one moon reaches into the other.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import make_moons
@@ -38,8 +38,8 @@ for name, model in models.items():
     print(f"{name:7} average precision on unseen rows {precision:.3f}")
 
 # %%
-# Above, what each model thinks of every place in the plane, for each label; points that carry
-# the label are filled. The kernel bends its scores along the moons.
+# The scores of both models in the plane, for each label; points that have the label are filled.
+# With the kernel the scores follow the moons.
 grid = np.stack(np.meshgrid(np.linspace(-1.6, 2.6, 90), np.linspace(-1.1, 1.6, 70)), axis=-1)
 fig, axes = plt.subplots(2, 3, figsize=(10, 5.6), sharex=True, sharey=True, layout="constrained")
 for row, (name, model) in zip(axes, models.items(), strict=True):
@@ -66,7 +66,7 @@ fig.colorbar(shades, ax=axes, label="score of the label")
 plt.show()
 
 # %%
-# And the space itself: the first two dimensions, unseen rows.
+# The first two dimensions of the embedding, for unseen rows.
 fig, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 kinds = [
     ("upper moon", (Y_new[:, 0] > 0) & (Y_new[:, 2] == 0), COLOURS[0], "o"),

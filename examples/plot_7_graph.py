@@ -2,13 +2,13 @@
 Few labels, many rows: graphs
 =============================
 
-Digits of which very few are labelled. LDA learns only from those; DLE and LPP also look at a graph
-of neighbours over all of them.
+Very few of these digits are labelled. LDA learns only from those; DLE and LPP also use a graph of
+neighbours over all of them.
 """
 
 # %%
-# From 2 to 20 labelled digits a class; the others are told by the nearest labelled one in the
-# space. Means of three draws; all rows are placed, the accuracy is that of unlabelled ones.
+# From 2 to 20 labelled digits per class; the others are classified by the nearest labelled digit in
+# the embedding. The accuracy on unlabelled rows is the mean of three draws.
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.patheffects import withStroke
@@ -99,7 +99,7 @@ right.legend()
 plt.show()
 
 # %%
-# With two to five labels per class LPP, which uses none, is the best space: the graph tells more
-# than so few labels. From ten on DLE is the best of the nine-dimensional ones, and no better than
-# the pixels themselves. Without a penalty it is behind everything: the scatter within classes
-# cannot be learned from a handful of rows. LDA, without the graph, is behind both.
+# With two to five labels per class LPP, which ignores labels, is the best embedding: the graph says
+# more than so few labels. From ten labels on DLE is the best embedding with nine dimensions, and
+# about as good as the pixels. Without a penalty it is the worst, because the scatter within classes
+# cannot be learned from a handful of rows. LDA, which does not use the graph, is worse than both.

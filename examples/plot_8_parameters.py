@@ -2,11 +2,11 @@
 Choosing alpha and beta
 =======================
 
-Two questions are asked of the same grid: labels that were seen, and labels that were not.
+The same grid is evaluated on labels that were used in training, and on labels that were not.
 """
 
 # %%
-# Sentence embeddings of programs (see the example on embeddings for where they come from).
+# Sentence embeddings of programs (the example on embeddings says how they were made).
 import sys
 from pathlib import Path
 
@@ -30,7 +30,7 @@ ALPHAS, BETAS = [0.3, 1.0, 3.0, 10.0], [0.1, 0.3, 0.5, 0.7, 0.9]
 
 # %%
 # A third of the tags is hidden from the fit. Do the neighbours of unseen programs share their tags?
-# For hidden tags a beta of 0.3 to 0.5 is best, and 0.9 is the worst.
+# For hidden tags a beta of 0.1 to 0.3 is best, and 0.9 is the worst.
 rng = np.random.default_rng(0)
 hidden = np.zeros(Y.shape[1], dtype=bool)
 hidden[rng.permutation(Y.shape[1])[: Y.shape[1] // 3]] = True
