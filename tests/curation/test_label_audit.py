@@ -5,7 +5,7 @@ import pytest
 from _support.topics import corpus
 
 from labelspan import MLSI, SemanticIndex
-from labelspan.curation import audit_labels, label_audit
+from labelspan.curation import audit_labels
 
 
 @pytest.fixture(scope="module")
@@ -160,42 +160,9 @@ def test_what_is_unsure_is_marked_and_comes_last(planted):
     assert all(one.sure for one in found.of("merge"))
 
 
-# --- findings that are stored with an index ---------------------------------------------------
-
-
-def test_an_audit_is_stored_and_read_by_others(tmp_path, monkeypatch):
-    texts, labels, ids, _ = corpus(60, seed=1)
-    labels[4], labels[7] = ["sound"], [*labels[7], "TODO"]
-    SemanticIndex(estimator=MLSI(5)).fit(texts, labels, ids).save(tmp_path / "i")
-    with SemanticIndex.load(tmp_path / "i") as index:
-        some = audit_labels(index, 2, kinds=["wrong", "junk"])
-        found = audit_labels(index, 30)
-        assert some.findings == tuple(
-            one for kind in ("junk", "wrong") for one in found.of(kind)[:2]
-        )
-    finders = label_audit._FINDERS
-    monkeypatch.setattr(label_audit, "_FINDERS", {})
-    with SemanticIndex.load(tmp_path / "i") as other:
-        assert audit_labels(other, 30) == found
-        assert audit_labels(other, 2, kinds=["wrong", "junk"]) == some
-    monkeypatch.setattr(label_audit, "_FINDERS", finders)
-    # Other labels have other findings.
-    with SemanticIndex.load(tmp_path / "i", write=True) as index:
-        index.relabel(ids[7], ["game"])
-        assert audit_labels(index, 30).of("junk") != found.of("junk")
-        index.relabel(ids[7], labels[7])
-        assert audit_labels(index, 30).of("junk") == found.of("junk")
-
-
-def test_a_damaged_stored_audit_is_computed_again(tmp_path):
-    texts, labels, ids, _ = corpus(60, seed=1)
-    index = SemanticIndex(estimator=MLSI(5)).fit(texts, labels, ids).save(tmp_path / "i")
-    with SemanticIndex.load(tmp_path / "i") as read:
-        assert audit_labels(read).counts == audit_labels(index).counts
-    (path,) = (tmp_path / "i").glob("generation-*/audit.arrays")
-    path.write_bytes(b"labelspan array\n")
-    with SemanticIndex.load(tmp_path / "i") as read:
-        assert audit_labels(read).counts == audit_labels(index).counts
-        for wrong in ({}, [], {"wrong": 3}, {"wrong": [[1, "a"]]}, {"wrong": [[1, 2, [], "", {}]]}):
-            read.store.keep("audit", wrong)
-            assert audit_labels(read).counts == audit_labels(index).counts
+def test_some_kinds_and_fewer_findings_are_those_of_a_whole_audit(planted):
+    index = planted[0]
+    some = audit_labels(index, 2, kinds=["wrong", "missing"])
+    found = audit_labels(index, 30)
+    assert some.findings == (*found.of("missing")[:2], *found.of("wrong")[:2])
+    assert some.counts == {kind: found.counts[kind] for kind in ("missing", "wrong")}

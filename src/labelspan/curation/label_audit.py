@@ -66,8 +66,6 @@ _WORDS_IN_BOTH = 0.6
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|(?:(?![\u3040-\u30ff\u3400-\u9fff])[^\W_])+")
 # Entries of a block of labels.
 _ENTRIES = 1 << 22
-# File of the findings in the folder of an index.
-_NAME = "audit"
 
 
 def audit_labels(
@@ -117,55 +115,25 @@ def audit_labels(
             raise InvalidParameter(
                 f"audit: kinds must be among {', '.join(KINDS)}, but {kind!r} was given."
             )
+    tagger, ids = index.tagger, index.store.ids_by_row()
+    assert tagger is not None
+    names = [ids.get(int(row), "") for row in tagger.rows]
     wanted = [kind for kind in KINDS if kinds is None or kind in kinds]
-    known = _stored(index)
-    fresh = [kind for kind in wanted if kind not in known]
-    if fresh:
-        tagger, ids = index.tagger, index.store.ids_by_row()
-        assert tagger is not None
-        names = [ids.get(int(row), "") for row in tagger.rows]
-        # A review has all labels that look wrong or missing.
-        of_items = label_findings(tagger, names) if {"wrong", "missing"} & {*fresh} else []
-        for kind in fresh:
-            if kind in ("wrong", "missing"):
-                known[kind] = [one for one in of_items if one.kind == kind]
-            else:
-                known[kind] = list(islice(_FINDERS[kind](index, tagger, names), _MOST_FINDINGS))
-        index.store.keep(
-            _NAME,
-            {
-                kind: [
-                    [one.score, one.items, one.labels, one.reason, one.evidence] for one in found
-                ]
-                for kind, found in known.items()
-            },
-        )
-    listed = [one for kind in wanted for one in known[kind][:n]]
+    # A review has all labels that look wrong or missing.
+    of_items = label_findings(tagger, names) if {"wrong", "missing"} & {*wanted} else []
+    found = {
+        kind: list(islice(_FINDERS[kind](index, tagger, names), _MOST_FINDINGS))
+        if kind in _FINDERS
+        else [one for one in of_items if one.kind == kind]
+        for kind in wanted
+    }
+    listed = [one for own in found.values() for one in own[:n]]
     items = index.items(list({name for one in listed for name in one.items}))
     titles = {item.id: item.title for item in items}
     return LabelAudit(
         tuple(replace(one, titles=tuple(titles[name] for name in one.items)) for one in listed),
-        {kind: len(known[kind]) for kind in wanted},
+        {kind: len(own) for kind, own in found.items()},
     )
-
-
-def _stored(index: SemanticIndex) -> dict[str, list[Finding]]:
-    """Read cached findings for these items and labels, of this process or another."""
-    found = index.store.stored(_NAME)
-    try:
-        return {
-            kind: [
-                Finding(
-                    kind, float(score), tuple(items), tuple(labels), str(reason), dict(evidence)
-                )
-                for score, items, labels, reason, evidence in found[kind]
-            ]
-            for kind in KINDS
-            if found and kind in found
-        }
-    except (TypeError, ValueError):
-        # A cache of somebody else; what it should have is computed.
-        return {}
 
 
 def label_findings(tagger: Tagger, names: Sequence[str]) -> list[Finding]:

@@ -9,10 +9,9 @@ shown.
 from __future__ import annotations
 
 import itertools
-import json
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +19,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from .._arrays import ArrayFile, Rows, parse_json, write_arrays
+from .._arrays import Rows
 from .._files import file_size
 from .._typing import Array
 from ..corpus import LabelVocabulary
@@ -375,25 +374,6 @@ class ItemStore:
             yield from self.fetch(alive[start : start + _FETCHED_AT_ONCE]).items()
 
     # --- computed from items and labels -----------------------------------------------
-
-    def stored(self, name: str) -> Any:
-        """Return what :meth:`keep` wrote for these items and labels; None if there is none."""
-        if self.folder is None:
-            return None
-        try:
-            file = ArrayFile(self.folder / f"{name}.arrays", mapped=False)
-            current = file.about.get("revision") == self.revision
-            return parse_json(bytes(file.array("json")), file.path) if current else None
-        except (InvalidFile, OSError):
-            return None
-
-    def keep(self, name: str, value: Any) -> None:
-        """Cache a result that was computed from the current items and labels."""
-        if self.folder is None or not self.folder.is_dir():
-            return
-        data = np.frombuffer(json.dumps(value).encode(), dtype=np.uint8)
-        with suppress(InvalidFile, OSError):
-            write_arrays(self.folder / f"{name}.arrays", {"json": data}, revision=self.revision)
 
     def once(self, name: str, compute: Callable[[], T]) -> T:
         """Return the result of a function of the items and labels, cached until these change."""
