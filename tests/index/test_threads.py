@@ -84,6 +84,16 @@ def test_lists_and_taggers_stay_with_their_items(folder):
         assert "item0" in index
 
 
+def test_the_tagger_of_items_that_have_changed_since(folder):
+    with SemanticIndex.load(folder, write=True) as index:
+        model, store, before = index.model, index.store, index.tagger
+        index.relabel("item7", ["one more"])
+        after = index.tagger
+        assert index._tagger(model, store).labels == before.labels
+        assert after.labels == (*before.labels, "one more")
+        assert index.tagger is after
+
+
 def test_threads_read_while_others_change(folder):
     ways = [
         lambda index: index.search("chess player", k=3),

@@ -847,9 +847,14 @@ class SemanticIndex:
             known = self._current
             if known is None or known[0] is not model:
                 known = model, -1, model.tagger
+            # A thread may go on with items that another has changed since.
+            late = known[1] > store.revision
+            if late:
+                known = model, -1, model.tagger
             if known[1] != store.revision:
-                found = ItemTagger(model, store, known[2]).current()
-                known = self._current = model, store.revision, found
+                known = model, store.revision, ItemTagger(model, store, known[2]).current()
+            if not late:
+                self._current = known
             return known[2]
 
     def _tagging(self) -> ItemTagger:
