@@ -144,7 +144,7 @@ def teach(snapshot: Snapshot, asked: Asked) -> TeachData:
 
 
 def map_colours(snapshot: Snapshot, asked: Asked) -> LessonMapData:
-    """Return what the map of a lesson shows: answers, members, and the likeliest others."""
+    """Return what the map of a lesson shows: answers, members, and the most likely others."""
     index, label = snapshot.index, asked["label"]
     if label not in {one.label for one in Teacher.lessons(index)}:
         raise Refused(404, "label: there is no lesson of this label.")
