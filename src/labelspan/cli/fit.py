@@ -121,7 +121,7 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Use the word vectors of this file next to the words: word2vec's text, or "
+            help="Use the word vectors of this file as well as the words: word2vec's text, or "
             ".safetensors or .npy with a vocabulary next to it. The index does not need it later.",
         ),
     ] = None,

@@ -73,8 +73,8 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
 
     Only this machine can connect unless --host says otherwise; whoever connects can read the
     whole index. It is read-only unless --edit is given: then anyone with a second address, which
-    contains a secret, can change labels and review those that look wrong or missing. Where there
-    is no index yet, a page takes a file to fit one on. Ctrl-C stops it.
+    contains a secret, can change labels and review those that look wrong or missing. If there is
+    no index yet, a page takes a file and fits one. Ctrl-C stops it.
 
     For example:
       labelspan serve

@@ -74,7 +74,7 @@ def teach(  # noqa: PLR0917 - typer reads options from parameters
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the progress as JSON.")] = False,
 ) -> None:
-    """Find all items of a label: answer about the likeliest ones, and apply the answers.
+    """Find all items of a label by answering questions about the most likely ones.
 
     Keys: y belongs, n does not, s skips, u undoes the last answer, q quits. Each answer is saved
     immediately, and the items are ranked again after every five. Run the command again to continue.
