@@ -16,7 +16,7 @@ from .._typing import Array
 from ..corpus import LabelVocabulary
 from ..errors import InvalidFile, InvalidInput, Mismatch
 from ..text import parse_query
-from .browsing import FoundLabel, ItemList, LabelNode, browse, find_labels, label_tree
+from .browsing import ItemList, browse
 from .database import read_history
 from .explain import explain, read_axes
 from .folder import Files, IndexFolder
@@ -30,6 +30,7 @@ from .inputs import (
     read_metadata,
     read_texts,
 )
+from .label_tree import FoundLabel, LabelNode, find_labels, label_tree
 from .metadata_fields import FieldKind
 from .model import IndexModel, read_model, write_model
 from .results import (

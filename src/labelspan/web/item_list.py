@@ -18,7 +18,8 @@ from ..curation import SavedSearches
 from ..curation.audit_results import KINDS
 from ..errors import InvalidInput
 from ..index import Hit
-from ..index.browsing import Facet, ItemList, LabelNode, label_separator
+from ..index.browsing import Facet, ItemList
+from ..index.label_tree import LabelNode, label_separator
 from ..index.metadata_fields import FieldKind, metadata_text
 from ..index.searching import BALANCE
 from .answer_parts import Asked, HitData, PageData, find_label, hits_data, page_of, rounded

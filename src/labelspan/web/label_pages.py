@@ -8,8 +8,8 @@ from typing import Annotated, Any
 from typing_extensions import TypedDict
 
 from ..index import Tag
-from ..index.browsing import FoundLabel
 from ..index.inputs import label_name
+from ..index.label_tree import FoundLabel
 from ..index.results import LabelReport, WordShare
 from ..index.searching import similar_labels
 from .answer_parts import (
