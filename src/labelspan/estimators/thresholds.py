@@ -11,7 +11,8 @@ from .._typing import Array
 from ..labels import Labels
 from ..operators import Operator
 from ..operators.array_backend import host, on_host
-from ..solvers.regression import regress
+from ..solvers.exact import DECOMPOSED
+from ..solvers.regression import fitted_part
 from .solving import seed_of, threads_for
 
 __all__ = ["best_thresholds", "label_thresholds"]
@@ -138,6 +139,9 @@ def _leverage(X: Operator, alpha: float, seed: int) -> float:
     rows = X.shape[0]
     if not alpha > 0:
         return min(X.shape) / rows
+    if X in DECOMPOSED:
+        values = DECOMPOSED[X].values
+        return float((values / (values + alpha))[values > 0].sum()) / rows
     rng, count = np.random.default_rng(seed), _PROBES if rows <= _ROWS else 1
     if rows <= _MANY_ROWS:
         probes = X.place(rng.choice([-1.0, 1.0], (rows, count)).astype(X.dtype))
@@ -145,5 +149,4 @@ def _leverage(X: Operator, alpha: float, seed: int) -> float:
         # Where the data is: on a device, the signs of many rows would take longer than the fit.
         probes = X.random_block(rows, count, rng)
     with threads_for(X):
-        found = regress(X, probes, alpha, share=_ACCURACY)
-    return float(np.trace(found.agreement)) / (count * rows)
+        return fitted_part(X, probes, alpha, _ACCURACY) / (count * rows)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import copy
 from typing import Any
 
 import numpy as np
@@ -81,13 +80,16 @@ class Dense(Operator):
         """The row that is subtracted from every row."""
         return self._offset
 
-    def in_float64(self) -> Operator | None:
-        if self.dtype == np.float64:
+    def in_type(self, dtype: Any) -> Operator:
+        if self.dtype == dtype:
             return self
-        wide = copy(self)
-        wide._array, wide.dtype = self._array.astype(np.float64), np.dtype(float)
-        wide._sums = wide._copy = None
-        return wide
+        if self._offset is None:
+            return Dense(self._array.astype(dtype))
+        # Centred before the rounding, which would be that of the means.
+        rows = np.empty(self.shape, dtype=dtype)
+        for part in self._slices():
+            np.subtract(self._array[part], self._offset, out=rows[part], casting="same_kind")
+        return Dense(rows)
 
     def _slices(self, fewest: int = 1, part: slice | None = None) -> Iterator[slice]:
         """Split the rows, or a part of them, into blocks that fit into the cache."""

@@ -122,9 +122,9 @@ class Operator(ABC):
             return contiguous(block, self.dtype)
         return placed(block, self.device, self.dtype)
 
-    def in_float64(self) -> Operator | None:
-        """Return the same data with products in float64; None if that is not possible."""
-        return self if self.dtype == np.float64 else None
+    def in_type(self, dtype: Any) -> Operator | None:
+        """Return the same data with products in float32 or float64; None if not possible."""
+        return self if self.dtype == dtype else None
 
     def random_block(self, rows: int, width: int, rng: np.random.Generator) -> Array:
         """Return a block of standard normal random numbers on the device of X."""
@@ -346,9 +346,9 @@ class Centered(Composite):
         self.offset = checked_offset(offset, base.shape[1])
         self._row = base.place(self.offset[None, :])
 
-    def in_float64(self) -> Operator | None:
-        wide = self.base.in_float64()
-        return None if wide is None else Centered(wide, self.offset)
+    def in_type(self, dtype: Any) -> Operator | None:
+        base = self.base.in_type(dtype)
+        return None if base is None else Centered(base, self.offset)
 
     def _matmat(self, block: Array) -> Array:
         return self.base._matmat_less_row(block, self._row @ block)

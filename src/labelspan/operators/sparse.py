@@ -146,15 +146,17 @@ class Sparse(Operator):
         return self._gathered(self._csr, block, Outer(None, row))
 
     def _gathered(self, csr: Any, block: Array, less: Outer | None = None) -> Array:
+        threads = n_threads()
+        most = 1 if threads == 1 else _BLOCKS_PER_THREAD * threads
+        count = _how_many(csr, block.shape[1], most)
+        if count == 1:
+            return self._products.gather(csr, block, less)
         out = np.empty((csr.shape[0], block.shape[1]), dtype=block.dtype)
 
         def multiply(part: tuple[slice, Any]) -> None:
             rows, piece = part
-            self._products.gather(piece, block, out[rows], None if less is None else less[rows])
+            self._products.gather(piece, block, None if less is None else less[rows], out[rows])
 
-        threads = n_threads()
-        most = 1 if threads == 1 else _BLOCKS_PER_THREAD * threads
-        count = _how_many(csr, block.shape[1], most)
         key = csr is self._csr, count
         if key not in self._blocks:
             self._blocks[key] = _row_blocks(csr, count)
@@ -196,25 +198,26 @@ class Sparse(Operator):
 
     def cross(self, block: Array) -> Array:
         if not self._has_transpose:
-            return self.in_float64().rmatmat(block)
+            return self.in_type(np.float64).rmatmat(block)
         if self._transposed is None and self._arranged is not None:
             # The transpose exists already, or will be used again.
             arranged, order = self._arranged
             return put_rows(order, arranged.cross(block))
         return self._gathered(self._transpose(), contiguous(block, np.float64))
 
-    def in_float64(self) -> Sparse:
-        if self.dtype == np.float64:
+    def in_type(self, dtype: Any) -> Sparse:
+        if self.dtype == dtype:
             return self
         # Reordered columns are not sorted and need not be; astype would sort them.
         csr = self._csr
-        parts = (csr.data.astype(np.float64), csr.indices, csr.indptr)
-        wide = self._with(sparse.csr_array(parts, shape=csr.shape))
-        wide.dtype = np.dtype(np.float64)
-        return wide
+        parts = (csr.data.astype(dtype), csr.indices, csr.indptr)
+        other = self._with(sparse.csr_array(parts, shape=csr.shape))
+        other.dtype = np.dtype(dtype)
+        other._sums, other._counts = self._sums, self._counts
+        return other
 
     def cogram(self) -> Array:
-        wide = self.in_float64()
+        wide = self.in_type(np.float64)
         csr, rows = wide._csr, self.shape[0]
         out = np.empty((rows, rows))
         counts = self._column_counts().astype(float)
@@ -284,7 +287,7 @@ class Sparse(Operator):
             return Centered(self, means), means
         # Sums about zero round to the size of the mean, sums about the mean to that of the
         # deviations: a second pass makes the mean of a constant column exact.
-        means[far] += self.in_float64().moved(means, far).column_means()[far]
+        means[far] += self.in_type(np.float64).moved(means, far).column_means()[far]
         return self.shifted(means), means
 
     @property
@@ -446,11 +449,16 @@ class SparseProducts:
         """Return ``csr.T`` as a CSR matrix; ``parts`` are blocks of its rows."""
         return csr.T.tocsr()
 
-    def gather(self, csr: Any, block: Array, out: Array, less: Outer | None) -> None:
-        """Write ``csr @ block``, minus an outer product, into ``out``."""
-        out[:] = csr @ block
+    def gather(
+        self, csr: Any, block: Array, less: Outer | None = None, out: Array | None = None
+    ) -> Array:
+        """Return ``csr @ block``, minus an outer product; in ``out`` if given."""
+        product: Array = csr @ block
         if less is not None:
-            less.subtract(out)
+            less.subtract(product)
+        if out is not None:
+            out[:] = product
+        return product
 
     def scatter(self, csr: Any, block: Array) -> Array:
         """Return ``csr.T @ block``."""
@@ -505,13 +513,17 @@ class NumbaProducts(SparseProducts):
         starts = np.concatenate([[0], ends]).astype(csr.indptr.dtype)
         return sparse.csr_array((data, indices, starts), shape=(columns, rows))
 
-    def gather(self, csr: Any, block: Array, out: Array, less: Any) -> None:
+    def gather(
+        self, csr: Any, block: Array, less: Outer | None = None, out: Array | None = None
+    ) -> Array:
+        out = np.empty((csr.shape[0], block.shape[1]), dtype=block.dtype) if out is None else out
         column = row = np.empty(0, dtype=out.dtype)
         if less is not None:
             row = np.ascontiguousarray(less.row, dtype=out.dtype).reshape(-1)
             if less.column is not None:
                 column = np.ascontiguousarray(less.column, dtype=out.dtype).reshape(-1)
         self._loops.gather_rows(csr.indptr, csr.indices, csr.data, block, out, column, row)
+        return out
 
     def sums(self, csr: Any) -> tuple[Array, Array]:
         sums, counts = np.zeros(csr.shape[1]), np.zeros(csr.shape[1], dtype=np.int64)

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from .._typing import Array
 from ..errors import InvalidInput, LabelspanWarning, warn_caller
-from .array_backend import host, on_host, placed, sum_of_squares, width_of
+from .array_backend import cast, host, on_host, placed, sum_of_squares, width_of
 from .dense import Dense
 from .operator import Centered, Operator, checked_offset, digits_to_lose
 from .row_blocks import Block, LocalBlocks, RowBlocks
@@ -53,8 +53,8 @@ class Tensor(Operator):
         piece = self._values[part] - self._row
         return piece if self._low is None else piece.sub_(self._low)
 
-    def in_float64(self) -> Operator:
-        return self if self.dtype == np.float64 else Tensor(self._values.double(), self._offset)
+    def in_type(self, dtype: Any) -> Operator:
+        return self if self.dtype == dtype else Tensor(cast(self._values, dtype), self._offset)
 
     def _slices(self) -> Iterator[slice]:
         step = max(1, _BLOCK_BYTES // max(1, 8 * self.shape[1]))
@@ -139,11 +139,13 @@ class SparseTensor(Operator):
         return host(_to_float64(self._transpose) @ placed(block, self.device, np.float64))
 
     def gram(self) -> Array:
-        return super().gram() if self.dtype == np.float64 else self.in_float64().gram()
-
-    def in_float64(self) -> Operator:
         if self.dtype == np.float64:
-            return self
+            return super().gram()
+        return SparseTensor(_to_float64(self._csr), _to_float64(self._transpose)).gram()
+
+    def in_type(self, dtype: Any) -> Operator | None:
+        if self.dtype == dtype or dtype != np.float64:
+            return super().in_type(dtype)
         return SparseTensor(_to_float64(self._csr), _to_float64(self._transpose))
 
     def rows(self, index: Array) -> Operator:

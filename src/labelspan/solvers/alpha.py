@@ -118,7 +118,7 @@ class HeldOutOptions:
     width: int = 8
     fewest: int = 3
     blocks: int = 40
-    change: float = 0.05
+    change: float = 0.1
     gain: float = 0.99
 
 
@@ -272,7 +272,7 @@ def held_out(
     5,000. More than 16 labels are represented by 8 combinations:
     4 leading directions, and 4 random combinations of the rest, whose expected error is that of
     the rest. The space starts from ``X_t'Y_t R`` for the training rows and grows by
-    ``X_t'X_t`` until one more block changes the choice by less than 5%, because a space that is
+    ``X_t'X_t`` until one more block changes the choice by less than 10%, because a space that is
     too small regularises by itself. On collections of texts 4 to 5 blocks were enough. Products
     with the training rows are those with all rows minus those with the held-out ones, so that each
     block costs one product with X and one with its transpose, 8 columns wide, and one pass over

@@ -111,7 +111,7 @@ class KrylovSpace:
         if room <= 0:
             return False
         block = block[:, -room:]
-        if self.basis and np.linalg.cond(factor) > _ILL_CONDITIONED:
+        if self.basis and _condition(factor) > _ILL_CONDITIONED:
             # Short directions were scaled up, and with them their errors along the basis.
             block, _ = orthonormalize(remove(block, self.basis))
         if along is not None and not self._drifts:
@@ -148,6 +148,12 @@ class KrylovSpace:
             image = self.X.matmat(block)
             *side, corner = inner_all([*self.image, image], image)
         return image, side, (corner + corner.T) / 2
+
+
+def _condition(factor: Array) -> float:
+    """Return a condition number of a triangular factor, from its inverse if it has one."""
+    square = factor.shape[0] == factor.shape[1]
+    return float(np.linalg.cond(factor, 1 if square else None))
 
 
 @dataclass(frozen=True)

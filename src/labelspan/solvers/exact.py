@@ -47,6 +47,7 @@ from .small_dense import (
 )
 
 __all__ = [
+    "DECOMPOSED",
     "Exact",
     "Ridge",
     "complete_basis",
@@ -153,18 +154,18 @@ class Spectrum:
 
 
 # Cache of decompositions: the choice of alpha and the solver of a fit need the same one.
-_KNOWN: WeakKeyDictionary[Operator, Spectrum] = WeakKeyDictionary()
+DECOMPOSED: WeakKeyDictionary[Operator, Spectrum] = WeakKeyDictionary()
 
 
 def decompose(X: Operator) -> Spectrum:
     """Decompose the smaller Gram matrix, once per operator."""
-    known = _KNOWN.get(X)
+    known = DECOMPOSED.get(X)
     if known is not None:
         return known
     dual = X.shape[1] != X.short_side
     gram = X.cogram() if dual else X.gram()
     found = _spectrum(gram, column_lengths(X) if dual else np.sqrt(np.diag(gram)), dual=dual)
-    _KNOWN[X] = found
+    DECOMPOSED[X] = found
     return found
 
 
@@ -446,7 +447,7 @@ def ridge(X: Operator, targets: Array, alpha: float) -> tuple[Ridge, Check]:
 
 
 def _ridge_of_products(X: Operator, targets: Array, alpha: float) -> Ridge | None:
-    if X in _KNOWN:
+    if X in DECOMPOSED:
         basis = _basis_of_gram(X, targets, alpha)
         return None if basis is None else _ridge_in_basis(basis, alpha, _FROM_PRODUCTS)
     if X.shape[1] != X.short_side:
@@ -520,7 +521,7 @@ def _regression_alpha(factor: Factor, metric_alpha: float) -> float:
 def _by_products(problem: Problem) -> _Found | None:
     """Solve from the smaller Gram matrix; None if it is not accurate enough."""
     X, factor, alpha = problem.X, problem.factor, problem.metric_alpha
-    if factor.labels is None and X not in _KNOWN:
+    if factor.labels is None and X not in DECOMPOSED:
         return _features(problem)
     if factor.thin and factor.labels is not None:
         fit = _ridge_of_products(X, factor.labels, alpha)

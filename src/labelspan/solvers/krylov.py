@@ -35,6 +35,7 @@ from .problem import (
     finest_tolerance,
     sentence,
     solve_arranged,
+    squared_units,
     unsure,
 )
 from .regression import Regressed, few_enough, regress
@@ -44,6 +45,9 @@ __all__ = ["Krylov", "KrylovOptions", "krylov_bytes"]
 
 # Squares below this have lost digits or are zero, because the numbers are too small.
 _UNDERFLOW = 1e-290
+# The smallest tolerance for which float32 is used, the smallest penalty relative to the sum of
+# squares, and the range of that sum.
+_ROUGH, _PENALTY, _LOW, _HIGH = 1e-3, 1e-5, 1e-20, 1e20
 # Number of subspace iterations for the leading directions of many labels.
 _LABEL_STEPS = 3
 
@@ -69,6 +73,9 @@ class KrylovOptions:
         Up to this smaller side of X a regression may be solved directly, if that costs less.
     in_float64 : int
         Up to this many entries, data in float32 is solved in float64.
+    in_float32 : tuple of (int, int)
+        From this many entries, and up to that many stored ones, data is solved in float32 if its
+        columns have similar units, so that the tolerance needs no more digits.
 
     See Also
     --------
@@ -91,6 +98,7 @@ class KrylovOptions:
     rounds: int = 8
     direct: int = 4096
     in_float64: int = 1 << 22
+    in_float32: tuple[int, int] = (1 << 19, 1 << 27)
 
 
 @dataclass(frozen=True)
@@ -161,7 +169,7 @@ class Krylov:
     def solve(self, problem: Problem) -> Solution:
         X, finest = problem.X, finest_tolerance(problem.X.dtype)
         if self.tol is not None and self.tol < finest and X.dtype != np.float64:
-            exact = X.in_float64()
+            exact = X.in_type(np.float64)
             if exact is not None:
                 return self.solve(replace(problem, X=exact))
             warn_caller(
@@ -169,12 +177,35 @@ class Krylov:
                 "X in float64 for less.",
                 LabelspanWarning,
             )
-        small = X.device is None and X.shape[0] * X.shape[1] <= self.options.in_float64
-        if X.dtype != np.float64 and small and not isinstance(problem.factor.labels, Operator):
-            # For few entries float64 costs nothing and does not lose features in small units.
-            wide = as_operator(X.wide_rows(slice(0, X.shape[0])))
-            return self._solve(replace(problem, X=wide))
-        return solve_arranged(problem, self._solve)
+        if self._is_mild(problem):
+            # Half of the digits suffice, and take half of the time.
+            rough = X.in_type(np.float32)
+            if rough is not None:
+                found = solve_arranged(replace(problem, X=rough), self._solve)
+                if found.converged and found.eigenvalues.size == problem.n_components:
+                    return found
+        if X.dtype != np.float64 and X.device is None and _entries(X) <= self.options.in_float64:
+            wide = X.in_type(np.float64)
+            X = X if wide is None else wide
+        return solve_arranged(replace(problem, X=X), self._solve)
+
+    def _is_mild(self, problem: Problem) -> bool:
+        """Return whether float32 has enough digits, and X is neither small nor huge."""
+        X, factor = problem.X, problem.factor
+        rough = self.tol is None or self.tol >= _ROUGH
+        fewest, most = self.options.in_float32
+        if not rough or X.device is not None or _entries(X) < fewest:
+            return False
+        if _entries(X) * X.fill > most:
+            return False
+        square, alpha = X.sum_of_squares(), problem.metric_alpha
+        if factor.regression is not None:
+            alpha = factor.regression.alpha
+        labelled = factor.labels is not None
+        if (labelled and alpha < _PENALTY * square) or not _LOW < square < _HIGH:
+            return False
+        units = squared_units(X)
+        return bool(units.max() <= units.min())
 
     def _solve(self, problem: Problem) -> Solution:
         factor = problem.factor
@@ -411,6 +442,10 @@ class Krylov:
             residual=float(rest),
             **others,
         )
+
+
+def _entries(X: Operator) -> int:
+    return X.shape[0] * X.shape[1]
 
 
 # --- features and fitted labels together --------------------------------------------------

@@ -48,6 +48,7 @@ __all__ = [
     "block_cg",
     "complete_labels",
     "few_enough",
+    "fitted_part",
     "regress",
 ]
 
@@ -156,6 +157,18 @@ def regress(
     return fit if fit.converged or smaller > direct else _direct(X, targets, alpha)
 
 
+def fitted_part(X: Operator, targets: Array, alpha: float, share: float) -> float:
+    """Return about the trace of ``targets'X (X'X + alpha I)^-1 X'targets``; a part may be missing.
+
+    The gains of conjugate gradients sum to it.
+    """
+    cross = X.rmatmat(X.place(targets))
+    scale, apply = _in_unit_columns(X, cross, alpha)
+    least = alpha / float(np.square(host(scale)).max())
+    tol = default_tolerance(X.dtype)
+    return sum(block_cg(apply, cross / scale, tol, _BUDGET, share=share, least=least).gains)
+
+
 def few_enough(X: Operator, width: int, direct: int = DIRECT_LIMIT) -> bool:
     """Return whether all of many targets are regressed at little cost, directly."""
     if X.short_side > direct or X.shape[1] * width > _MOST_SLOPES:
@@ -202,13 +215,14 @@ def _iterate_to_share(  # noqa: PLR0917
     of this matrix are those of the directions found; only directions are missing. Between blocks of
     many targets it holds up to the product of their errors.
     """
-    cross, tol = X.rmatmat(X.place(targets)), default_tolerance(X.dtype)
+    tol = default_tolerance(X.dtype)
+    cross = X.rmatmat(X.place(targets))
     scale, apply = _in_unit_columns(X, cross, alpha)
-    least = alpha / float(np.square(host(scale)).max())
+    wanted, least = cross / scale, alpha / float(np.square(host(scale)).max())
     width = cross.shape[1]
     step = width if width <= _WIDEST else _WIDEST // 2
     runs = [
-        block_cg(apply, cross[:, at : at + step] / scale, tol, max_iter, share=share, least=least)
+        block_cg(apply, wanted[:, at : at + step], tol, max_iter, share=share, least=least)
         for at in range(0, width, step)
     ]
     slopes = concatenate([run.solution for run in runs], axis=1) / scale

@@ -24,6 +24,7 @@ from ..operators.array_backend import (
     inner_all,
     subtract_products,
     times,
+    width_of,
 )
 from ..operators.array_backend import inner as inner_product
 from ..operators.machine import single_thread
@@ -64,8 +65,9 @@ _UNDERFLOW = 1e-290
 _TOLERANCE = 1e-12
 # Above this condition number a triangular factor would not show a loss of rank.
 _SAFE = 1e4
-# Below this condition number one pass makes the columns orthonormal up to rounding.
-_ENOUGH = 10.0
+# Below this condition number one pass makes the columns orthonormal up to rounding; and products of
+# float32 in float32 show it.
+_ENOUGH, _FEW_DIGITS = 10.0, 100.0
 
 
 def _threads(side: int) -> AbstractContextManager[object]:
@@ -92,7 +94,7 @@ def few_leading(matrix: Array, count: int) -> tuple[Array, Array]:
     """
     side = matrix.shape[0]
     # Eigensolvers may loop forever on numbers that are not finite.
-    if 2 * count > side or not np.isfinite(matrix).all():
+    if 5 * count > side or not np.isfinite(matrix).all():
         return leading(matrix, count)
     wanted = [side - count, side - 1]
     try:
@@ -307,11 +309,15 @@ def orthonormalize(block: Array) -> tuple[Array, Array]:
     """
     basis, total = block, np.eye(block.shape[1])
     for _ in range(3):
-        gram = inner_product(basis, basis, dtype=np.float64)
+        gram = inner_product(basis, basis)
         if gram.size == 0 or not np.trace(gram) > 0:
             return block[:, :0], total[:0]
         with single_thread():
-            root, inverse, condition = triangular(gram) or _spectral(gram)
+            found = triangular(gram)
+            if width_of(basis) != np.float64 and (found is None or found[2] > _FEW_DIGITS):
+                gram = inner_product(basis, basis, dtype=np.float64)
+                found = triangular(gram)
+            root, inverse, condition = found or _spectral(gram)
         basis = times(basis, inverse)
         total = root @ total
         if condition < _ENOUGH:
@@ -321,9 +327,10 @@ def orthonormalize(block: Array) -> tuple[Array, Array]:
 
 def triangular(gram: Array) -> tuple[Array, Array, float] | None:
     """Return ``R``, ``R^-1`` and a condition number, ``R'R`` the Gram matrix; None if unsafe."""
-    lengths = np.sqrt(np.diag(gram))
-    if not lengths.min() > 0:
+    diagonal = np.diag(gram)
+    if not diagonal.min() > 0:
         return None
+    lengths = np.sqrt(diagonal)
     try:
         # Scale columns to length 1 first, so that different lengths do not affect the condition
         # number.
