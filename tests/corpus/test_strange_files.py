@@ -232,7 +232,7 @@ READ = {
         "markdown",
         "tags.name",
     ),
-    "Logseq": ("", notes("title:: TN\ntags:: TAGS\n\nTEXT\n"), "markdown", "tags"),
+    "Logseq": ("", notes("title:: TN\ntags:: TAGS\n\nTEXT\n", around="[[*]]"), "markdown", "tags"),
     "tags in texts": (
         "a.csv",
         "text\n" + "".join(each("TEXT N TAGS\n", " ", "#*")).replace("N ", " "),
@@ -295,7 +295,7 @@ WRITTEN = {
     "strings and lists": ("game, chess", "chess, new"),
     "Zola": ('"game", "chess"', '"chess", "new"'),
     "Grav": ("game, chess", "chess, new"),
-    "Logseq": ("game, chess", "chess, new"),
+    "Logseq": ("[[game]], [[chess]]", "[[chess]], new"),
 }
 
 
@@ -318,6 +318,7 @@ def test_only_the_labels_of_a_strange_file_change(tmp_path, shape):
         ("a.bib", '@misc(a, title={One thing}, keywords = "game, x")', "game, x", "x, new"),
         ("a.md", "---\ntags: >\n  game, x\nid: a\n---\nOne\n", ">\n  game, x", '"x, new"'),
         ("a.csv", "id,text,tag1,tag2\na,One thing,game,\nb,Two,x,y\n", "game,", ",new"),
+        ("a.md", "tags:: #game, [[x y]], z\n\nOne\n", "#game, [[x y]], z", "[[x y]], z, new"),
         ("a.csv", "id,text,tags\ra,One thing,game;x\rb,Two,y\r", "game;x", "x;new"),
         (
             "a.ris",

@@ -311,6 +311,7 @@ def _guess_text(
     # Rows of one item repeat its title, and its text.
     least = 0.5 * (1.0 if main is None else main.distinct)
     varied = [one for one in free if one.strings and one.distinct > least and not one.is_people]
+    varied = [one for one in varied if one.filled > 0.3]
     for kind in ("headings", "names"):
         if not headings:
             headings = [one for one in [_likeliest(varied, kind)] if one is not None]

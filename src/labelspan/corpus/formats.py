@@ -423,7 +423,7 @@ _RECORDS: dict[str, Callable[[_File], Iterator[dict[str, Any]]]] = {
     **dict.fromkeys(
         ("sqlite", "calibre"), lambda file: sqlite_rows(file.member, file.table, file.notes)
     ),
-    "marc": lambda file: marc_rows(file.member, file.tally),
+    "marc": lambda file: marc_rows(file.member, file.encoding, file.tally),
     "mail": lambda file: mail_rows(file.member),
     "bibtex": lambda file: bibtex_rows(file.member, file.encoding, file.tally),
     "ris": lambda file: ris_rows(file.member, file.encoding),

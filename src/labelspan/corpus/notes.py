@@ -25,9 +25,11 @@ _FENCES = {"---": ("---", "..."), "+++": ("+++",)}
 # Properties below a title, as Notion exports them, and those of Logseq at the beginning.
 _PROPERTIES = re.compile(
     r"# [^\n]*\n\s*\n(?P<notion>(?:[^\W\d_][^:\n]{0,60}:[^\n]*\n)+)(?=\s*\n)"
-    r"|(?P<logseq>(?:[\w-]{1,60}::[^\n]*\n)+)"
+    r"|(?P<logseq>(?:[\w-]{1,60}::(?: [^\n]*)?\n)+)"
 )
 _PROPERTY_FENCES = {"notion": ":", "logseq": "::"}
+# Pages that are tags in Logseq: one, [[two words]], #three.
+_PAGES = re.compile(r"#?\[\[([^\[\]]+)\]\]|#?([^\s,#\[\]][^,\[\]]*)")
 # Behind a space: letters, digits, - _ and / between parts.
 _TAG = re.compile(
     r"(?:(?<=\s)|^)#(?:\[\[([^\[\]\n]{1,200})\]\]|(\w[\w/-]{0,199}))(?=[\s.,;:!?)]|$)", re.M
@@ -78,8 +80,12 @@ def split_note(text: str) -> tuple[str, int, int]:
             return fence, first + 1, at
         at = end + 1
     match = _PROPERTIES.match(text, start)
-    if match is not None and any(map(_names_labels, match[0].splitlines())):
-        kind = match.lastgroup or ""
+    kind = "" if match is None else match.lastgroup
+    if (
+        match is not None
+        and kind
+        and (kind == "logseq" or any(map(_names_labels, match[0].splitlines())))
+    ):
         return _PROPERTY_FENCES[kind], match.start(kind), match.end(kind)
     # Without an end it is a line across the page.
     return "", start, start
@@ -87,6 +93,10 @@ def split_note(text: str) -> tuple[str, int, int]:
 
 def _names_labels(line: str) -> bool:
     return normal(line.partition(":")[0]) in known_names("labels")
+
+
+def _page_name(page: re.Match[str]) -> str:
+    return (page[1] or page[2]).strip()
 
 
 def note_fields(text: str) -> tuple[dict[str, Any], str]:
@@ -97,8 +107,12 @@ def note_fields(text: str) -> tuple[dict[str, Any], str]:
         return {}, body
     if fence in _PROPERTY_FENCES.values():
         # They may be below the title, which is part of the text.
-        pairs = (line.partition(fence) for line in head.splitlines())
-        return {key.strip(): value.strip() for key, _, value in pairs}, text[:start] + body
+        lines = [line.partition(fence) for line in head.splitlines()]
+        fields: dict[str, Any] = {key.strip(): value.strip() for key, _, value in lines}
+        if fence == "::":
+            for key in filter(_names_labels, fields):
+                fields[key] = [_page_name(one) for one in _PAGES.finditer(fields[key])]
+        return fields, text[:start] + body
     body = body.partition("\n")[2].strip()
     if fence == "+++":
         try:
@@ -150,6 +164,11 @@ def note_with_labels(text: str, field: str, change: LabelChange) -> str:
         match = re.search(rf"^{re.escape(field)}[ \t]*{fence}[ \t]*(.*?)[ \t\r]*$", head, re.M)
         if match is None:
             new = f"{head}{field}{fence} {', '.join(change.added)}{ending}"
+        elif fence == "::":
+            pages = _PAGES.finditer(match[1])
+            kept = [one[0].strip() for one in pages if change.stays(_page_name(one))]
+            new = ", ".join([*kept, *change.added])
+            new = head[: match.start(1)] + new + head[match.end(1) :]
         else:
             new = head[: match.start(1)] + rewritten(match[1], change) + head[match.end(1) :]
     elif fence == "+++":

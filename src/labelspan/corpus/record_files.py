@@ -19,6 +19,7 @@ from email.errors import MessageError
 from html import unescape
 from importlib import import_module
 from typing import Any
+from unicodedata import combining
 
 from .._install import install_command
 from ..errors import InvalidFile, MissingData
@@ -118,6 +119,7 @@ def latex_decoder() -> Callable[[str], str]:
     return decode
 
 
+_REFERENCE = re.compile(r"^TY  -.*?^ER  -[^\n]*\n?", re.M | re.S)
 _RIS_NAMES = {
     "title": ("title", "primary_title", "translated_title"),
     "abstract": ("abstract", "notes_abstract"),
@@ -136,10 +138,12 @@ def ris_rows(member: Member, encoding: str | None) -> Iterator[Fields]:
     """Yield the references of a RIS file."""
     rispy = library_for("RIS", "rispy")
     text = text_of(member, encoding)
-    if text.strip() and not re.search(r"^TY  - ", text.lstrip("\ufeff"), re.M):
+    # Databases put lines such as "Record #1 of 2" between references.
+    references = _REFERENCE.findall(text.lstrip("\ufeff"))
+    if text.strip() and not references:
         raise InvalidFile(f"{member.name} is not RIS: no line begins with 'TY  - '.")
     try:
-        found = rispy.loads(text)
+        found = rispy.loads("\n".join(references))
     except Exception as error:  # its versions raise different ones
         raise InvalidFile(f"{member.name} is not RIS ({error}).") from error
     for entry in found:
@@ -153,13 +157,16 @@ def ris_rows(member: Member, encoding: str | None) -> Iterator[Fields]:
         yield row
 
 
-def marc_rows(member: Member, tally: Tally) -> Iterator[Fields]:
-    """Yield the records of a MARC 21 file."""
+def marc_rows(member: Member, encoding: str | None, tally: Tally) -> Iterator[Fields]:
+    """Yield the records of a MARC 21 file; an encoding is used instead of MARC-8."""
     pymarc = library_for("MARC 21", "pymarc")
+    options = {} if encoding is None else {"file_encoding": encoding}
     problem: Exception | None = None
     count = 0
     with member.whole() as file:
-        reader = pymarc.MARCReader(file, to_unicode=True, permissive=True, hide_utf8_warnings=True)
+        reader = pymarc.MARCReader(
+            file, to_unicode=True, permissive=True, hide_utf8_warnings=True, **options
+        )
         for number in itertools.count(1):
             # It prints what it repairs.
             with redirect_stderr(io.StringIO()), warnings.catch_warnings():
@@ -173,7 +180,7 @@ def marc_rows(member: Member, tally: Tally) -> Iterator[Fields]:
                 tally.setdefault("not a record of MARC; left out", []).append(number)
                 continue
             count += 1
-            yield marc_row(
+            row = marc_row(
                 [
                     (field.tag, [("", field.data or "")])
                     if field.is_control_field()
@@ -181,6 +188,13 @@ def marc_rows(member: Member, tally: Tally) -> Iterator[Fields]:
                     for field in record
                 ]
             )
+            title = row.get("title", "")
+            if sum(map(bool, map(combining, title))) > sum(map(str.isalpha, title)):
+                raise InvalidFile(
+                    f"{member.name}, record {number}: {title!r:.40} is in another encoding; give "
+                    "it (--encoding), for example cp1251."
+                )
+            yield row
     if problem is not None and not count:
         raise InvalidFile(
             f"{member.name} is not MARC 21 ({problem}); export it again as MARC 21 or MARCXML."
