@@ -232,6 +232,12 @@ READ = {
         "markdown",
         "tags.name",
     ),
+    "names of notes": (
+        "",
+        {f"Topic {name}": note for name, note in notes("---\ntags: [TAGS]\n---\nTEXT\n").items()},
+        "markdown",
+        "tags",
+    ),
     "Logseq": ("", notes("title:: TN\ntags:: TAGS\n\nTEXT\n", around="[[*]]"), "markdown", "tags"),
     "tags in texts": (
         "a.csv",

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ..errors import InvalidFile, InvalidInput
 from .json_files import flat, json_object, json_values, unwrapped
 from .label_values import INLINE
-from .names import listed
+from .names import known_names, listed, normal
 from .notes import inline_tags, note_fields, yaml_values
 from .record_files import bibtex_rows, bookmark_rows, mail_rows, marc_rows, ris_rows
 from .sheets import arrow_errors, ods_rows, open_database, parquet_rows, sqlite_rows, xlsx_rows
@@ -195,7 +195,8 @@ class CorpusFiles:
             self._formats[place] = self.how
             text = text_of(member, self._encoding)
             if self._kind == "markdown":
-                return iter([(0, {**self._fields[place], **note_row(text, tally)})])
+                named = _note_title(member.path.stem, row := note_row(text, tally))
+                return iter([(0, {**self._fields[place], **named, **row})])
             return iter([(0, {**self._fields[place], "text": text})])
         if place not in self._formats:
             kind = self.how.kind if self._found else self._kind
@@ -260,6 +261,14 @@ class CorpusFiles:
         if self._answers:
             said.append("only questions are read, because answers have no tags")
         return [*self._notes, *said]
+
+
+def _note_title(name: str, row: dict[str, Any]) -> dict[str, str]:
+    """Return the name of a note as its title, if it has no other and it is not a slug or number."""
+    slug = " " not in name and ("-" in name or "_" in name or not any(map(str.isalpha, name)))
+    known = any(normal(key) in known_names("headings") for key in row)
+    own = known or slug or row["text"].lstrip().startswith("# ") or name in ("index", "README")
+    return {} if own else {"title": name}
 
 
 def note_row(text: str, tally: Tally) -> dict[str, Any]:
