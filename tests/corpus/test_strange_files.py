@@ -46,19 +46,23 @@ def objects(tags):
     )
 
 
-def marc(*, utf8):
+def marc(*, utf8, title="T@aN", letters=b"\xe8a"):
     from pymarc import Field, Indicators, Record, Subfield
 
     made = []
     for n, own in enumerate(TAGS):
         record = Record()
         # In MARC-8 an accent is before its letter.
-        title = f"T{'ä' if utf8 else '@a'}{n} /"
-        for tag, text in [("245", title), ("520", TEXTS[n]), *(("650", f"{one}.") for one in own)]:
+        own_title = f"{title.replace('@a', 'ä') if utf8 else title} /".replace("N", str(n))
+        for tag, text in [
+            ("245", own_title),
+            ("520", TEXTS[n]),
+            *(("650", f"{one}.") for one in own),
+        ]:
             record.add_field(Field(tag, Indicators(" ", " "), [Subfield("a", text)]))
         content = record.as_marc()
         made.append(
-            content if utf8 else (content[:9] + b" " + content[10:]).replace(b"@a", b"\xe8a")
+            content if utf8 else (content[:9] + b" " + content[10:]).replace(b"@a", letters)
         )
     return b"".join(made)
 
@@ -78,6 +82,16 @@ READ = {
     "RIS in lines": (
         "a.ris",
         whole("\ufeff", "TY  - JOUR\nTI  - TN\nAB  - TEXT\nKW  - TAGS\nER  - \n\n", mark="\n"),
+        "ris",
+        "keywords",
+    ),
+    "RIS between other lines": (
+        "a.ris",
+        whole(
+            "Record #1 of 4\n",
+            "TY  - JOUR\nTI  - TN\nAB  - TEXT\nKW  - TAGS\nER  - \n\nRecord\n",
+            mark=";",
+        ),
         "ris",
         "keywords",
     ),
@@ -278,6 +292,7 @@ def test_a_strange_file_is_read_right(tmp_path, shape):
         ("a.json", '[["title", "tags"], ["one", ["a"]]]', r"write each item as \{\"text\""),
         ("a.xls", "<html><table><tr><td>x</td></tr></table></html>", "web page.*as csv"),
         ("a.js", "window.YTD.tweets.part0 = []", r"name it \.json"),
+        ("a.mrc", marc(utf8=False, title="@a" * 9, letters=b"\xef\xee"), "for example cp1251"),
         ("a.enw", "%0 Book\n%T One\n", "RIS or BibTeX"),
         ("a.opml", "<opml><body/></opml>", "an outline"),
     ],
