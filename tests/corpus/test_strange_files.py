@@ -372,6 +372,27 @@ def test_labels_that_cannot_be_written_are_refused(tmp_path, shape, label, messa
         edit_corpus(path, {"0": {label: True}, "T0": {label: True}})
 
 
+def test_labels_of_gmail_may_have_commas_and_blanks(tmp_path):
+    head = "From 1@xxx Mon Jan 06 10:00:00 +0000 2020\n"
+    labels = {
+        '=?UTF-8?Q?Ge=C3=B6ffnet,"Culture,_arts",Kategorie:_"Neu"?=': [
+            "Geöffnet",
+            "Culture, arts",
+            'Kategorie: "Neu"',
+        ],
+        "Two words": ["Two words"],
+        "Inbox,\n Work/Clients\nX-Keywords: urgent later": [
+            "Inbox",
+            "Work/Clients",
+            "urgent",
+            "later",
+        ],
+    }
+    mails = (f"{head}X-Gmail-Labels: {one}\nSubject: A mail\n\nHello\n\n" for one in labels)
+    path = write_all(tmp_path, {"a.mbox": "".join(mails)}) / "a.mbox"
+    assert read_corpus(path).labels == list(labels.values())
+
+
 def test_tables_for_word_search_are_not_texts(tmp_path):
     base = sqlite3.connect(tmp_path / "a.db")
     base.executescript(

@@ -6,6 +6,7 @@ needs them.
 
 from __future__ import annotations
 
+import csv
 import io
 import itertools
 import logging
@@ -266,6 +267,7 @@ def _day(stamp: str) -> str:
 # --- mail -------------------------------------------------------------------------------------
 
 _KEYWORDS = ("x-gmail-labels", "x-keywords", "keywords", "x-label", "x-mozilla-keys")
+_BLANKS = ("x-keywords", "x-label", "x-mozilla-keys")
 # What the library raises for headers and bodies that it cannot parse.
 _MALFORMED = (LookupError, ValueError, AttributeError, TypeError, MessageError)
 _LONGEST_HEADER, _MOST_PARTS = 5_000, 200
@@ -311,9 +313,11 @@ def _message(name: str, content: bytes) -> Fields:
         return " ".join(str(message.get(name, "")).split())
 
     words: list[str] = []
-    for value in map(header, _KEYWORDS):
-        mark = best_separator([value]) if value else ""
-        words += value.split(mark or None)
+    for key in _KEYWORDS:
+        for value in (" ".join(str(one).split()) for one in message.get_all(key, ())):
+            mark = best_separator([value]) or (" " if key in _BLANKS else ",")
+            # A label with a comma is in quotation marks.
+            words += next(csv.reader([value], delimiter=mark, skipinitialspace=True), [])
     try:
         sent = message["date"].datetime.date().isoformat()
     except _MALFORMED:
@@ -322,7 +326,7 @@ def _message(name: str, content: bytes) -> Fields:
         "message id": header("message-id"),
         "subject": header("subject"),
         "text": _body(message),
-        "labels": [word.strip().strip('"') for word in words if word.strip()],
+        "labels": [word.strip() for word in words if word.strip()],
         "from": header("from"),
         "date": sent,
     }
