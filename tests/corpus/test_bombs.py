@@ -102,7 +102,10 @@ def bombs(folder):
     yield "digits.json", '[{"text": "a", "n": ' + "1" * 5_000_000 + "}]"
     yield "laughs.xml", XML + "<posts><row Title='&l9;'/></posts>"
     yield "laughs.rdf", XML + "<RDF><a>&l9;</a></RDF>"
+    yield "laughs.enex", XML + "<en-export><note><title>&l9;</title></note></en-export>"
     yield "deep.xml", "<posts>" * 1_000_000
+    yield "open.ris", "TY  - JOUR\n" * 200_000
+    yield "wiki.csv", "text,tags\n" + "a b,[[a]] " + "[[b " * 500_000
     yield "deep.ods", ods("<table>" * 1_000_000)
     yield "laughs.ods", ods(XML + "<table>&l9;</table>")
     cell = '<table-cell number-columns-repeated="2000000000"><p>a b</p></table-cell>'
@@ -150,6 +153,7 @@ def notes():
     yield {"a.md": "---\na: " + "[" * 300_000 + "\n---\ntext", "b.md": "---\ntags: a\n---\nb"}
     yield {"a.md": "+++\na = " + "[" * 300_000 + "\n+++\ntext", "b.md": "---\ntags: a\n---\nb"}
     yield {"a.md": "#" + "a-" * 500_000 + "\x01", "b.md": "---\ntags: a\n---\nb #c"}
+    yield {"a.md": "a:: " + "#[[b" * 300_000 + "\n\ntext", "b.md": "tags:: a\n\nb"}
     yield {"a.md": "```\n~~~\n" * 50_000, "b.md": "---\ntags: a\n---\nb #c"}
 
 

@@ -120,7 +120,6 @@ def latex_decoder() -> Callable[[str], str]:
     return decode
 
 
-_REFERENCE = re.compile(r"^TY  -.*?^ER  -[^\n]*\n?", re.M | re.S)
 _RIS_NAMES = {
     "title": ("title", "primary_title", "translated_title"),
     "abstract": ("abstract", "notes_abstract"),
@@ -140,13 +139,18 @@ def ris_rows(member: Member, encoding: str | None) -> Iterator[Fields]:
     rispy = library_for("RIS", "rispy")
     text = text_of(member, encoding)
     # Databases put lines such as "Record #1 of 2" between references.
-    references = _REFERENCE.findall(text.lstrip("\ufeff"))
+    references, inside = list[str](), False
+    for line in text.lstrip("\ufeff").splitlines(keepends=True):
+        inside = inside or line.startswith("TY  -")
+        references += [line] if inside else []
+        inside = inside and not line.startswith("ER  -")
     if text.strip() and not references:
         raise InvalidFile(f"{member.name} is not RIS: no line begins with 'TY  - '.")
     try:
-        found = rispy.loads("\n".join(references))
+        found = rispy.loads("".join(references))
     except Exception as error:  # its versions raise different ones
-        raise InvalidFile(f"{member.name} is not RIS ({error}).") from error
+        reason = " ".join(str(error).split())
+        raise InvalidFile(f"{member.name} is not RIS ({reason:.120}).") from error
     for entry in found:
         row = {}
         for name, keys in _RIS_NAMES.items():
