@@ -392,8 +392,8 @@ def _edit_ris(text: str, plan: _Plan) -> str:
             kept = [one for one in parts if not one.strip() or change.stays(one)]
             if len(kept) < len(parts):
                 lines[n : n + 1] = [f"{lead}{';'.join(kept).strip()}{ending}"] if kept else []
-                if lead and not kept and n + 1 in words:
-                    lines[n] = lead + lines[n].removeprefix(lead)
+                if lead and not kept and not _RIS_TAG.match(lines[n]):
+                    lines[n] = lead + lines[n]
     return "".join(lines)
 
 
