@@ -40,8 +40,9 @@ class LabelChange:
 
     def stays(self, written: str) -> bool:
         """Return whether a label stays that is written so; nothing does not."""
-        name = self.how.name_of(self.decode(written))
-        return bool(name) and normalize("NFC", name) not in self.removed
+        name = normalize("NFC", self.how.name_of(self.decode(written)))
+        names = {name, name.removesuffix(".")} if self.how.stops else {name}
+        return bool(name) and names.isdisjoint(self.removed)
 
 
 def rewritten(value: str, change: LabelChange) -> str:
