@@ -336,7 +336,7 @@ def test_only_the_labels_of_a_strange_file_change(tmp_path, shape):
 @pytest.mark.parametrize(
     ("name", "content", "before", "after"),
     [
-        ("a.json", '[{"text": "One", "tags": ["game.", "x."]}]', '"game.", "x."', '"x.", "new"'),
+        ("a.json", '[{"text": "One", "tags": ["game.", "x."]}]', '"game.", "x."', '"x.", "new."'),
         ("a.bib", '@misc(a, title={One thing}, keywords = "game, x")', "game, x", "x, new"),
         ("a.md", "---\ntags: >\n  game, x\nid: a\n---\nOne\n", ">\n  game, x", '"x, new"'),
         ("a.csv", "id,text,tag1,tag2\na,One thing,game,\nb,Two,x,y\n", "game,", ",new"),

@@ -265,7 +265,9 @@ class _Plan:
         free = (one for one in parsers if one.how == ONE_LABEL and not one(row.get(one.field)))
         first = next(free, parsers[0]) if parsers[0].how == ONE_LABEL else parsers[0]
         for parse in parsers:
-            added = tuple(parse.lead + one for one in new) if parse is first else ()
+            # In a list, a full stop ends each label.
+            stop = "." if parse.stops and not parse.mark else ""
+            added = tuple(f"{parse.lead}{one}{stop}" for one in new) if parse is first else ()
             if added or gone & {_nfc(one) for one in parse(row.get(parse.field)) or ()}:
                 found[parse.field] = LabelChange(parse, added, gone)
         return found
