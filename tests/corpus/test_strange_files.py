@@ -414,6 +414,15 @@ def test_tables_for_word_search_are_not_texts(tmp_path):
     assert [set(own) for own in reader.collect().labels] == [set(own) for own in TAGS]
 
 
+def test_tags_in_a_few_texts_are_read_if_they_were_before(tmp_path):
+    rows = [f"Text {n} of words,{'xy'[n % 2]}" for n in range(9)]
+    content = "\n".join(["text,genre", "A #game of chess,x", *rows])
+    path = write_all(tmp_path, {"a.csv": content}) / "a.csv"
+    assert read_corpus(path).reading["labels"] == ("genre",)
+    for options in ({"labels": "inline tags"}, {"like": {"labels": ["inline tags"]}}):
+        assert read_corpus(path, **options).label_names == ["game"]
+
+
 def test_an_original_title_is_not_repeated(tmp_path):
     rows = "id,primary title,original title,genre\n" + "".join(each("kN,TEXT,TEXT,TAGS\n", "|"))
     path = write_all(tmp_path, {"a.csv": rows.replace(f",{TEXTS[0]},game", ",Another title,game")})

@@ -166,18 +166,42 @@ class CorpusReader:
             why = "; ".join(files.notes()[:3])
             raise InvalidInput(f"{self.name} holds no items{f': {why}' if why else ''}.")
         items = [row for _, _, row in first]
-        how = files.how
-        given: dict[str, Any] = {"ids": ids, "labelled": self._labelled, "like": like or {}}
-        given["record_id"] = RECORD_IDS.get(how.kind)
+        self.reading = self._choose(items, _several(text), _several(labels), ids, separator, like)
+        needed = (*self.reading["text"], *self.reading["labels"], self.reading["ids"])
+        files.needed = [one for one in needed if one and one != INLINE]
+        for file, row in {file: row for file, _, row in first}.items():
+            files.check(file, row)
+        # By field: the share of the first items that have a value, and an example.
+        self._examples = _examples(items)
+        # All of them, if the corpus is small: nothing is parsed twice.
+        self._first_records = list(self._records(first))
+        self.n_joined = 0
+        self.head = self._as_texts(self._joined(record for *_, record in self._first_records))
+        self.n_joined = len(self._first_records) - len(self.head)
+
+    def _choose(
+        self,
+        items: Sequence[dict[str, Any]],
+        text: tuple[str, ...],
+        labels: tuple[str, ...],
+        ids: str | None,
+        separator: str | None,
+        like: Mapping[str, Any] | None,
+    ) -> dict[str, Any]:
+        """Return how the items are read: given fields, and guesses of the others."""
+        how, before = self.files.how, like or {}
+        # Tags in the texts are a field of notes only.
+        tagged = how.kind != "markdown" and INLINE in (labels or before.get("labels") or ())
+        given: dict[str, Any] = {"ids": ids, "like": before, "record_id": RECORD_IDS.get(how.kind)}
+        given |= {"labelled": self._labelled and not tagged}
         chosen = choose_fields(
-            self.name, items, text=_several(text), labels=_several(labels), **given
+            self.name, items, text=text, labels=() if tagged else labels, **given
         )
         if self._labelled and not chosen["labels"] and how.kind not in _FIXED:
-            chosen["labels"] = self._hashtags(items, chosen["text"])
+            chosen["labels"] = _hashtags(items, chosen["text"], every=tagged)
             if chosen["labels"]:
-                chosen["notes"] += (
-                    "labels are tags such as #game in the texts (--labels '': none)",
-                )
+                said = "labels are tags such as #game in the texts (--labels '': none)"
+                chosen["notes"] = (*chosen["notes"], said)
         known = chosen["guessed"].get("labels") != "content"
         self.parsers = _parsers(items, chosen["labels"], separator, blanks=known)
         joined = not ids and _is_repeated(items, chosen["text"], self.parsers)
@@ -191,35 +215,10 @@ class CorpusReader:
             **({"format": "content"} if how.guessed else {}),
             **({} if how.kind in _FIXED else chosen["guessed"]),
         }
-        needed = (*chosen["text"], *chosen["labels"], chosen["ids"])
-        files.needed = [one for one in needed if one and one != INLINE]
-        for file, row in {file: row for file, _, row in first}.items():
-            files.check(file, row)
         style = self.parsers[0].how if self.parsers else None
         written = {"format": how.kind, "encoding": how.encoding, "label_style": style}
         marked = tuple(one for one in chosen["text"] if _is_html([row.get(one) for row in items]))
-        self.reading = {**written, **chosen, "html": marked, "joined": joined}
-        # By field: the share of the first items that have a value, and an example.
-        self._examples = _examples(items)
-        # All of them, if the corpus is small: nothing is parsed twice.
-        self._first_records = list(self._records(first))
-        self.n_joined = 0
-        self.head = self._as_texts(self._joined(record for *_, record in self._first_records))
-        self.n_joined = len(self._first_records) - len(self.head)
-
-    def _hashtags(self, items: Sequence[dict[str, Any]], text: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the field of tags such as #game in the texts, if many texts have some."""
-        try:
-            lists = [inline_tags(_text(row, text, ())) for row in items]
-        except ValueError:
-            return ()
-        counts = Counter(tag for own in lists for tag in own)
-        again = sum(count for count in counts.values() if count > 1)
-        if sum(map(bool, lists)) < _SHARE * len(lists) or 2 * again < counts.total():
-            return ()
-        for row, own in zip(items, lists, strict=True):
-            row[INLINE] = own
-        return (INLINE,)
+        return {**written, **chosen, "html": marked, "joined": joined}
 
     @property
     def fingerprint(self) -> dict[str, Any]:
@@ -579,6 +578,27 @@ def _is_repeated(
     single = all(len(one or ()) <= 1 for own in groups.values() for one in own)
     differ = sum(len({tuple(one or ()) for one in own}) == len(own) for own in several)
     return single and differ >= 0.9 * len(several)
+
+
+def _hashtags(
+    items: Sequence[dict[str, Any]], text: tuple[str, ...], *, every: bool
+) -> tuple[str, ...]:
+    """Return the field of tags such as #game in the texts, if many texts have some.
+
+    ``every`` says that they are asked for.
+    """
+    try:
+        lists = [inline_tags(_text(row, text, ())) for row in items]
+    except ValueError:
+        return ()
+    counts = Counter(tag for own in lists for tag in own)
+    again = sum(count for count in counts.values() if count > 1)
+    few = sum(map(bool, lists)) < _SHARE * len(lists) or 2 * again < counts.total()
+    if few and not every:
+        return ()
+    for row, own in zip(items, lists, strict=True):
+        row[INLINE] = own
+    return (INLINE,)
 
 
 def _is_html(values: Sequence[Any]) -> bool:

@@ -196,8 +196,8 @@ def marc_rows(member: Member, encoding: str | None, tally: Tally) -> Iterator[Fi
             title = row.get("title", "")
             if sum(map(bool, map(combining, title))) > sum(map(str.isalpha, title)):
                 raise InvalidFile(
-                    f"{member.name}, record {number}: {title!r:.40} is in another encoding; give "
-                    "it (--encoding), for example cp1251."
+                    f"{member.name}, record {number}: the title is not in MARC-8; give its "
+                    "encoding (--encoding), for example cp1251."
                 )
             yield row
     if problem is not None and not count:
