@@ -166,7 +166,8 @@ class CorpusReader:
             why = "; ".join(files.notes()[:3])
             raise InvalidInput(f"{self.name} holds no items{f': {why}' if why else ''}.")
         items = [row for _, _, row in first]
-        self.reading = self._choose(items, _several(text), _several(labels), ids, separator, like)
+        options: dict[str, Any] = {"ids": ids, "separator": separator, "like": like}
+        self.reading = self._choose(items, _several(text), _several(labels), **options)
         needed = (*self.reading["text"], *self.reading["labels"], self.reading["ids"])
         files.needed = [one for one in needed if one and one != INLINE]
         for file, row in {file: row for file, _, row in first}.items():
@@ -184,6 +185,7 @@ class CorpusReader:
         items: Sequence[dict[str, Any]],
         text: tuple[str, ...],
         labels: tuple[str, ...],
+        *,
         ids: str | None,
         separator: str | None,
         like: Mapping[str, Any] | None,
