@@ -95,6 +95,12 @@ READ = {
         "ris",
         "keywords",
     ),
+    "RIS as text": (
+        "a.txt",
+        whole("", "TY  - JOUR\nTI  - TN\nAB  - TEXT\nKW  - TAGS\nER  - \n\n", mark="\nKW  - "),
+        "ris",
+        "keywords",
+    ),
     "subjects in one element": (
         "a.xml",
         whole(

@@ -85,12 +85,20 @@ _FEW_NOTES = 5
 _BINARY = {"parquet", "sqlite", "calibre", "xlsx", "ods", "marc", "mail", *XML_KINDS}
 _BEGINNINGS = {b"SQLite format 3": "sqlite", b"PAR1": "parquet"}
 _MARC = re.compile(rb"\d{5}[a-z ]{3}.{4}\d\d", re.I | re.S)
-_BIBTEX = re.compile(r"\s*(?:%.*\n\s*|@comment.*\n\s*)*@[a-z]+\s*[{(]", re.I)
 _BOOKMARKS = re.compile(
     r"<!doctype netscape-bookmark|<title>pocket export|\btime_added=|<dt>\s*<(?:a|h3)\b", re.I
 )
 _PAGE = re.compile(r"\s*(?:<!doctype (?:html|netscape)|<html|<title|<head)", re.I)
-_MAIL = re.compile(r"From \S+.*\n[\w-]+:|(?:Return-Path|Delivered-To|Received|Message-ID):", re.I)
+# How files of text begin.
+_BEGINS = {
+    kind: re.compile(pattern, re.I)
+    for kind, pattern in (
+        ("ris", r"TY  - "),
+        ("bibtex", r"(?:%.*\n\s*|@comment.*\n\s*)*@[a-z]+\s*[{(]"),
+        ("mail", r"From \S+.*\n[\w-]+:|(?:Return-Path|Delivered-To|Received|Message-ID):"),
+        ("arff", r"(?:%.*\n\s*)*@relation\s"),
+    )
+}
 
 _XML = r"(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*"
 # Files of other programs that are not read, by their beginning, and what helps.
@@ -328,21 +336,13 @@ def _find_format(
     lines = [line for line in sample[: 1 << 18].split("\n")[:2000] if line.strip()]
     # The last line may have no end.
     lines = lines[:-1] if len(sample) > 1 << 18 and len(lines) > 1 else lines
-    if kind is None and _PAGE.match(sample) and not _BOOKMARKS.search(sample):
-        raise InvalidFile(
-            f"{member.name} is a web page, not a file of bookmarks; save a table in it as csv."
-        )
-    guess = kind or known or _sniffed(member, sample, lines)
+    guess = kind or _guessed(member, sample, lines, known)
     found = _Format(guess, used, kind is None and known is None)
     if guess in _BINARY:
         return replace(found, encoding=None)
     # One JSON value over many lines, under the name of JSON lines.
     if found.kind == "jsonl" and lines and lines[0].strip(" \ufeff") in ("{", "["):
         return replace(found, kind="json")
-    if found.kind == "lines" and known:
-        found = replace(
-            found, kind="fasttext" if is_fasttext(lines) else is_table(lines) or "lines"
-        )
     if found.kind == "uris" or (kind is None and found.kind in ("tsv", "lines")):
         tagged = None if anki_header(lines) else tagged_kind(lines)
         if tagged or kind == "uris":
@@ -371,37 +371,40 @@ def _binary(member: Member, kind: str | None) -> _Format | None:
     return _Format(kind) if kind in _BINARY else None
 
 
-def _of_lines(lines: list[str]) -> str | None:
-    return "fasttext" if is_fasttext(lines) else is_table(lines)
-
-
-def _sniffed(member: Member, sample: str, lines: list[str]) -> str:
-    """Guess the format from the content; an error if it is not known."""
-    start = sample[:65536].lstrip("\ufeff \t\r\n")
-    if start.startswith(("{", "[")) or not start:
-        return "json" if start[:1] == "[" else "jsonl"
-    if start.startswith("<"):
-        return "bookmarks" if _PAGE.match(sample) else xml_kind(member)
-    for kind, pattern in (
-        ("ris", r"TY  - "),
-        ("bibtex", _BIBTEX),
-        ("mail", _MAIL),
-        ("arff", r"(?i)(?:%[^\n]*\n\s*)*@relation\s"),
-    ):
-        if re.match(pattern, start):
-            return kind
-    found = _of_lines(lines) or ("uris" if tagged_kind(lines) else None)
-    if found is None:
-        what = (
-            f"files ending in {member.suffix} are unknown"
-            if member.suffix
-            else ("its content is in no known format")
+def _guessed(member: Member, sample: str, lines: list[str], known: str | None) -> str:
+    """Return the format of a file of text by its content, or the one known by its name."""
+    if _PAGE.match(sample) and not _BOOKMARKS.search(sample):
+        raise InvalidFile(
+            f"{member.name} is a web page, not a file of bookmarks; save a table in it as csv."
         )
+    if known not in (None, "lines"):
+        return str(known)
+    # Databases also save RIS and the like as .txt.
+    guess = _sniffed(member, sample, lines, plain=known is not None) or known
+    if guess is None:
+        what = f"files ending in {member.suffix} are unknown"
+        what = what if member.suffix else "its content is in no known format"
         raise InvalidFile(
             f"{member.name} cannot be read: {what}; give --format lines if it has one text per "
             f"line. {READABLE}."
         )
-    return found
+    return guess
+
+
+def _sniffed(member: Member, sample: str, lines: list[str], *, plain: bool) -> str | None:
+    """Guess the format from the content, of a file that should be plain text with more care."""
+    start = sample[:65536].lstrip("\ufeff \t\r\n")
+    if not plain or start.startswith('{"'):
+        if start.startswith(("{", "[")) or not start:
+            return "json" if start[:1] == "[" else "jsonl"
+        if start.startswith("<"):
+            return "bookmarks" if _PAGE.match(sample) else xml_kind(member)
+    for kind, pattern in _BEGINS.items():
+        if pattern.match(start):
+            return kind
+    if is_fasttext(lines):
+        return "fasttext"
+    return is_table(lines) or ("uris" if not plain and tagged_kind(lines) else None)
 
 
 def _text_rows(file: _File, text: TextIOBase) -> Iterator[Row]:
