@@ -219,6 +219,8 @@ def _parts_repeat(texts: Sequence[str], mark: str) -> bool:
     whole = sum(count for count in several.values() if count > 1) / total
     single = sum(own[0] in set(inner) for own in parts if len(own) == 1)
     few = len(set(inner)) <= 0.8 * len(several) and single >= 0.05 * len(texts)
+    # "Arts / Culture" has parts of its own.
+    few = few or (mark == _SLASH and len(set(inner)) <= 1.3 * len(several))
     return (again >= 0.5 and again > 1.5 * whole) or few
 
 
