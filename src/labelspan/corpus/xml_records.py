@@ -173,7 +173,9 @@ def _pubmed(element: Element) -> Fields:
         "keywords": _texts(element, ".//KeywordList/Keyword"),
         "authors": _people(element, ".//AuthorList/Author", "ForeName", "LastName"),
         "journal": _text(element, ".//Journal/Title"),
-        "date": " ".join(_all(element, ".//PubDate/Day", ".//PubDate/Month", ".//PubDate/Year")),
+        "date": " ".join(
+            filter(None, (_text(element, f".//PubDate/{one}") for one in ("Day", "Month", "Year")))
+        ),
     }
 
 
