@@ -64,7 +64,7 @@ def test_between_the_ends_it_is_mlsi(beta, kind):
     model = Adapter(8, beta=beta, alpha=3.0, compare=False).fit(X, y)
     other = MLSI(8, beta=beta, alpha=3.0).fit(X, y)
     factor = np.linalg.norm(model.transform(X)[:, 0]) / np.linalg.norm(other.transform(X)[:, 0])
-    # Items whose labels are known keep the mean of a common label in an adapter only.
+    # Of a common label's mean, MLSI subtracts what few dimensions leave; an adapter does not.
     for labels in (None, None if kind == "a common label" else y):
         ours, theirs = model.transform(X, labels=labels), other.transform(X, labels=labels)
         np.testing.assert_allclose(np.abs(ours), factor * np.abs(theirs), atol=1e-7)
