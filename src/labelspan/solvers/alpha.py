@@ -34,6 +34,7 @@ from ..operators.array_backend import (
     inner_all,
     like,
     plus,
+    rows_at,
     subtract_outer,
     tensor_or_none,
 )
@@ -285,11 +286,13 @@ def held_out(
     block = as_operator(labels)
     mixing = _combinations(block, rng, options)
     X = X.arranged()[0]
-    targets = host(block.matmat(mixing))
+    targets = block.matmat(mixing)
+    if X.device is None:
+        targets = host(targets)
     cross = X.cross(targets)
     means = block.column_means() @ mixing if intercept else np.zeros(mixing.shape[1])
     index = np.sort(rng.permutation(rows)[:count])
-    split = _HeldOutRows(X, index, targets[index], cross, means, intercept)
+    split = _HeldOutRows(X, index, host(rows_at(targets, index)), cross, means, intercept)
     return _settled(split, options)
 
 

@@ -25,12 +25,14 @@ from .problem import (
     L1,
     Check,
     LazyProduct,
+    OfRows,
     Problem,
     Solution,
     accuracy_wanted,
     check_directions,
     check_regression,
     column_lengths,
+    combinations,
     rounding,
     sentence,
     small_enough,
@@ -70,6 +72,8 @@ _CLEAR = 2e-4
 _CENTRED = 1e-6
 # Maximum number of dense entries in memory at a time: 2^25 in float64 are 256 MiB.
 _ENTRIES = 1 << 25
+# Fitted labels shorter than this fraction of the labels are not computed as a difference.
+_SHRUNK = 1e-2
 # Rounding errors that the check of a direction may accumulate, in units of epsilon.
 _NOISE = 64.0
 _FROM_PRODUCTS = "Solved from products of the data"
@@ -419,6 +423,7 @@ class Ridge:
     energy: Callable[[Array], float] | None = None
     check: Check | None = None
     lost: float = 0.0
+    fitted: Array | None = None
 
     def checked(self, X: Operator, targets: Array, alpha: float) -> Check:
         """Check the regression by new products with X."""
@@ -473,14 +478,18 @@ def _dual(X: Operator, targets: Array, alpha: float) -> Ridge | None:
     if metric is None:
         return None
     inside = metric.solve(wanted)
-    slopes = X.cross(inside)
+    fitted, length = wanted - alpha * inside, np.linalg.norm(wanted)
+    if not np.linalg.norm(fitted) > _SHRUNK * length:
+        fitted = cogram @ inside
+    slopes = OfRows(X, inside, exact=True)
     # (X X' + alpha I) a = T: the residual is the error of the fitted labels.
-    image = host(X.matmat(slopes))
-    gap = np.linalg.norm(wanted - image - alpha * inside)
-    off = float(gap / (np.linalg.norm(wanted) or 1.0))
+    mixing = combinations(wanted.shape[1])
+    mixed, known = slopes @ mixing, wanted @ mixing
+    gap = np.linalg.norm(known - host(X.matmat(mixed)) - alpha * (inside @ mixing))
+    off = float(gap / (np.linalg.norm(known) or 1.0))
     scale = np.sqrt(np.square(_alive(column_lengths(X))) + alpha)
-    agreement = wanted.T @ image
-    return Ridge(slopes, agreement, _FROM_PRODUCTS, scale, check=Check(off, off))
+    agreement = wanted.T @ fitted
+    return Ridge(slopes, agreement, _FROM_PRODUCTS, scale, check=Check(off, off), fitted=fitted)
 
 
 def _ridge_in_basis(basis: Decomposition, alpha: float, how: str, *, agree: bool = True) -> Ridge:

@@ -24,15 +24,16 @@ from ..operators.array_backend import (
     inner,
     scale_columns,
     sum_of_squares,
-    times,
 )
 from ..operators.operator import Composite
 from .block_krylov import BLOCK_WIDTH, TruncatedSVD, truncated_svd
 from .problem import (
     L1,
+    OfRows,
     Problem,
     Solution,
     finest_tolerance,
+    multiplied,
     sentence,
     solve_arranged,
     squared_units,
@@ -182,7 +183,9 @@ class Krylov:
             rough = X.in_type(np.float32)
             if rough is not None:
                 found = solve_arranged(replace(problem, X=rough), self._solve)
-                if found.converged and found.eigenvalues.size == problem.n_components:
+                whole = found.eigenvalues.size == problem.n_components
+                # With sparse labels a second solution would take too long.
+                if whole and (found.converged or isinstance(problem.factor.labels, Operator)):
                     return found
         if X.dtype != np.float64 and X.device is None and _entries(X) <= self.options.in_float64:
             wide = X.in_type(np.float64)
@@ -245,11 +248,11 @@ class Krylov:
         few = self._each(X, factor, labels.shape[1], count)
         axes = None if few else self._leading(labels, count + BLOCK_WIDTH)
         fit = self._regress(X, _targets(X, factor, axes), alpha, tol / 2)
-        fitted = None if X.one_pass else X.matmat(fit.slopes)
-        square = _fitted_square(X, fit.slopes) if fitted is None else sum_of_squares(fitted)
+        fitted = None if X.one_pass else fit.fitted(X)
+        square = _fitted_square(X, fit) if fitted is None else sum_of_squares(fitted)
         others = 0.0 if axes is None else self._square_of_others(X, factor, axes, tol)
         level = _level(factor, others + float(square), fit)
-        stacked = _WithLabels(X, fit.slopes, fitted, float(np.sqrt(factor.share)), level)
+        stacked = _WithLabels(X, fit, fitted, float(np.sqrt(factor.share)), level)
         svd = self._svd(stacked, count, tol / 2)
         along = host(svd.right[X.shape[1] :]).astype(np.float64)
         return self._solution(
@@ -292,7 +295,7 @@ class Krylov:
         signs = rng.choice([-1.0, 1.0], (axes.shape[0], probes))
         signs = (signs - axes @ (axes.T @ signs)) / np.sqrt(probes)
         fit = self._regress(X, _targets(X, factor, signs), factor.regression.alpha, tol / 4)
-        return _fitted_square(X, fit.slopes)
+        return _fitted_square(X, fit)
 
     # --- labels only ------------------------------------------------------------------
 
@@ -333,7 +336,7 @@ class Krylov:
         elif not fit.converged:
             status = unsure(max(fit.error or 0.0, fit.residual), fit.residual)
         return Solution(
-            times(fit.slopes, mixing),
+            multiplied(fit.slopes, mixing),
             values,
             self.name,
             exact=fit.to_come is None,
@@ -358,7 +361,7 @@ class Krylov:
         for _ in range(self.options.rounds):
             fit = self._regress(X, _targets(X, problem.factor, axes), alpha, tol / 4)
             n_iter += fit.n_iter
-            seen = host(labels.rmatmat(labels.place(host(X.matmat(fit.slopes)))))
+            seen = host(labels.rmatmat(labels.place(host(fit.fitted(X)))))
             metric = axes.T @ seen
             values, inside = leading_pairs(seen.T @ seen, (metric + metric.T) / 2, 2 * count)
             before, total = total, float(values[:count].sum())
@@ -381,7 +384,7 @@ class Krylov:
                 "missing; raise alpha, max_iter or tol."
             )
         return Solution(
-            times(fit.slopes, inside),
+            multiplied(fit.slopes, inside),
             values,
             self.name,
             exact=False,
@@ -459,18 +462,19 @@ class _WithLabels(Composite):
     """
 
     def __init__(
-        self, X: Operator, slopes: Array, fitted: Array | None, share: float, level: float
+        self, X: Operator, fit: Regressed, fitted: Array | None, share: float, level: float
     ) -> None:
-        super().__init__((X.shape[0], X.shape[1] + slopes.shape[1]), [X])
+        super().__init__((X.shape[0], X.shape[1] + fit.agreement.shape[1]), [X])
         self.base, self.one_pass = X, X.one_pass
         self._fitted = fitted if X.shape[0] < X.shape[1] else None
-        self._slopes, self._share, self._level = X.place(slopes), share, level
+        self._slopes = fit.slopes if isinstance(fit.slopes, OfRows) else X.place(fit.slopes)
+        self._share, self._level = share, level
 
     def combined(self, block: Array) -> Array:
         """Return the coefficients of X for coefficients of both parts."""
         side = self.base.shape[1]
         out: Array = self._share * block[:side]
-        out += self._level * times(self._slopes, host(block[side:]))
+        out += self._level * self.place(multiplied(self._slopes, host(block[side:])))
         return out
 
     def _apart(self, back: Array) -> Array:
@@ -493,6 +497,8 @@ class _WithLabels(Composite):
         return concatenate([self._share * back, along], axis=0)
 
     def normal(self, block: Array) -> Array:
+        if self._fitted is not None:
+            return super().normal(block)
         return self._apart(self.base.normal(self.combined(self.place(block))))
 
     def weights(self, svd: TruncatedSVD) -> Array:
@@ -528,11 +534,11 @@ def _level(factor: Factor, square: float, fit: Regressed) -> float:
     return factor.regression.rescale(float(np.sqrt(square)))
 
 
-def _fitted_square(X: Operator, slopes: Array) -> float:
-    """Return the squared norm of ``X B``."""
+def _fitted_square(X: Operator, fit: Regressed) -> float:
+    """Return the squared norm of the fitted labels."""
     if X.one_pass:
-        return float(np.trace(inner(slopes, X.normal(slopes))))
-    return float(sum_of_squares(X.matmat(slopes)))
+        return float(np.trace(inner(fit.slopes, X.normal(fit.slopes))))
+    return float(sum_of_squares(fit.fitted(X)))
 
 
 def krylov_bytes(  # noqa: PLR0917

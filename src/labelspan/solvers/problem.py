@@ -18,7 +18,7 @@ from .._typing import Array
 from ..errors import Mismatch
 from ..labels import Factor
 from ..operators import Operator
-from ..operators.array_backend import host, put_rows
+from ..operators.array_backend import host, inner, put_rows, times
 
 __all__ = [
     "DIRECT_LIMIT",
@@ -26,6 +26,7 @@ __all__ = [
     "L2",
     "Check",
     "LazyProduct",
+    "OfRows",
     "Penalty",
     "Problem",
     "Solution",
@@ -38,6 +39,8 @@ __all__ = [
     "decomposes",
     "eigen_residual",
     "finest_tolerance",
+    "formed",
+    "multiplied",
     "rest_of",
     "rounding",
     "sentence",
@@ -413,7 +416,7 @@ class Check:
 def check_regression(
     X: Operator,
     targets: Array,
-    slopes: Array | LazyProduct,
+    slopes: Any,
     alpha: float,
     *,
     scale: Array,
@@ -428,7 +431,7 @@ def check_regression(
     used, in random combinations: two products with at most 4 columns.
     """
     mixing = combinations(targets.shape[1])
-    wanted, found = host(targets) @ mixing, _multiplied(slopes, mixing)
+    wanted, found = host(targets) @ mixing, host(multiplied(slopes, mixing))
     if X.one_pass:
         seen, right = host(X.normal(found)), X.cross(wanted)
     else:
@@ -448,7 +451,7 @@ def check_directions(
     values: Array,
     *,
     share: float,
-    slopes: Array | LazyProduct | None,
+    slopes: Any,
     scale: Array,
 ) -> float:
     """Check ``(share I + B B') X'X W = W diag(values)`` and ``W'X'X W = I`` by new products.
@@ -465,7 +468,8 @@ def check_directions(
     square, expected = right.T @ seen, mixing.T @ mixing
     left = share * seen
     if slopes is not None:
-        left = left + _multiplied(slopes, _multiplied(slopes.T, seen))
+        lazy = isinstance(slopes, LazyProduct | OfRows)
+        left = left + host(multiplied(slopes, slopes.back(seen) if lazy else slopes.T @ seen))
     right = right * scale[:, None]
     return max(
         float(np.linalg.norm(square - expected) / np.linalg.norm(expected)),
@@ -480,22 +484,53 @@ class LazyProduct:
     left: Array
     right: Array
 
-    @property
-    def T(self) -> LazyProduct:
-        return LazyProduct(self.right.T, self.left.T)
-
     def formed(self) -> Array:
         return np.asarray(self.left @ self.right)
 
     def __matmul__(self, block: Array) -> Array:
         return np.asarray(self.left @ (self.right @ block))
 
+    def back(self, block: Array) -> Array:
+        """Return the product of the transpose with a block."""
+        return np.asarray(self.right.T @ (self.left.T @ block))
+
     def __rmul__(self, number: float) -> LazyProduct:
         return LazyProduct(self.left, number * self.right)
 
 
-def _multiplied(slopes: Any, block: Array) -> Array:
-    return np.asarray((slopes if isinstance(slopes, LazyProduct) else host(slopes)) @ block)
+@dataclass(frozen=True)
+class OfRows:
+    """``X'rows``: coefficients as combinations of the rows of X, which are fewer numbers if n < d.
+
+    Products are summed in float64 if they are to be ``exact``.
+    """
+
+    X: Operator
+    rows: Array
+    exact: bool = False
+
+    def formed(self) -> Array:
+        return self.X.cross(self.rows) if self.exact else self.X.rmatmat(self.rows)
+
+    def __matmul__(self, block: Array) -> Array:
+        return replace(self, rows=times(self.rows, block)).formed()
+
+    def back(self, block: Array) -> Array:
+        """Return the product of the transpose with a block."""
+        return inner(self.rows, self.X.matmat(self.X.place(block)))
+
+    def __rmul__(self, number: float) -> OfRows:
+        return replace(self, rows=number * self.rows)
+
+
+def formed(slopes: Any) -> Array:
+    """Return coefficients as an array."""
+    return slopes.formed() if isinstance(slopes, LazyProduct | OfRows) else slopes
+
+
+def multiplied(slopes: Any, block: Array) -> Array:
+    """Return ``slopes @ block``, for a small array."""
+    return slopes @ block if isinstance(slopes, LazyProduct | OfRows) else times(slopes, block)
 
 
 def sentence(how: str, residual: float) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from ..operators import Operator
 from ..operators.array_backend import (
     add_product,
     column_norms,
+    column_sums,
     concatenate,
     host,
     inner,
@@ -34,14 +35,16 @@ from ..operators.machine import single_thread
 from .exact import ridge
 from .problem import (
     DIRECT_LIMIT,
-    LazyProduct,
+    OfRows,
     accuracy_wanted,
     column_lengths,
+    formed,
+    multiplied,
     rest_of,
     rounding,
     squared_units,
 )
-from .small_dense import orthonormalize, triangular
+from .small_dense import orthonormalized, triangular
 
 __all__ = [
     "Regressed",
@@ -92,10 +95,11 @@ class Regressed:
 
     ``agreement`` is ``targets'X slopes``; ``residual`` and ``error`` are those of
     :class:`~labelspan.solvers.problem.Check`. ``to_come`` is the estimated missing part of the
-    trace of ``agreement``, relative to it, if that stopped the iteration.
+    trace of ``agreement``, relative to it, if that stopped the iteration. ``known`` are the fitted
+    labels if they were computed, and the slopes then combinations of rows.
     """
 
-    slopes: Array
+    slopes: Any
     agreement: Array
     method: str
     n_iter: int
@@ -103,11 +107,16 @@ class Regressed:
     error: float | None
     converged: bool
     to_come: float | None = None
+    known: Array | None = None
 
     @property
     def missing(self) -> float:
         """The estimated missing part of the trace, 0 for a regression that was solved."""
         return 0.0 if self.to_come is None else self.to_come
+
+    def fitted(self, X: Operator) -> Array:
+        """Return ``X slopes``."""
+        return X.matmat(self.slopes) if self.known is None else X.place(self.known)
 
 
 def default_tolerance(dtype: np.dtype[np.floating]) -> float:
@@ -188,8 +197,10 @@ def _cost_of_direct(X: Operator, width: int) -> float:
 def _direct(X: Operator, targets: Array, alpha: float) -> Regressed:
     fit, check = ridge(X, targets, alpha)
     right = check.off <= accuracy_wanted(X.dtype)
-    slopes = fit.slopes.formed() if isinstance(fit.slopes, LazyProduct) else fit.slopes
-    return Regressed(slopes, fit.agreement, fit.how, 1, check.residual, check.error, right)
+    found = fit.agreement, fit.how, 1, check.residual, check.error, right
+    if isinstance(fit.slopes, OfRows) and not X.one_pass:
+        return Regressed(fit.slopes, *found, known=fit.fitted)
+    return Regressed(formed(fit.slopes), *found)
 
 
 def _iterate(X: Operator, targets: Array, alpha: float, tol: float, max_iter: int) -> Regressed:
@@ -215,26 +226,42 @@ def _iterate_to_share(  # noqa: PLR0917
     of this matrix are those of the directions found; only directions are missing. Between blocks of
     many targets it holds up to the product of their errors.
     """
-    tol = default_tolerance(X.dtype)
-    cross = X.rmatmat(X.place(targets))
-    scale, apply = _in_unit_columns(X, cross, alpha)
-    wanted, least = cross / scale, alpha / float(np.square(host(scale)).max())
-    width = cross.shape[1]
+    targets, tol, width = X.place(targets), default_tolerance(X.dtype), targets.shape[1]
+    lengths = None if X.one_pass else _unit_lengths(X, alpha)
+    dual = X.dual and lengths is not None and not np.ptp(lengths) and X.shape[0] < X.shape[1]
+    if dual:
+        wanted, least, shift = targets, alpha, alpha
+        apply = lambda block: X.matmat(X.rmatmat(block))  # noqa: E731
+    else:
+        wanted, shift = X.rmatmat(targets), None
+        scale, apply = _in_unit_columns(X, wanted, alpha)
+        wanted, least = wanted / scale, alpha / float(np.square(host(scale)).max())
     step = width if width <= _WIDEST else _WIDEST // 2
     runs = [
-        block_cg(apply, wanted[:, at : at + step], tol, max_iter, share=share, least=least)
+        block_cg(
+            apply, wanted[:, at : at + step], tol, max_iter, share=share, least=least, shift=shift
+        )
         for at in range(0, width, step)
     ]
-    slopes = concatenate([run.solution for run in runs], axis=1) / scale
-    agreement = inner(cross, slopes)
+    solution, known = concatenate([run.solution for run in runs], axis=1), None
+    if dual:
+        slopes: Any = OfRows(X, solution)
+        known = concatenate([run.image for run in runs], axis=1)
+        agreement = inner(targets, known)
+    else:
+        slopes = solution / scale
+        agreement = inner(scale * wanted, slopes)
     totals = np.array([sum(run.gains) for run in runs])
     # Of targets without any gain, such as constant labels, nothing is missing.
     missing = np.where(totals > 0, [run.to_come for run in runs], 0.0)
     to_come = float((missing * totals).sum() / (totals.sum() or 1.0))
     n_iter, residual = max(run.n_iter for run in runs), max(run.residual for run in runs)
     mixing = np.random.default_rng(0).standard_normal((width, min(_CHECKED, width)))
-    mixed = times(slopes, mixing)
-    again = inner(slopes, plus(X.normal(mixed), mixed, alpha))
+    mixed = multiplied(slopes, mixing)
+    if known is None:
+        again = inner(slopes, plus(X.normal(mixed), mixed, alpha))
+    else:
+        again = inner(plus(known, solution, alpha), X.matmat(mixed))
     expected = agreement @ mixing
     off = float(np.linalg.norm(again - expected) / (np.linalg.norm(expected) or 1.0))
     if not off <= turned:
@@ -249,6 +276,7 @@ def _iterate_to_share(  # noqa: PLR0917
         None,
         to_come <= share or exact,
         tol if exact and not to_come <= tol else to_come,
+        known,
     )
 
 
@@ -256,11 +284,7 @@ def _in_unit_columns(
     X: Operator, cross: Array, alpha: float
 ) -> tuple[Array, Callable[[Array], Array]]:
     """Return E and the product with ``E^-1 (X'X + alpha I) E^-1``, for columns in equal units."""
-    rows, columns = X.shape
-    lengths = np.sqrt(squared_units(X) + alpha)
-    if alpha <= 0 and rows < columns:
-        # Scaling would change which of several solutions has minimum norm.
-        lengths = np.ones(columns)
+    lengths = _unit_lengths(X, alpha)
     if (lengths == lengths[0]).all():
         return like(np.ones((1, 1)), cross), lambda block: plus(X.normal(block), block, alpha)
     scale = like(lengths[:, None], cross)
@@ -271,6 +295,15 @@ def _in_unit_columns(
         return image
 
     return scale, apply
+
+
+def _unit_lengths(X: Operator, alpha: float) -> Array:
+    """Return E, the lengths of columns that differ in their units."""
+    rows, columns = X.shape
+    if alpha <= 0 and rows < columns:
+        # Scaling would change which of several solutions has minimum norm.
+        return np.ones(columns)
+    return np.sqrt(squared_units(X) + alpha)
 
 
 def _cg(  # noqa: PLR0917
@@ -327,7 +360,7 @@ class Run(NamedTuple):
     iteration lowered the square of the error, ``tr E'A E``; ``to_come`` is what is missing,
     relative to their sum. ``spread`` is about the root of ``tr A^-1`` in the Krylov space: a
     residual R means an error ``(tr E'A E)^1/2`` of at most ``|R| spread``, unless directions are
-    too short to be in the space.
+    too short to be in the space. ``image`` is that of the solution, for combinations of rows.
     """
 
     solution: Array
@@ -336,6 +369,7 @@ class Run(NamedTuple):
     gains: list[float]
     spread: float
     to_come: float
+    image: Any = None
 
 
 def block_cg(  # noqa: PLR0917
@@ -346,6 +380,7 @@ def block_cg(  # noqa: PLR0917
     error: float = np.inf,
     share: float = 0.0,
     least: float = 0.0,
+    shift: float | None = None,
 ) -> Run:
     """Block conjugate gradients with an orthonormal residual block (Dubrulle 2001).
 
@@ -357,12 +392,20 @@ def block_cg(  # noqa: PLR0917
     below ``least``, by a Gauss-Radau quadrature (Golub and Meurant 1997): with Q the residual
     block, ``Q'A^-1 Q`` is at most the ``bound``, whose recursion starts at ``1 / least``. On texts
     the bound is twice what is missing, where the estimate is ten times that.
+
+    With a ``shift``, the same iteration for ``X'X + shift I`` and ``X'right``, with all blocks as
+    combinations of rows: ``apply`` multiplies by ``K = X X'``, inner products are those of K, and
+    ``X'solution`` is the solution. If n < d, these blocks are shorter.
     """
-    lengths = column_norms(right)
+    image = None if shift is None else apply(right)
+    squares = np.square(column_norms(right)) if image is None else _products(right, image)
+    lengths = np.sqrt(np.maximum(squares, 0.0))
     lengths[lengths == 0] = 1.0
     scale = like(lengths, right)
-    residual_basis, factor = orthonormalize(right / scale)
-    solution = 0 * right
+    residual_basis, along, factor = orthonormalized(
+        right / scale, None if image is None else image / scale
+    )
+    solution, fitted = 0 * right, None if image is None else 0 * image
     direction = residual_basis
     coefficients = factor
     worst, n_iter = float(residual_basis.shape[1] > 0), 0
@@ -376,22 +419,27 @@ def block_cg(  # noqa: PLR0917
     inverse_trace, unsure = 0.0, False
     while (worst > tol or unsure) and n_iter < max_iter and residual_basis.shape[1]:
         n_iter += 1
-        image = apply(direction)
-        square = inner(direction, image)
+        image = apply(direction) if shift is None else plus(along, direction, shift)
+        square = inner(direction if shift is None else along, image)
         with single_thread():  # the same bits for any number of threads
             inverse = _inverse((square + square.T) / 2, rounding(width_of(right)))
         step = inverse @ coefficients
         inverse_trace += float((probe * (inverse @ probe)).sum()) / _PROBES
         gains.append(float(((coefficients * step).sum(axis=0) * np.square(lengths)).sum()))
         add_product(solution, direction, step)
-        residual_basis, factor = orthonormalize(plus(residual_basis, times(image, inverse), -1.0))
+        if fitted is not None:
+            add_product(fitted, along, step)
+        rest = plus(residual_basis, times(image, inverse), -1.0)
+        residual_basis, newest, factor = orthonormalized(
+            rest, None if shift is None else apply(rest)
+        )
         coefficients = factor @ coefficients
         if share:
             to_come = gains_to_come(gains, rounding(width_of(right)))
             bound = None if bound is None else _next_bound(bound - inverse, factor, least)
             if bound is not None:
-                rest = float(((coefficients * lengths) * (bound @ coefficients * lengths)).sum())
-                to_come = min(to_come, rest / (sum(gains) or 1.0))
+                most = float(((coefficients * lengths) * (bound @ coefficients * lengths)).sum())
+                to_come = min(to_come, most / (sum(gains) or 1.0))
             if to_come <= share:
                 worst = _worst(coefficients)
                 break
@@ -400,7 +448,15 @@ def block_cg(  # noqa: PLR0917
         # Below rounding, the recursion does not give the residual.
         unsure = worst > _ROUNDING and size * _spread(inverse_trace) > error
         direction = plus(times(direction, factor.T), residual_basis)
-    return Run(solution * scale, n_iter, worst, gains, _spread(inverse_trace), to_come)
+        if fitted is not None:
+            along = plus(times(along, factor.T), newest)
+    image = None if fitted is None else fitted * scale
+    return Run(solution * scale, n_iter, worst, gains, _spread(inverse_trace), to_come, image)
+
+
+def _products(left: Array, right: Array) -> Array:
+    """Return the inner product of each column of one block with that of another."""
+    return host(column_sums(left * right))
 
 
 def _worst(coefficients: Array) -> float:
@@ -468,7 +524,7 @@ def _by_rows(
         X, x_means = X.centered()
         y_means = values.mean(axis=0)
     fit = regress(X, values - y_means, alpha, share=_COMPLETED**2, tol=_COMPLETED)
-    slopes = host(fit.slopes)
+    slopes = host(formed(fit.slopes))
     return slopes, y_means - x_means @ slopes, fit.converged
 
 

@@ -40,6 +40,7 @@ __all__ = [
     "leading_values",
     "length",
     "orthonormalize",
+    "orthonormalized",
     "psd_basis",
     "remove",
     "remove_measured",
@@ -301,28 +302,37 @@ def leading_pairs(matrix: Array, metric: Array, count: int) -> tuple[Array, Arra
 
 
 def orthonormalize(block: Array) -> tuple[Array, Array]:
-    """``block = Q R`` with orthonormal Q, whose number of columns is the rank of the block.
+    """``block = Q R`` with orthonormal Q, whose number of columns is the rank of the block."""
+    basis, _, total = orthonormalized(block, None)
+    return basis, total
+
+
+def orthonormalized(block: Array, image: Array | None) -> tuple[Array, Array, Array]:
+    """Return Q, its image and R; with an ``image`` K of the block, Q'KQ = I.
 
     R is in float64. Uses the Gram matrix: its Cholesky factor if that is safe, otherwise
     its eigenvalues, which show the rank; and a second pass if one
     is not accurate enough.
     """
     basis, total = block, np.eye(block.shape[1])
+    image = basis if image is None else image
     for _ in range(3):
-        gram = inner_product(basis, basis)
+        gram = inner_product(basis, image)
         if gram.size == 0 or not np.trace(gram) > 0:
-            return block[:, :0], total[:0]
+            return block[:, :0], image[:, :0], total[:0]
         with single_thread():
             found = triangular(gram)
             if width_of(basis) != np.float64 and (found is None or found[2] > _FEW_DIGITS):
-                gram = inner_product(basis, basis, dtype=np.float64)
+                gram = inner_product(basis, image, dtype=np.float64)
                 found = triangular(gram)
             root, inverse, condition = found or _spectral(gram)
+        same = basis is image
         basis = times(basis, inverse)
+        image = basis if same else times(image, inverse)
         total = root @ total
         if condition < _ENOUGH:
             break
-    return basis, total
+    return basis, image, total
 
 
 def triangular(gram: Array) -> tuple[Array, Array, float] | None:

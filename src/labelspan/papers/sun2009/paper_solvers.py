@@ -12,6 +12,7 @@ from ..._typing import Array
 from ...operators import Operator
 from ...solvers import L2, Exact, LeastSquares, Problem, Solution
 from ...solvers.exact import factorise
+from ...solvers.problem import formed
 from ...solvers.regression import regress
 from ...solvers.small_dense import spectral
 
@@ -91,4 +92,4 @@ class DirectLeastSquares(LeastSquares):
 
     def _lsqr(self, X: Operator, wanted: Array, alpha: float) -> tuple[Array, int, bool]:
         fit = regress(X, wanted, alpha)
-        return fit.slopes, fit.n_iter, fit.converged
+        return formed(fit.slopes), fit.n_iter, fit.converged
