@@ -121,11 +121,7 @@ class LabelParser:
                 self._split = lambda text: text.split(self.mark)
         # Where all are tags such as #game, the # is not part of the labels.
         parts = [str(one) for own in values if is_names(own) for one in own]
-        if separator is None:
-            marked = [one for one in parts if ";" in one or "|" in one]
-            self.inner = best_separator([one for one in marked if not _ENTITY.search(one)], ";|")
-        elif parts:
-            self.inner = separator
+        self.inner = _inner_mark(parts) if separator is None else separator if parts else ""
         if any(one.endswith(".") for one in (*parts, *texts)):
             split = [one.split(self.inner) if self.inner else [one] for one in parts]
             split += [one.split(self.mark) for one in texts] if self.mark.strip() else []
@@ -171,17 +167,22 @@ class LabelParser:
         return name_of(text).removeprefix(self.lead) if self.lead else name_of(text)
 
 
-def best_separator(
-    texts: Sequence[str], marks: Sequence[str] = _SEPARATORS, *, blanks: bool = False
-) -> str:
+def best_separator(texts: Sequence[str], *, blanks: bool = False) -> str:
     """Return the separator that most strings contain; "" if none of them contains one."""
-    counts = {mark: sum(mark in text for text in texts) for mark in marks}
+    counts = {mark: sum(mark in text for text in texts) for mark in _SEPARATORS}
     best = max(counts, key=lambda mark: counts[mark])
-    if counts[best] < 0.05 * len(texts) and marks is _SEPARATORS:
+    if counts[best] < 0.05 * len(texts):
         for mark in (_SLASH, " ") if blanks else (_SLASH,):
             if _parts_repeat(texts, mark):
                 return mark
     return best if counts[best] else ""
+
+
+def _inner_mark(parts: Sequence[str]) -> str:
+    """Return what separates labels inside the elements of lists; a label may have a bar."""
+    if any(";" in one and not _ENTITY.search(one) for one in parts):
+        return ";"
+    return "|" if sum("|" in one for one in parts) > 0.2 * len(parts) else ""
 
 
 def _end_in_stops(wholes: Sequence[Sequence[str]]) -> bool:
