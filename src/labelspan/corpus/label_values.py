@@ -71,6 +71,7 @@ WIKI = "separated by blanks, as one [[two words]]"
 _ARRAY = re.compile(r"""\[\s*(?:(?:'[^']*'|"[^"]*")\s*)+\]""")
 # "&amp;" has a semicolon.
 _ENTITY = re.compile(r"&#?\w+;")
+_NAME_TYPES = frozenset((str, int, bool, type(None)))
 _QUOTED = re.compile(r"""'([^']*)'|"([^"]*)\"""")
 
 
@@ -332,9 +333,7 @@ def is_missing(value: Any) -> bool:
 
 def is_names(value: Any) -> bool:
     """Return whether a value is a list of names."""
-    return isinstance(value, list | tuple) and all(
-        one is None or isinstance(one, str | int) for one in value
-    )
+    return isinstance(value, list | tuple) and _NAME_TYPES.issuperset(map(type, value))
 
 
 def unique_names(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
@@ -351,6 +350,8 @@ def unique_names(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 def keep_labels(lists: Sequence[Labels], min_count: int) -> tuple[list[Labels], int]:
     """Drop labels of fewer than ``min_count`` items; also return the number of those dropped."""
+    if min_count < 2:
+        return list(lists), 0
     counts = Counter(label for found in lists for label in found or ())
     kept = {label for label, count in counts.items() if count >= min_count}
     shorter: list[Labels] = [
