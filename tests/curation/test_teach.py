@@ -103,7 +103,9 @@ def test_a_higher_score_never_has_a_lower_probability(index):
     features = LessonFeatures(index, "strategy")
     for seed in range(20):
         rows = np.random.default_rng(seed).permutation(len(index))[:8].tolist()
-        model = LessonModel(features, rows[:4], rows[4:])
+        model = LessonModel(
+            features, dict.fromkeys(rows[:4], True) | dict.fromkeys(rows[4:], False)
+        )
         order = np.argsort(model.scores)
         assert (np.diff(model.probabilities()[order]) >= 0).all()
 
@@ -111,7 +113,7 @@ def test_a_higher_score_never_has_a_lower_probability(index):
 def test_scores_without_a_row_are_those_of_a_model_without_it(index):
     features = LessonFeatures(index, "strategy")
     yes, no = [0, 3, 6, 9], [1, 2, 4, 5]
-    model = LessonModel(features, yes, no)
+    model = LessonModel(features, dict.fromkeys(yes, True) | dict.fromkeys(no, False))
     # The weights of a model with one row less differ by one factor, which alpha makes up for.
     assert model.left_out.shape == (8,)
     words, labels = features.words.toarray(), features.labels.toarray()
@@ -141,6 +143,7 @@ def test_answers_say_little_about_much_lower_scores():
     """Where three of five belong whatever their score, an item of median score hardly does."""
     model = LessonModel.__new__(LessonModel)
     model.scores = np.sort(np.random.default_rng(0).standard_normal(2000))
+    model.rows = np.arange(1900, 2000)
     model.answered = np.ones(100, dtype=bool)
     model.left_out = model.scores[-100:]
     model.targets = np.where(np.arange(100) % 5 < 3, 1.0, -1.0)
@@ -150,6 +153,24 @@ def test_answers_say_little_about_much_lower_scores():
     assert np.all(np.diff(chances) >= 0)
     left = model.left(np.arange(1900))
     assert left.low <= left.expected <= left.high
+
+
+@pytest.mark.parametrize("answers", [150, 250, 350])
+def test_where_many_belong_many_are_left(answers):
+    """Among recent answers one of four belongs: so do others with scores that are little lower."""
+    inside = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        truth = rng.random(500) < 0.3
+        model = LessonModel.__new__(LessonModel)
+        model.scores = 0.3 * truth + 0.5 * rng.standard_normal(500)
+        order = np.argsort(-model.scores)
+        model.rows, rest = order[:answers], order[answers:]
+        model.answered, model.left_out = np.ones(answers, dtype=bool), model.scores[model.rows]
+        model.targets = np.where(truth[model.rows], 1.0, -1.0)
+        left = model.left(rest)
+        inside.append(left.low <= np.count_nonzero(truth[rest]) <= left.high)
+    assert sum(inside) >= 6
 
 
 def test_words_and_labels_speak_for_and_against(index):

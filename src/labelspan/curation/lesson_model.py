@@ -5,13 +5,18 @@ coefficients solve ``(Z Z' + 11' + alpha diag(1 / w)) c = t``; the score of an i
 ``z' Z' c + 1'c``. All that belong weigh ten times as much as all that do not. The score of an
 answered item from the model without it is ``t_i - c_i / g_i``, where ``g_i`` is the diagonal of the
 inverse. From these scores a logistic regression gives probabilities, and its uncertainty the
-interval of what is left. Answers say little about scores below almost all of theirs: there the
-log-odds go in a line to what is presumed of an item of median score, with a slope of its own.
+interval of what is left.
+
+Items are asked about because their scores are high, so what is answered with a low score is not
+typical of the others: it was found by an earlier ranking. Answers weigh less the older they are,
+and scores below a knot, which is below nine of ten answers by weight, count as the knot in the
+regression. From there the log-odds go in a line to what is presumed of a median item that was not
+learned from, but not in a steeper one than a ranking can be; below that they stay.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -27,11 +32,15 @@ from ..text import TextFeatures
 
 __all__ = ["Left", "LessonFeatures", "LessonModel"]
 
-# Log-odds of an item of median score and slopes below and above the knot before any answer, for
-# scores in units of their spread, and their standard deviations: such an item hardly ever belongs.
-_PRIOR, _PRIOR_DEVIATIONS = np.array([-6.0, 2.0, 2.0]), np.array([1.0, 10.0, 10.0])
+# Log-odds of a median item, which hardly ever belongs, and their standard deviation; slope before
+# any answer for scores in units of their spread, and its standard deviation.
+_MEDIAN, _DEVIATION, _SLOPE, _SLOPES = -6.0, 1.5, 2.0, 10.0
+# The largest slope below the knot, and the least that is drawn for it.
+_STEEPEST, _FLATTEST = 6.0, 1.5
 # Share of the answered items with a score below the knot, and its least distance from the median.
-_BELOW, _APART = 0.1, 0.3
+_BELOW, _APART = 0.1, 0.05
+# Number of answers after which one weighs half.
+_HALF = 30
 _STEPS = 50
 _DRAWS = 400
 _GROUPS = 1000
@@ -113,8 +122,7 @@ class Left:
     expected : float
         Their expected number.
     low, high : int
-        Ends of an interval. It is an estimate: on average it held the true number at .97 of the
-        stops of sixteen lessons that chose its form, at least at .71 (``results/teach.md``).
+        Ends of an interval. It is an estimate; ``results/teach.md`` says how often it held.
     """
 
     expected: float
@@ -125,7 +133,7 @@ class Left:
 class _Calibration(NamedTuple):
     """Log-odds as a function of the score: a line from the median to the knot, another above it.
 
-    Without a knot, at 0, there is one line.
+    ``found`` are the log-odds at the knot and the slope above it.
     """
 
     centre: float
@@ -134,15 +142,25 @@ class _Calibration(NamedTuple):
     found: Array
     covariance: Array
 
-    def design(self, scores: Array) -> Array:
+    def log_odds(
+        self, scores: Array, median: Array | float, steepest: Array | float, found: Array
+    ) -> Array:
+        """Return the log-odds of scores; several of the parameters give a row each."""
         values = (scores - self.centre) / self.spread
-        low = np.minimum(values, self.knot) if self.knot else np.zeros_like(values)
-        return np.column_stack([np.ones_like(values), low, values - low])
+        start = np.maximum(median, found[..., 0] - steepest * self.knot)[..., None]
+        # A higher score never speaks against an item.
+        at_knot = np.maximum(found[..., :1], start)
+        slope = np.maximum(found[..., 1:], 0.0)
+        share = np.clip(values / self.knot, 0.0, 1.0)
+        above = np.maximum(values - self.knot, 0.0)
+        return np.asarray(start + (at_knot - start) * share + slope * above)
 
 
-def _rising(found: Array) -> Array:
-    """Make the slopes positive: a higher score never speaks against an item."""
-    return np.concatenate([found[..., :1], np.maximum(found[..., 1:], 0.0)], axis=-1)
+def _low_quantile(values: Array, weights: Array) -> float:
+    """Return the value that is above a share of the weights."""
+    order = np.argsort(values)
+    total = np.cumsum(weights[order])
+    return float(values[order][np.searchsorted(total, _BELOW * total[-1])])
 
 
 class LessonModel:
@@ -152,30 +170,26 @@ class LessonModel:
     ----------
     features : LessonFeatures
         Of all rows.
-    yes, no : array of int
-        Rows with answers.
-    presumed : array of int
+    answers : dict
+        Whether each row with an answer belongs, in the order of the answers.
+    presumed : sequence of int
         Further rows that belong, but may be wrong: they are learned from, but not calibrated on.
     """
 
     def __init__(
         self,
         features: LessonFeatures,
-        yes: Sequence[int],
-        no: Sequence[int],
-        *,
+        answers: Mapping[int, bool],
         presumed: Sequence[int] = (),
     ) -> None:
-        groups = [np.asarray(one, dtype=np.intp) for one in (yes, no, presumed)]
         self.features = features
-        self.rows = np.concatenate(groups)
-        sizes = [len(one) for one in groups]
-        self.targets = np.repeat([1.0, -1.0, 1.0], sizes)
-        self.answered = np.repeat([True, True, False], sizes)
-        positive = self.targets > 0
-        against = max(1, len(groups[1]))
+        self.rows = np.array([*answers, *presumed], dtype=np.intp)
+        positive = np.array([*answers.values(), *(True for _ in presumed)], dtype=bool)
+        self.targets = np.where(positive, 1.0, -1.0)
+        self.answered = np.arange(len(self.rows)) < len(answers)
+        against = max(1, int(np.count_nonzero(~positive)))
         # Probabilities need answers of both kinds, or items that have the label.
-        self.calibrated = all(sizes[:2]) or sizes[2] > 0
+        self.calibrated = len(set(answers.values())) == 2 or len(presumed) > 0
         weights = np.where(positive, _RATIO * against / max(1, int(positive.sum())), 1.0)
         self._learn(weights * (len(weights) / float(weights.sum())))
 
@@ -214,34 +228,33 @@ class LessonModel:
     @cached_property
     def _calibration(self) -> _Calibration:
         """Fit the logistic regression of the answers on their scores."""
-        known = self.answered
-        truth = self.targets[known] > 0
-        centre, spread = float(np.median(self.scores)), float(self.scores.std()) or 1.0
-        knot = (
-            float(np.quantile((self.left_out[known] - centre) / spread, _BELOW))
-            if truth.size
-            else 0.0
-        )
-        made = _Calibration(centre, spread, knot if knot > _APART else 0.0, _PRIOR, np.eye(3))
-        design = made.design(self.left_out[known])
-        precision = np.diag(1.0 / _PRIOR_DEVIATIONS**2)
-        found = _PRIOR.copy()
-        hessian = precision
+        truth = self.targets[self.answered] > 0
+        others = np.delete(self.scores, self.rows)
+        centre = float(np.median(others if len(others) else self.scores))
+        spread = float(self.scores.std()) or 1.0
+        values = (self.left_out[self.answered] - centre) / spread
+        weights = 0.5 ** (np.arange(len(values))[::-1] / _HALF)
+        knot = max(_low_quantile(values, weights) if len(values) else 0.0, _APART)
+        design = np.column_stack([np.ones_like(values), np.maximum(values - knot, 0.0)])
+        prior = np.array([_MEDIAN + _SLOPE * knot, _SLOPE])
+        precision = np.diag([1.0 / (_DEVIATION**2 + (_SLOPES * knot) ** 2), 1.0 / _SLOPES**2])
+        found, hessian = prior, precision
         for _ in range(_STEPS):
             chance = special.expit(design @ found)
-            slope = design.T @ (chance - truth) + precision @ (found - _PRIOR)
-            hessian = (design * (chance * (1 - chance))[:, None]).T @ design + precision
+            slope = design.T @ (weights * (chance - truth)) + precision @ (found - prior)
+            curvature = weights * chance * (1 - chance)
+            hessian = (design * curvature[:, None]).T @ design + precision
             step = linalg.solve(hessian, slope, assume_a="pos")
             found = found - np.clip(step, -2.0, 2.0)
             if np.abs(step).max() < 1e-8:
                 break
-        return made._replace(found=found, covariance=linalg.inv(hessian))
+        return _Calibration(centre, spread, knot, found, linalg.inv(hessian))
 
     def probabilities(self, rows: Array | None = None) -> Array:
         """Return the probability that each row belongs, by default of all rows."""
         made = self._calibration
         scores = self.scores if rows is None else self.scores[rows]
-        return np.asarray(special.expit(made.design(scores) @ _rising(made.found)))
+        return np.asarray(special.expit(made.log_odds(scores, _MEDIAN, _STEEPEST, made.found)))
 
     def left(self, rows: Array) -> Left:
         """Estimate how many of some rows without an answer belong."""
@@ -250,13 +263,16 @@ class LessonModel:
         made = self._calibration
         rng = np.random.default_rng(0)
         scale = linalg.cholesky(made.covariance, lower=True) * _SPREAD
-        drawn = _rising(made.found + rng.standard_normal((_DRAWS, 3)) @ scale.T)
+        drawn = made.found + rng.standard_normal((_DRAWS, 2)) @ scale.T
+        median = _MEDIAN + _DEVIATION * _SPREAD * rng.standard_normal(_DRAWS)
+        # Often as in the estimate, and sometimes much flatter: a poor ranking separates little.
+        steepest = _FLATTEST / rng.uniform(1e-3, 1.0, _DRAWS)
         values = np.sort(self.scores[rows])
         # Equal groups of rows instead of each row: the sums differ by less than a thousandth.
         starts = np.unique(np.linspace(0, len(values), _GROUPS, endpoint=False, dtype=np.intp))
         sizes = np.diff(np.append(starts, len(values)))
         values = np.add.reduceat(values, starts) / sizes
-        chances = special.expit(drawn @ made.design(values).T)
+        chances = special.expit(made.log_odds(values, median, steepest, drawn))
         means, variances = chances @ sizes, (chances * (1 - chances)) @ sizes
         totals = means + np.sqrt(variances) * rng.standard_normal(_DRAWS)
         low, high = np.quantile(np.clip(totals, 0.0, len(rows)), _INTERVAL)

@@ -509,17 +509,19 @@ class Teacher:
     def _learn(self, answers: Mapping[str, Reply]) -> LessonModel | None:
         """Learn from the last answers, and from items that have the label."""
         rows = self._rows()
-        known = [(rows[name], one) for name, one in answers.items() if name in rows]
-        known = [one for one in known if one[1] != "skip"][-_MOST_LEARNED:]
-        yes = [row for row, one in known if one == "yes"]
-        no = [row for row, one in known if one == "no"]
-        members = np.setdiff1d(self._with_label(self.label), [*yes, *no])
+        known = [
+            (rows[name], one == "yes")
+            for name, one in answers.items()
+            if name in rows and one != "skip"
+        ]
+        learned = dict(known[-_MOST_LEARNED:])
+        yes = sum(learned.values())
+        members = np.setdiff1d(self._with_label(self.label), [*learned])
         members = np.random.default_rng(0).permutation(members)
-        members = members[: max(0, _MOST_LEARNED // 2 - len(yes))]
+        members = members[: max(0, _MOST_LEARNED // 2 - yes)]
         if not yes and not members.size:
             return None
-        features = LessonFeatures(self.index, self.label)
-        return LessonModel(features, yes, no, presumed=members.tolist())
+        return LessonModel(LessonFeatures(self.index, self.label), learned, members.tolist())
 
     def _searched(self, unseen: Array) -> list[int]:
         """Rank what the search finds, then the others, before anything is known to belong."""
