@@ -2,18 +2,15 @@
 
 ``python tools/refresh_outputs.py`` runs the pages whose outputs the tests compare and rewrites
 those that have changed; names of pages limit it to these. ``--check`` only reports.
-``--demo`` runs ``labelspan demo`` first, and records its table in results/records/demo.json.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
 import sys
 import tempfile
-from dataclasses import asdict
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -26,10 +23,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("pages", nargs="*", help="for example docs/tutorial.md; all by default")
     parser.add_argument("--check", action="store_true", help="report, and change nothing")
-    parser.add_argument("--demo", action="store_true", help="measure the demo's table again")
     chosen = parser.parse_args()
-    if chosen.demo:
-        record_demo()
     names = sorted(chosen.pages or {*pages.pages(), *records.marked_pages()})
     stale = [name for name in names if refresh(ROOT / name, write=not chosen.check)]
     for name in stale:
@@ -47,28 +41,6 @@ def refresh(path: Path, *, write: bool) -> bool:
     if after != before and write:
         path.write_text(after, encoding="utf-8")
     return after != before
-
-
-def record_demo() -> None:
-    """Measure the table of ``labelspan demo``."""
-    import labelspan  # noqa: PLC0415
-    from labelspan.evaluation.demo_corpus import run_demo  # noqa: PLC0415 - it takes a while
-
-    found = run_demo()
-    record = {
-        "version": labelspan.__version__,
-        "made by": "python tools/refresh_outputs.py --demo",
-        "train": found.train,
-        "test": found.test,
-        "labels": found.labels,
-    }
-    for row in found.rows:
-        record[row.space.replace(" ", "-")] = {
-            name: value for name, value in asdict(row).items() if name != "space"
-        }
-    records.RECORDS.mkdir(exist_ok=True)
-    text = json.dumps(record, indent=2) + "\n"
-    (records.RECORDS / "demo.json").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Numbers in prose that come from a record: a file in ``results/records``, or a table of a page.
 
-Behind a number stands a comment that readers do not see, ``.609<!-- demo: MLSI ndcg -->``: the file
-``results/records/demo.json``, and the keys that lead to the number. Or the page, heading, row and
-column of a table that a script writes, ``.866<!-- benchmarks.md: Kernels; MLSI, rbf; AUC -->``;
+Behind a number stands a comment that readers do not see, ``.609<!-- adapters: debtags -->``: the
+file ``results/records/adapters.json``, and the keys that lead to the number. Or the page, heading,
+row and column of a table that a script writes, ``.866<!-- benchmarks.md: Kernels; rbf; AUC -->``;
 where a section has several tables, the first cell of the table as well. A row is named by its first
 cell, or by several (``netflix + labelspan``); of several rows (``a & b``) the mean is taken.
 The number shown is that of the record, rounded to as many digits as it has.

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from .._install import install_command
 from .search import hit_table
-from .shared import Force, PlainConsole, plain_errors, progress_bar
-
-if TYPE_CHECKING:
-    from ..evaluation.demo_corpus import Demo
+from .shared import Force, PlainConsole, note, plain_errors
 
 __all__ = ["demo"]
 
+_SEARCHES = ("listen to songs", "draw molecules", "shoot aliens in space")
 _NEXT = (
     ("search -i {out} --like gimp --explain", "programs similar to one, and why"),
     ("tag -i {out} 'A drawing program for vector graphics'", "tags for a text"),
     ("map {out}", "a map of all items (first: {install})"),
     ("serve {out} --open", "explore it in a browser (the same extras)"),
-    ("evaluate debtags", "compare more methods, in two minutes"),
+    ("evaluate debtags", "compare methods, in two minutes"),
     ("fit YOURS.jsonl", "the same for your own corpus"),
 )
 
@@ -34,58 +32,39 @@ def demo(
     ),
     force: Force = False,
 ) -> None:
-    """Try it out: fit an index on 4,899 tagged Debian programs, evaluate it and search it.
+    """Try it out: fit an index on 4,899 tagged Debian programs, and search it.
 
-    Three representations are compared on programs not used for training: all words, LSI, which
-    learns from the texts only, and MLSI, which learns from texts and tags. Works offline.
+    Works offline. `labelspan fit debtags` makes the same index; `labelspan evaluate debtags`
+    compares methods on programs not used for training.
 
     For example:
 
       labelspan demo
     """
     with plain_errors():
-        from ..evaluation.demo_corpus import SEARCHES, STEPS, run_demo  # noqa: PLC0415
+        from ..datasets.registry import load_debtags  # noqa: PLC0415
+        from ..index import SemanticIndex  # noqa: PLC0415
 
-        with progress_bar("demo") as report:
-            found = run_demo(lambda step: report(STEPS.index(step), len(STEPS)))
+        start = time.perf_counter()
         there = (out / "manifest.json").is_file() and not force
         if not there:
-            found.index.save(out)
-    console = PlainConsole()
-    console.print(
-        f"Trained on {found.train:,} Debian programs with {found.labels} tags, evaluated on "
-        f"{found.test:,} others.\n",
-        highlight=False,
-    )
-    console.print(_table(found))
-    for query, hits in zip(SEARCHES, found.hits, strict=True):
-        console.print(Text(f"\nlabelspan search -i {out} {query}", style="bold"))
-        console.print(hit_table(hits, found.index.labels))
+            data = load_debtags()
+            note(f"fitting an index on {len(data):,} programs")
+            index = SemanticIndex().fit(data.texts, data.labels, data.ids, metadata=data.metadata)
+            index.save(out)
+        with SemanticIndex.load(out) as opened:
+            labels, count = opened.labels, len(opened)
+            hits = [opened.search(query, 5) for query in _SEARCHES]
     kept = "exists and was not changed; --force overwrites it" if there else "is the index"
-    console.print(Text(f"\n{out} {kept}. {found.seconds:.0f} s in all. Next:\n"))
+    seconds = time.perf_counter() - start
+    typer.echo(
+        f"{out} {kept}: {count:,} Debian programs with {len(labels):,} tags, after {seconds:.0f} s."
+    )
+    console = PlainConsole()
+    for query, found in zip(_SEARCHES, hits, strict=True):
+        console.print(Text(f"\nlabelspan search -i {out} {query}", style="bold"))
+        console.print(hit_table(found, labels))
+    typer.echo("\nNext:\n")
     for command, what in _NEXT:
         about = what.format(install=install_command("plot,app"))
         typer.echo(f"  # {about}\n  labelspan {command.format(out=out)}")
-
-
-def _table(found: Demo) -> Table:
-    table = Table(
-        title="Programs not used for training",
-        caption="F1: of predicted tags. nDCG and Jaccard: of the tags of the ten nearest programs.",
-        title_justify="left",
-        caption_justify="left",
-    )
-    table.add_column("space")
-    for name in ("dimensions", "macro F1", "micro F1", "nDCG@10", "Jaccard@10"):
-        table.add_column(name, justify="right")
-    best = {
-        name: max(getattr(row, name) for row in found.rows)
-        for name in ("macro_f1", "micro_f1", "ndcg", "jaccard")
-    }
-    for row in found.rows:
-        cells = []
-        for name, most in best.items():
-            value = getattr(row, name)
-            cells.append(f"[bold]{value:.3f}[/bold]" if value == most else f"{value:.3f}")
-        table.add_row(row.space, f"{row.dimensions:,}", *cells)
-    return table
