@@ -27,7 +27,6 @@ PAGES = (
     "/why?id=s1&q=chess",
     "/labels",
     "/label?name=game",
-    "/report",
     "/values?field=by",
     "/review",
     "/tag?text=music",

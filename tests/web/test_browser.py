@@ -325,7 +325,7 @@ def test_dark_by_the_system_and_by_choice(open_page):
 def test_a_phone_shows_every_page_without_scrolling_sideways(open_page):
     page = open_page(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
     item = "/item?id=" + ODD[0].replace("&", "%26").replace("?", "%3F")
-    more = ("/search", "/search?q=chess&show=table", "/report", "/review")
+    more = ("/search", "/search?q=chess&show=table", "/values", "/review")
     paths = ("/", "/search?q=chess", item, "/labels", "/axis", "/tag", "/why?id=item6&q=chess")
     for path in (*paths, *more):
         page.goto(path)

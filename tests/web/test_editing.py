@@ -22,7 +22,7 @@ POSTS = {
     "/edit/decide.json": {"findings": [], "decision": "accept"},
     "/edit/undo.json": {},
 }
-GETS = ("/edit/session.json", "/edit/history.json")
+GETS = ("/edit/session.json", "/history.json")
 GUARDED = ["/history", "/changes", "/changes/file"]
 
 
@@ -143,7 +143,7 @@ def test_the_corrected_file_is_shown_and_sent(folder, tmp_path):
     corpus.write_text("".join(json.dumps(x) + "\n" for x in [lines[0], changed, *lines[2:]]))
     before = corpus.read_bytes()
     with editing(folder, corpus=corpus) as (client, _, post):
-        assert "<strong>0 items</strong>" in client.get("/changes").text
+        assert "No label was changed" in client.get("/changes").text
         post("labels", items=[items[0].id, items[1].id], add=["brand new"], create=True)
         page = Page(client.get("/changes").text)
         assert "2 items of notes of mine.jsonl change: 2 labels added" in page.text
@@ -238,9 +238,9 @@ def test_ten_items_are_changed_at_once_and_undone(folder):
         assert post("undo", number=number).json()["items"] == 10
         assert {item.id: list(item.labels) for item in index.items()} == before
         assert post("undo").json()["decision"] is None
-        page = client.get("/edit/history.json", params={"n": 1}).json()
+        page = client.get("/history.json", params={"n": 1}).json()
         assert [one["action"] for one in page["decisions"]] == ["rename"]
-        rest = client.get("/edit/history.json", params={"before": page["next"]}).json()
+        rest = client.get("/history.json", params={"before": page["next"]}).json()
         assert [(one["action"], one["undone"]) for one in rest["decisions"]] == [("edit", True)]
         assert rest["next"] is None
 

@@ -57,7 +57,7 @@ def test_twenty_findings_are_reviewed_by_keys_and_none_is_lost(browser, folder):
             page.wait_for_timeout(50)
         # It is answered after all that were sent before.
         page.evaluate("() => Edit.post('/edit/labels.json', { items: [] })")
-        history = page.request.get("/edit/history.json?n=100").json()["decisions"]
+        history = page.request.get("/history.json?n=100").json()["decisions"]
         assert len(history) == 20
         rows = page.request.get("/review.json?kind=pairs").json()
         left = {row["key"] for row in rows["rows"]}
@@ -78,6 +78,34 @@ def test_twenty_findings_are_reviewed_by_keys_and_none_is_lost(browser, folder):
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
     made = exported(folder)
     assert [one["decision"] for one in made].count("accept") == 8
+
+
+def test_undo_in_one_of_two_windows_undoes_its_own_decision(browser, folder):
+    with serving(folder) as address, opened(browser, address) as first:
+        second = first.context.new_page()
+        for window in (first, second):
+            window.goto("/review")
+            window.wait_for_selector("#question[data-key]")
+
+        def press(window, key):
+            window.bring_to_front()
+            shown = window.locator("#question").get_attribute("data-key")
+            window.keyboard.press(key)
+            window.wait_for_function(
+                "key => document.querySelector('#question').dataset.key !== key", arg=shown
+            )
+            return shown
+
+        item = first.locator("#queue li.on .of").inner_text()
+        assert item in first.locator("#proposal").inner_text()
+        own = press(first, "n")
+        press(second, "ArrowDown")
+        other = press(second, "n")
+        press(first, "u")
+        said(first, "Undone", "#decided")
+        waiting = first.request.get("/review.json?kind=pairs").json()["rows"]
+        assert own in {row["key"] for row in waiting}
+        assert other not in {row["key"] for row in waiting}
 
 
 def test_narrow_down_draw_a_line_export_and_share(browser, folder):
@@ -182,12 +210,13 @@ def test_ten_items_are_relabelled_at_once_and_undone(browser, folder):
         page.get_by_role("link", name="Open music").press("Enter")
         page.wait_for_url("**/label?name=music")
         page.goto("/history")
-        page.wait_for_selector(".history li")
-        while page.get_by_role("button", name="Undo").count():
-            left = page.get_by_role("button", name="Undo").count()
-            page.get_by_role("button", name="Undo").first.press("Enter")
+        waiting = page.locator(".history li:not(.undone)")
+        for left in range(waiting.count(), 0, -1):
+            assert waiting.count() == left
+            waiting.first.get_by_role("button", name="Undo").press("Enter")
             page.wait_for_function(
-                "left => [...document.querySelectorAll('.history button')].length < left", arg=left
+                "left => document.querySelectorAll('.history li:not(.undone)').length < left",
+                arg=left,
             )
         assert page.request.get("/labels.json").json()["labels"] == before
 

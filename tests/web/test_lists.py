@@ -269,22 +269,23 @@ def test_pages_show_the_tree_and_its_facets(tmp_path):
         assert "<bdi>graves</bdi>" in client.get("/search").text
 
 
-def test_the_report_is_that_of_the_index(client, index):
-    rows = client.get("/report.json").json()["rows"]
+def test_labels_have_the_report_of_the_index(client, index):
+    found = client.get("/labels.json").json()
     known = {one.label: one for one in index.label_report()}
-    assert {row["label"] for row in rows} == known.keys()
-    for row in rows:
-        one = known[row["label"]]
+    assert found["labels"] == index.labels
+    assert found["reports"].keys() == known.keys()
+    for name, row in found["reports"].items():
+        one = known[name]
         assert (row["support"], row["chosen"]) == (one.support, one.chosen)
         assert row["recall"] == pytest.approx(one.recall, abs=1e-4)
         assert row["never"] == one.never
-    for name in ("label", "support", "precision", "threshold"):
-        once = client.get("/report.json", params={"sort": name}).json()["rows"]
-        back = client.get("/report.json", params={"sort": f"-{name}"}).json()["rows"]
-        values = [row[name] for row in once if name != "precision" or row["chosen"]]
-        assert values == sorted(values, reverse=name == "support")
-        assert {row["label"] for row in back} == {row["label"] for row in once}
-    assert client.get("/report", params={"sort": "colour"}).status_code == 404
+    for name in ("label", "chosen", "precision", "threshold"):
+        once = client.get("/labels.json", params={"sort": name}).json()["reports"]
+        back = client.get("/labels.json", params={"sort": f"-{name}"}).json()["reports"]
+        values = [row[name] for row in once.values() if name != "precision" or row["chosen"]]
+        assert values == sorted(values, reverse=name == "chosen")
+        assert [*back] != [*once]
+    assert client.get("/labels", params={"sort": "colour"}).status_code == 404
 
 
 def test_the_audit_is_computed_once_while_others_are_answered(folder, monkeypatch):

@@ -49,8 +49,7 @@ ASKED = [
     ("/labels", {}),
     ("/labels", {"q": "MUSIC"}),
     ("/label", {"name": IMAGE}),
-    ("/report", {}),
-    ("/report", {"q": "MUSIC", "sort": "-precision"}),
+    ("/labels", {"q": "MUSIC", "sort": "-precision"}),
     ("/review", {}),
     ("/review", {"kind": "missing", "label": IMAGE}),
     ("/review", {"kind": "pairs", "show": "skipped"}),
@@ -245,7 +244,7 @@ def test_an_index_without_labels_can_be_explored(tmp_path):
         snapshot.draw_map()
     with testclient.TestClient(make_app(served, watch=False), base_url=BASE) as client:
         paths = ["/", "/search?q=board", "/item?id=1", "/map", "/labels", "/axis", "/tag"]
-        for path in [*paths, "/search", "/search?show=table", "/report", "/review"]:
+        for path in [*paths, "/search", "/search?show=table", "/review"]:
             assert client.get(path).status_code == 200, path
         refused = client.post("/tag", data={"text": "board"})
         assert refused.status_code == 400

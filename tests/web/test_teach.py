@@ -100,7 +100,7 @@ def test_the_page_and_the_map_show_a_lesson(client):
     assert (len(found["yes"]), found["likely"]) == (2, {})
     # Before there are answers of both kinds no probability is known.
     assert state["questions"][0]["probability"] is None
-    assert "not known yet" in page
+    assert "% likely" not in page
     for one in state["questions"][:4]:
         post(client, "answer", item=one["id"], answer="no")
     found = client.get("/teach/map.json", params={"label": "new"}).json()

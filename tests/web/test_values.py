@@ -51,8 +51,8 @@ def test_similar_names_are_merged_after_a_preview_and_undone(browser, folder):
         found = page.request.get("/search.json?meta=by%3DSmith%2C+Ann").json()
         assert found["count"] == 20
         page.goto("/values?field=by")
-        page.locator("#value-changes").get_by_role("button", name="Undo").click()
-        page.wait_for_selector("#value-changes .undone")
+        page.locator(".history").get_by_role("button", name="Undo").click()
+        page.wait_for_selector(".history .undone")
         assert page.request.get("/search.json?meta=by%3DSmith%2C+Ann").json()["count"] == 10
 
 

@@ -205,5 +205,6 @@ def _show(console: PlainConsole, teacher: Teacher, question: Question) -> None:
         line(f"  labels: {', '.join(item.labels)}", "dim")
     for kind, found in (("words", words), ("its labels", labels)):
         if found:
-            line(f"  {kind}: {', '.join(f'{one.word} {one.share:+.2f}' for one in found)}")
+            marks = (f"{'+' if one.share > 0 else '-'}{one.word}" for one in found)
+            line(f"  {kind}: {', '.join(marks)}")
     console.print(Text(f"  {_HELP}", style="dim"))

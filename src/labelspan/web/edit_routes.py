@@ -129,14 +129,11 @@ class DecisionData(TypedDict):
     examples: Annotated[list[str], "ids of some of its items"]
 
 
-_ABOUT = (
-    text_input("item", "Only decisions about this item."),
-    text_input("label", "Only decisions about this label."),
-)
 _ENTRIES = (
     whole_input("before", "Only decisions before this number; 0 for all.", 0, 10**9 - 1),
     whole_input("n", "Maximum number of decisions.", 20, 100, 1),
-    *_ABOUT,
+    text_input("item", "Only decisions about this item."),
+    text_input("label", "Only decisions about this label."),
 )
 
 
@@ -146,8 +143,8 @@ def edit_routes(editing: Editing, changed: Callable[..., None]) -> list[Route]:
     return [
         editing.access.route("/review"),
         made.get("/edit/session.json", made.session),
-        made.get("/edit/history.json", made.history, _ENTRIES),
-        made.get("/history", made.history_page, _ABOUT),
+        made.get("/history.json", lambda given: as_json(made.history(given)), _ENTRIES),
+        made.get("/history", made.history_page, _ENTRIES),
         made.get("/changes", made.changes_page),
         made.get("/changes/file", made.send),
         made.post("/edit/labels.json", LabelsBody, made.labels),
@@ -266,15 +263,17 @@ class _Edits:
     def session(self, given: Given) -> Response:
         return as_json({"secret": self._editing.access.form_secret, "who": self._editing.who})
 
-    def history(self, given: Given) -> Response:
+    def history(self, given: Given) -> dict[str, Any]:
         count, before = given["n"], given["before"] or None
         about = {"item": given["item"], "label": given["label"]}
         found = self._review.history(count + 1, before=before, **about)
         further = found[count - 1].number if len(found) > count else None
-        return as_json({"decisions": [*map(decision_data, found[:count])], "next": further})
+        return {"decisions": [*map(decision_data, found[:count])], "next": further}
 
     def history_page(self, given: Given) -> Response:
-        return as_page(_page("history", "History"), {}, given, editing=True, json_link="")
+        return as_page(
+            _page("history", "History", _ENTRIES), self.history(given), given, editing=True
+        )
 
     def _corrected(self) -> tuple[Path, CorpusEdit]:
         corpus, index, changes = self._editing.corpus, self._review.index, self._review.changes()
@@ -284,12 +283,14 @@ class _Edits:
         return corpus, edit_corpus(corpus, changes, texts=texts, like=index.corpus_fields)
 
     def changes_page(self, given: Given) -> Response:
-        content: dict[str, Any] = {"file": None, "edit": None, "lines": [], "more": 0}
-        if self._editing.corpus is not None:
+        corpus = self._editing.corpus
+        name = None if corpus is None else corpus.name
+        content: dict[str, Any] = {"file": name, "edit": None, "lines": [], "more": 0}
+        if corpus is not None and self._review.changes():
             corpus, edit = self._corrected()
             lines = _differences(corpus, edit)
             content = {
-                "file": corpus.name,
+                "file": name,
                 "saved": _corrected_name(corpus),
                 "edit": edit,
                 "lines": lines[:_MOST_LINES],
@@ -313,8 +314,8 @@ def _corrected_name(corpus: Path) -> str:
     return f"{stem}-corrected.{ending}" if dot else f"{ending}-corrected"
 
 
-def _page(name: str, title: str) -> Page:
-    return Page(name, f"/{name}", title, lambda snapshot, asked: {})
+def _page(name: str, title: str, known: tuple[Parameter, ...] = ()) -> Page:
+    return Page(name, f"/{name}", title, lambda snapshot, asked: {}, known)
 
 
 def known_items(index: SemanticIndex, ids: list[str]) -> list[str]:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from typing_extensions import TypedDict
@@ -18,20 +15,12 @@ from ..display.style import shorten
 from .answer_parts import Asked, find_item, find_label, labels_by_count
 from .label_pages import report_of
 from .schema import Count
-from .snapshot import PAIRS, Snapshot
+from .snapshot import MOST_OTHERS, PAIRS, Snapshot
 
-__all__ = ["example_queries", "home", "map_page"]
+__all__ = ["home", "map_page"]
 
 _COMMON = 24
 _PLACES = 14
-# Items that are read for examples of queries, characters of their texts, and items that must
-# have a phrase.
-_READ, _BEGINNING, _LEAST_ITEMS = 3000, 600, 3
-# The largest share of the items that may have it.
-_MOST_ITEMS = 0.02
-_WORDS = re.compile(r"[^\W\d_]{3,20}")
-# A phrase does not reach over these.
-_BREAKS = re.compile(r"[.,;:!?()\[\]\"\n]+")
 
 
 class AttentionData(TypedDict):
@@ -67,7 +56,6 @@ class HomeData(TypedDict):
     dimensions: Annotated[Count, "number of dimensions"]
     tags: Annotated[bool, "whether labels can be predicted"]
     common: Annotated[dict[str, Count], "the most frequent labels, and their numbers of items"]
-    examples: Annotated[list[str], "phrases to search for, which a few items share"]
     attention: Annotated[list[AttentionData], "what to look at"]
     picture: Annotated[list[LineData], "a small map, 500 by 340; empty until the map is drawn"]
     names: Annotated[list[PlaceData], "names of places on it"]
@@ -76,11 +64,6 @@ class HomeData(TypedDict):
 def home(snapshot: Snapshot, asked: Asked) -> HomeData:
     """Summarise the index."""
     index, drawn = snapshot.index, snapshot.map
-
-    def examples() -> list[str]:
-        ids = index.ids[:: max(1, -(-len(index) // _READ))]
-        return example_queries((item.text for item in index.items(ids)), snapshot.common)
-
     return {
         "name": snapshot.name,
         "items": len(index),
@@ -88,7 +71,6 @@ def home(snapshot: Snapshot, asked: Asked) -> HomeData:
         "dimensions": index.n_dimensions,
         "tags": snapshot.tags,
         "common": dict(labels_by_count(snapshot)[:_COMMON]),
-        "examples": snapshot.cached("examples", examples),
         "attention": _attention(snapshot),
         "picture": [
             {"colour": colour, "path": path}
@@ -118,19 +100,23 @@ def _place_names(regions: Sequence[Region]) -> list[PlaceData]:
 
 
 def _attention(snapshot: Snapshot) -> list[AttentionData]:
-    """Count problems known without an audit, and the findings of an audit if there is one."""
+    """Count problems known without an audit, and what an audit is sure of if there is one."""
     never = sum(row.never for row in report_of(snapshot).values())
-    kinds = Counter(one.kind for one in snapshot.findings)
+    kinds = Counter(one.kind for one in snapshot.findings if one.sure)
     found = [
         ("items without labels", snapshot.unlabelled, "/search?sort=labels&show=table"),
         (
             "labels of a single item",
             sum(count == 1 for count in snapshot.labels.values()),
-            "/report?sort=-support",
+            "/labels?sort=-items",
         ),
-        ("labels that cannot be predicted", never, "/report?sort=-threshold"),
+        ("labels that cannot be predicted", never, "/labels?sort=-threshold"),
         *(
-            (KINDS[kind].lower(), count, f"/review?kind={kind}")
+            (
+                f"{'or more ' * (count == MOST_OTHERS)}{KINDS[kind].lower()}",
+                count,
+                f"/review?kind={kind}",
+            )
             for kind, count in kinds.items()
             if kind in (*PAIRS, "duplicates", "merge")
         ),
@@ -140,43 +126,6 @@ def _attention(snapshot: Snapshot) -> list[AttentionData]:
         for what, count, address in found
         if count and snapshot.labels
     ]
-
-
-def example_queries(texts: Iterable[str], common: Collection[str], most: int = 3) -> list[str]:
-    """Return phrases of two words that occur together in a few texts, and seldom apart.
-
-    No two have a word in common, and none has one of the ``common`` words.
-
-    Examples
-    --------
-    >>> from labelspan.web.home_page import example_queries
-    >>> texts = ["a board game", "play a board game", "the board game"] + ["some other text"] * 300
-    >>> example_queries(texts, {"some", "the"})
-    ['board game']
-    """
-    words: Counter[str] = Counter()
-    phrases: Counter[tuple[str, str]] = Counter()
-    count = 0
-    for text in texts:
-        count += 1
-        runs = [part.split() for part in _BREAKS.split(text[:_BEGINNING].lower())]
-        words.update({word for run in runs for word in run})
-        phrases.update({pair for run in runs for pair in pairwise(run) if pair[0] != pair[1]})
-
-    def fits(phrase: tuple[str, str]) -> bool:
-        few = _LEAST_ITEMS <= phrases[phrase] <= max(_MOST_ITEMS * count, _LEAST_ITEMS)
-        return few and all(word not in common and _WORDS.fullmatch(word) for word in phrase)
-
-    def worth(phrase: tuple[str, str]) -> float:
-        both = phrases[phrase]
-        # Pointwise mutual information, for as many items as there are.
-        return math.sqrt(both) * math.log(both * count / (words[phrase[0]] * words[phrase[1]]))
-
-    found: list[tuple[str, str]] = []
-    for phrase in sorted(filter(fits, phrases), key=lambda one: (-worth(one), one)):
-        if len(found) < most and not any(set(phrase) & set(other) for other in found):
-            found.append(phrase)
-    return [" ".join(phrase) for phrase in found]
 
 
 class MapData(TypedDict):

@@ -28,9 +28,9 @@ from .requests import Refused
 from .schema import Count, Unit
 from .snapshot import Snapshot
 
-__all__ = ["SORTS", "complete", "label", "labels", "report", "report_of", "tag"]
+__all__ = ["SORTS", "complete", "label", "labels", "report_of", "tag"]
 
-_LABELS_PER_PAGE, _ROWS_PER_PAGE = 200, 100
+_LABELS_PER_PAGE = 100
 _MOST_FOUND = 1_000_000
 _EXPLAINED = 5
 
@@ -47,26 +47,53 @@ class BranchData(TypedDict):
 class LabelsData(PageData):
     """The answer of ``/labels``."""
 
-    labels: Annotated[dict[str, Count], "their numbers of items, the most frequent first"]
+    labels: Annotated[dict[str, Count], "their numbers of items, in the order asked for"]
+    reports: Annotated[
+        dict[str, LabelReport], "how well each is predicted for items that were left out"
+    ]
+    never: Annotated[Count, "number of labels, on all pages, that are never predicted"]
     tree: Annotated[list[BranchData], "all labels below what is broader, on the first page"]
 
 
+SORTS: dict[str, Callable[[str, int, LabelReport], Any]] = {
+    "items": lambda name, count, row: -count,
+    "label": lambda name, count, row: name.casefold(),
+    "chosen": lambda name, count, row: -row.chosen,
+    "precision": lambda name, count, row: row.precision if row.chosen else -1.0,
+    "recall": lambda name, count, row: row.recall,
+    "f1": lambda name, count, row: row.f1,
+    "threshold": lambda name, count, row: row.threshold,
+}
+_UNKNOWN = LabelReport("", 0, 0, 0.0, 0.0, 1.0)
+
+
 def labels(snapshot: Snapshot, asked: Asked) -> LabelsData:
-    """List all labels with the number of their items, the most frequent first."""
-    every, part = labels_by_count(snapshot), asked["q"].strip()
+    """List all labels with the number of their items, and how well each is predicted."""
+    sort, part = asked["sort"] or "items", asked["q"].strip()
+    name, back = sort.removeprefix("-"), sort.startswith("-")
+    if name not in SORTS:
+        raise Refused(404, f"sort: choose one of {', '.join(SORTS)}.")
+    every, reports = labels_by_count(snapshot), report_of(snapshot)
     tree: list[BranchData] = []
     if part:
         # Also by alternative names, if there is a vocabulary.
         found = {one.label for one in snapshot.index.find_labels(part, _MOST_FOUND)}
-        every = [(name, count) for name, count in every if name in found]
+        every = [pair for pair in every if pair[0] in found]
     elif asked["page"] == 1 and snapshot.index.vocabulary is not None:
         tree = [
             {"label": one.label, "depth": depth, "count": one.count, "total": one.total}
             for node in snapshot.index.label_tree()
             for depth, one in node.walk()
         ]
+    every.sort(key=lambda pair: SORTS[name](*pair, reports.get(pair[0], _UNKNOWN)), reverse=back)
     shown, page = page_of(asked, every, _LABELS_PER_PAGE)
-    return {**page, "labels": dict(shown), "tree": tree}
+    return {
+        **page,
+        "labels": dict(shown),
+        "reports": {one: reports[one] for one, _ in shown if one in reports},
+        "never": sum(reports[one].never for one, _ in every if one in reports),
+        "tree": tree,
+    }
 
 
 class CompletedData(TypedDict):
@@ -119,41 +146,12 @@ def label(snapshot: Snapshot, asked: Asked) -> LabelData:
     }
 
 
-class ReportData(PageData):
-    """The answer of ``/report``."""
-
-    never: Annotated[Count, "number of these that are never chosen"]
-    rows: Annotated[list[LabelReport], "labels of this page"]
-
-
-SORTS: dict[str, Callable[[LabelReport], Any]] = {
-    "label": lambda row: row.label.casefold(),
-    "support": lambda row: -row.support,
-    "chosen": lambda row: -row.chosen,
-    "precision": lambda row: row.precision if row.chosen else -1.0,
-    "recall": lambda row: row.recall,
-    "f1": lambda row: row.f1,
-    "threshold": lambda row: row.threshold,
-}
-
-
-def report(snapshot: Snapshot, asked: Asked) -> ReportData:
-    """Tell how well each label is predicted for items that were left out."""
-    sort = asked["sort"] or "support"
-    name, back = sort.removeprefix("-"), sort.startswith("-")
-    if name not in SORTS:
-        raise Refused(404, f"sort: choose one of {', '.join(SORTS)}.")
-    part = asked["q"].strip().casefold()
-    found = [row for row in report_of(snapshot).values() if part in row.label.casefold()]
-    shown, page = page_of(asked, sorted(found, key=SORTS[name], reverse=back), _ROWS_PER_PAGE)
-    return {**page, "never": sum(row.never for row in found), "rows": shown}
-
-
 def report_of(snapshot: Snapshot) -> dict[str, LabelReport]:
-    """Return the report on every label that the tagger has learned."""
+    """Return the report on every label that the tagger has learned, and that items have."""
 
     def make() -> dict[str, LabelReport]:
-        return {one.label: one for one in snapshot.index.label_report()} if snapshot.tags else {}
+        found = snapshot.index.label_report() if snapshot.tags else []
+        return {one.label: one for one in found if one.label in snapshot.labels}
 
     made: dict[str, LabelReport] = snapshot.cached("report", make)
     return made

@@ -56,7 +56,6 @@ class Page:
 
 _VIEW = r"(-?[0-9]{1,6}\.-?[0-9]{1,6}\.[0-9]{1,7})?"
 _PAGE = whole_input("page", "Number of the page, from 1.", 1, 100_000, 1)
-_PART = text_input("q", "Only labels whose name contains this.", largest=LONGEST_QUERY)
 _ITEM = text_input("id", "The item.", None)
 _COUNT = whole_input("k", "Maximum number of results.", 10, 100, 1)
 
@@ -105,21 +104,20 @@ PAGES = (
             *SELECTION,
         ),
     ),
-    Page("labels", "/labels", "Labels", label_pages.labels, (_PART, _PAGE)),
-    Page("label", "/label", "Label", label_pages.label, (text_input("name", "The label.", None),)),
     Page(
-        "report",
-        "/report",
-        "Label report",
-        label_pages.report,
+        "labels",
+        "/labels",
+        "Labels",
+        label_pages.labels,
         (
-            _PART,
+            text_input("q", "Only labels whose name contains this.", largest=LONGEST_QUERY),
             text_input(
                 "sort", f"What to sort by: {', '.join(label_pages.SORTS)}; with a minus, reversed."
             ),
             _PAGE,
         ),
     ),
+    Page("label", "/label", "Label", label_pages.label, (text_input("name", "The label.", None),)),
     Page("values", "/values", "Similar names", value_page.values, value_page.VALUE_INPUTS),
     Page(
         "review",

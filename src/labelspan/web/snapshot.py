@@ -26,7 +26,7 @@ from ..text import WordSearch
 from .access import Access
 from .editing import Editing
 
-__all__ = ["PAIRS", "Served", "Snapshot"]
+__all__ = ["MOST_OTHERS", "PAIRS", "Served", "Snapshot"]
 
 _log = logging.getLogger("labelspan.web")
 _SECONDS_TO_STOP = 5.0
@@ -35,7 +35,7 @@ _SECONDS_BETWEEN_LOOKS = 1.0
 _LOOKS_AFTER_A_PROBLEM = 5
 # Findings about one label of one item, which can be decided; of other kinds only some are listed.
 PAIRS = ("wrong", "missing")
-_MOST_OTHERS = 200
+MOST_OTHERS = 200
 _MOST_KEPT = 20
 # Labels that are predicted for an item.
 _PREDICTED = 10
@@ -169,7 +169,7 @@ class Snapshot:
         """Audit the labels; if that fails, only the audit is missing."""
         others = [kind for kind in KINDS if kind not in PAIRS]
         try:
-            self._others = audit_labels(self.index, _MOST_OTHERS, kinds=others).findings
+            self._others = audit_labels(self.index, MOST_OTHERS, kinds=others).findings
             self.review.order()
             self.audit_state = "ready"
         except Exception:

@@ -198,50 +198,23 @@
     }
   };
 
-  const historyPage = async (box) => {
-    const asked = new URLSearchParams(location.search);
-    const list = element("ol", { className: "history" });
-    const more = button("Earlier", () => load(), "quiet");
-    const line = status();
-    box.append(line, list, more);
-    const entry = (one) => {
-      const made = element("li", { className: one.undone ? "undone" : "" },
-        element("time", { dateTime: one.time, className: "none" }, one.time.slice(0, 16).replace("T", " ")), " ",
-        element("span", { className: "who" }, one.who || "somebody"), " ", element("span", {}, one.said), " ");
-      for (const id of one.examples) made.append(element("a", { className: "of", href: address("/item", { id }) }, cut(id, 40)), " ");
-      if (one.items > one.examples.length) made.append(`and ${one.items - one.examples.length} more `);
-      if (one.undone) made.append(element("span", { className: "mark" }, "undone"));
-      else {
-        const undo = button("Undo", async () => {
-          try {
-            const back = await post("/edit/undo.json", { number: one.number });
-            line.textContent = back.said;
-            made.replaceWith(entry({ ...one, undone: true }));
-            told();
-          } catch (error) {
-            line.textContent = error.message;
-          }
-        });
-        undo.setAttribute("aria-label", `Undo: ${one.said}`);
-        made.append(undo);
-      }
-      return made;
-    };
-    const load = async () => {
-      let found = null;
-      try {
-        found = await ask(`/edit/history.json?${asked}`);
-      } catch (error) {
-        line.textContent = error.message;
-        more.hidden = true;
-        return;
-      }
-      list.append(...found.decisions.map(entry));
-      if (!list.children.length) line.textContent = "No label was changed yet.";
-      more.hidden = found.next === null;
-      asked.set("before", String(found.next ?? ""));
-    };
-    await load();
+  // What was changed: each change can be undone.
+  const historyList = (list) => {
+    for (const row of list.querySelectorAll("li:not(.undone)")) {
+      const line = element("span", { className: "edit-said" });
+      line.setAttribute("role", "status");
+      const undo = button("Undo", async () => {
+        try {
+          await post(list.dataset.undo, { number: Number(row.dataset.number) });
+          told();
+          location.reload();
+        } catch (error) {
+          line.textContent = error.message;
+        }
+      });
+      undo.setAttribute("aria-label", `Undo: ${row.querySelector(".said").textContent}`);
+      row.append(" ", undo, " ", line);
+    }
   };
 
   const nameBox = (host) => {
@@ -255,7 +228,7 @@
         // Without storage the name of the server is used.
       }
     });
-    host.append("Changes by ", input);
+    host.append(" · Changes by ", input);
   };
 
   // Similar names: which of a group are merged, and into what.
@@ -336,17 +309,6 @@
     bar.setAttribute("aria-label", "Merge selected names");
     section.prepend(bar);
   };
-  const valueChanges = (list) => {
-    for (const row of list.querySelectorAll("li:not(.undone)"))
-      row.append(" ", button("Undo", async () => {
-        try {
-          await post("/edit/values-undo.json", { number: Number(row.dataset.number) });
-          location.reload();
-        } catch (error) {
-          row.append(` ${error.message}`);
-        }
-      }));
-  };
 
   const savedSearches = (section) => {
     const line = status();
@@ -388,11 +350,10 @@
     page("own-labels", itemPage);
     page("found", listPage);
     page("change-label", labelPage);
-    page("history", historyPage);
     page("queue", mergeRows);
     page("who", nameBox);
     page("values", valuesPage);
-    page("value-changes", valueChanges);
     page("saved-searches", savedSearches);
+    document.querySelectorAll("ol.history").forEach(historyList);
   });
 }

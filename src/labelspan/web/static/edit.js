@@ -76,14 +76,11 @@ globalThis.Edit = (() => {
   };
 
   let lists = 0;
-  // An input for a label that completes those that exist.
-  const labelInput = (title) => {
+  // Let an input complete labels that exist; its list must be added to the page.
+  const completed = (input) => {
     lists += 1;
     const list = element("datalist", { id: `labels-${lists}` });
-    const input = element("input", { maxLength: 4000, autocomplete: "off" });
     input.setAttribute("list", list.id);
-    input.setAttribute("aria-label", title);
-    input.placeholder = title;
     let turn = 0;
     input.addEventListener("input", async () => {
       turn += 1;
@@ -93,7 +90,12 @@ globalThis.Edit = (() => {
       const { labels } = await answer.json();
       list.replaceChildren(...labels.map(({ label, count, by }) => element("option", { value: label }, by ? `${by}, ${count}` : `${count}`)));
     });
-    return [input, list];
+    return list;
+  };
+  const labelInput = (title) => {
+    const input = element("input", { maxLength: 4000, autocomplete: "off", placeholder: title });
+    input.setAttribute("aria-label", title);
+    return [input, completed(input)];
   };
 
   // Add a label to items, or remove it. `items()` are their ids; for `page` see `report`.
@@ -155,5 +157,5 @@ globalThis.Edit = (() => {
     return Object.assign(box, { line, input });
   };
 
-  return { ready, post, who, button, cut, editor, labelInput, report, follow, told: () => others?.postMessage("labels") };
+  return { ready, post, who, button, cut, editor, completed, labelInput, report, follow, told: () => others?.postMessage("labels") };
 })();

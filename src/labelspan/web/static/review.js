@@ -51,7 +51,8 @@
     }
     const name = document.createElement("bdi");
     name.textContent = now.label.length > 80 ? `${now.label.slice(0, 79)}…` : now.label;
-    proposal.replaceChildren(`${words[now.kind][0]} `, name, "?");
+    const title = Dom.isolated(now.title, 80);
+    proposal.replaceChildren(`${words[now.kind][0]} `, name, now.kind === "wrong" ? " from " : " to ", title, "?");
     section.classList.toggle("wrong", now.kind === "wrong");
     const yes = section.querySelector("[data-act=accept] span");
     const no = section.querySelector("[data-act=reject] span");
@@ -123,7 +124,8 @@
     if (decision !== "skip") progress(1);
     one.decision = decision;
     waiting(one.kind, -1);
-    sent = post("/edit/decide.json", { findings: [one.key], decision }).catch((error) => failed(error, () => {
+    one.made = post("/edit/decide.json", { findings: [one.key], decision });
+    sent = one.made.catch((error) => failed(error, () => {
       done.splice(done.indexOf(one), 1);
       queue.push(one);
       queue.sort((a, b) => a.order - b.order);
@@ -135,7 +137,13 @@
   const undo = () => {
     const one = done.pop();
     said("Undoing …");
-    sent = post("/edit/undo.json", {}).then((back) => said(back.said), (error) => failed(error, () => one && done.push(one)));
+    // The decision of this page: another window may have made the last one.
+    const back = async () => {
+      const made = await one?.made;
+      if (made && !made.decision) throw new Error("Another window had decided about it before.");
+      return post("/edit/undo.json", made ? { number: made.decision.number } : {});
+    };
+    sent = back().then((undone) => said(undone.said), (error) => failed(error, () => one && done.push(one)));
     if (!one) {
       // Decided before this page was loaded: it is in the list again.
       known.clear();

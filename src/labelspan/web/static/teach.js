@@ -18,6 +18,7 @@
       line.textContent = `${plural(examples.length, "chosen item")} ${examples.length === 1 ? "is the example" : "are the examples"}.`;
       line.hidden = false;
     }
+    for (const name of ["label", "within"]) form.append(Edit.completed(form.elements[name]));
     form.addEventListener("submit", async (event) => {
       event.preventDefault();
       const given = new FormData(form);
@@ -46,12 +47,12 @@
   const reasons = (title, shares) => {
     if (!shares.length) return [];
     const lines = shares.map(({ word, share }) =>
-      element("li", { className: share > 0 ? "for" : "against" }, isolated(word), ` ${share > 0 ? "+" : "−"}${Math.abs(share).toFixed(2)}`));
+      element("li", { className: share > 0 ? "for" : "against" }, share > 0 ? "+ " : "− ", isolated(word)));
     return [element("h3", {}, title), element("ul", { className: "reason-list" }, ...lines)];
   };
   const evidence = (one) => {
     const chips = one.labels.map(chip);
-    const facts = Object.entries(one.metadata).filter(([, value]) => value !== null && value !== "").map(([name, value]) =>
+    const facts = Object.entries(one.metadata).filter(([, value]) => value !== null && value !== "" && value !== one.title).map(([name, value]) =>
       element("div", {}, element("dt", {}, isolated(name)), element("dd", {}, isolated(String(value), 300))));
     const text = marked(one.text + (one.cut ? " …" : ""), one.words);
     text.setAttribute("role", "region");
@@ -86,7 +87,7 @@
         proposal.replaceChildren(waiting ? "…" : "All items have an answer.");
         document.getElementById("evidence").replaceChildren();
       } else if (section.dataset.id !== now.id) {
-        const chance = `${now.probability === null ? "not known yet" : `${Math.round(100 * now.probability)}%`}${now.kind === "near" ? ", near miss" : ""}`;
+        const chance = `${now.probability === null ? "" : `${Math.round(100 * now.probability)}% likely`}${now.kind === "near" ? " (near miss)" : ""}`;
         proposal.replaceChildren(isolated(now.title, 300), element("span", { className: "score" }, ` ${chance} `), element("span", { className: "unseen" }, "Does it belong to "), element("span", { className: "unseen" }, name));
         document.getElementById("evidence").replaceChildren(...evidence(now));
       }
