@@ -29,18 +29,9 @@ from ..index import Hit, Item, Tag
 from ..index.inputs import label_name
 from ..index.results import Vote, WordShare
 from .answer_parts import PageData, find_item, labels_by_count, page_of, rounded
-from .edit_routes import (
-    Create,
-    DecisionData,
-    Labels,
-    Name,
-    Similar,
-    Who,
-    decision_data,
-    known_items,
-)
+from .edit_routes import Create, DecisionData, Labels, Similar, decision_data, known_items
+from .editing import Name, Who
 from .item_list import SELECTION, SORT, browse
-from .render import as_json
 from .requests import (
     LONGEST_QUERY,
     LONGEST_TEXT,
@@ -52,7 +43,7 @@ from .requests import (
     text_input,
     whole_input,
 )
-from .schema import WHOLE, Body, Count, MaxLen, Unit, body
+from .schema import WHOLE, Body, Count, MaxLen, Unit, as_json, body
 from .snapshot import Served, Snapshot
 
 __all__ = ["ENDPOINTS", "Endpoint", "api_routes", "read_token"]

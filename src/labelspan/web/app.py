@@ -26,8 +26,9 @@ from .mcp_server import VERSIONS, Assistants
 from .middleware import LOOPBACK, Guard
 from .openapi import describe
 from .pages import DATA, PAGES, Page
-from .render import as_json, as_page, templates
+from .render import as_page, templates
 from .requests import LONGEST_JSON, Refused, read_all, read_pairs, read_parameters
+from .schema import as_json
 from .snapshot import Served
 
 __all__ = ["guarded", "make_app"]

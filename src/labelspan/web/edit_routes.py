@@ -11,39 +11,32 @@ import bz2
 import gzip
 import lzma
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired
 
-from pydantic import Field
-from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 from typing_extensions import TypedDict
 
 from ..corpus import CorpusEdit, edit_corpus
 from ..curation import DecisionGroup, LabelEdit
-from ..curation.decisions import LONGEST_WHO, Action
+from ..curation.decisions import Action
 from ..curation.label_spelling import similar_words
 from ..curation.review_queue import finding_key
 from ..errors import InvalidFile, InvalidInput
 from ..index import SemanticIndex
-from .editing import Editing
+from .editing import Editing, Given, Name, Who
 from .pages import Page
-from .render import as_json, as_page
+from .render import as_page
 from .requests import (
-    LONGEST_NAME,
     Parameter,
     Refused,
-    read_json_body,
-    read_pairs,
-    read_parameters,
     text_input,
     whole_input,
 )
-from .schema import Body, Count, MaxLen
+from .schema import Body, Count, MaxLen, as_json
 from .teach_page import teach_routes
 from .value_page import value_routes
 
@@ -62,16 +55,12 @@ _OPENERS: dict[str, Callable[[Path], Any]] = {
     ".xz": lzma.open,
 }
 
-Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
 Labels = Annotated[list[Name], MaxLen(100)]
-Who = Annotated[str, MaxLen(LONGEST_WHO), "who decides, for the history"]
 Create = Annotated[bool, "whether labels that do not exist yet may be created"]
 Similar = Annotated[bool, "also those that are spelt nearly like one that exists"]
 Shown = Annotated[
     list[Name], MaxLen(_SHOWN_ITEMS), "items whose labels, as they are stored then, are returned"
 ]
-Given = dict[str, Any]
-Handler = Callable[[Request], Awaitable[Response]]
 
 
 class LabelsBody(Body):
@@ -139,20 +128,20 @@ _ENTRIES = (
 
 def edit_routes(editing: Editing, changed: Callable[..., None]) -> list[Route]:
     """Return the routes; ``changed`` is called after labels have changed."""
-    made = _Edits(editing, changed)
+    made, get, post = _Edits(editing, changed), editing.get, editing.post
     return [
         editing.access.route("/review"),
-        made.get("/edit/session.json", made.session),
-        made.get("/history.json", lambda given: as_json(made.history(given)), _ENTRIES),
-        made.get("/history", made.history_page, _ENTRIES),
-        made.get("/changes", made.changes_page),
-        made.get("/changes/file", made.send),
-        made.post("/edit/labels.json", LabelsBody, made.labels),
-        made.post("/edit/replace.json", ReplaceBody, made.replace),
-        made.post("/edit/decide.json", DecideBody, made.decide),
-        made.post("/edit/undo.json", UndoBody, made.undo),
-        *teach_routes(editing, changed, made.post, made.get),
-        *value_routes(editing, changed, made.post),
+        get("/edit/session.json", made.session),
+        get("/history.json", lambda given: as_json(made.history(given)), _ENTRIES),
+        get("/history", made.history_page, _ENTRIES),
+        get("/changes", made.changes_page),
+        get("/changes/file", made.send),
+        post("/edit/labels.json", LabelsBody, made.labels),
+        post("/edit/replace.json", ReplaceBody, made.replace),
+        post("/edit/decide.json", DecideBody, made.decide),
+        post("/edit/undo.json", UndoBody, made.undo),
+        *teach_routes(editing, changed),
+        *value_routes(editing, changed),
     ]
 
 
@@ -163,29 +152,6 @@ class _Edits:
         self._editing, self._review, self._changed = editing, editing.review, changed
         # What an answer says is what its change has made.
         self._lock = editing.review.index.write_lock
-
-    def post(self, path: str, kind: Any, work: Callable[[Given], Any]) -> Route:
-        async def answer(request: Request) -> Response:
-            self._editing.access.check_writing(request)
-            given = await read_json_body(request, kind)
-            return as_json(await run_in_threadpool(work, given))
-
-        return Route(path, answer, methods=["POST"])
-
-    def get(
-        self, path: str, work: Callable[[Given], Response], known: tuple[Parameter, ...] = ()
-    ) -> Route:
-        async def answer(request: Request) -> Response:
-            self._editing.access.check(request)
-            given = read_parameters(known, read_pairs(request.scope["query_string"]))
-            response = await run_in_threadpool(work, given)
-            response.headers["cache-control"] = "no-store"
-            return response
-
-        return Route(path, answer)
-
-    def _who(self, given: Given) -> str:
-        return str(given.get("who") or self._editing.who)
 
     def _edited(self, edit: LabelEdit, made: DecisionGroup | None, given: Given) -> dict[str, Any]:
         """Return the changes of an edit, planned or made, and labels as they are stored now."""
@@ -225,7 +191,7 @@ class _Edits:
         if similar and not given.get("similar"):
             asked = similar_words(similar, table.totals)
             raise Refused(409, f"{asked} Confirm that it is another label.")
-        made = self._review.apply(edit, who=self._who(given), create=True)
+        made = self._review.apply(edit, who=self._editing.name(given), create=True)
         if made is not None:
             self._changed()
         return self._edited(edit, made, given)
@@ -247,7 +213,7 @@ class _Edits:
         with self._lock:
             there = {finding_key(one) for one in (*review.waiting(), *review.waiting(skipped=True))}
             found = [one for one in review.find(given["findings"]) if finding_key(one) in there]
-            made = review.decide(found, given["decision"], who=self._who(given))
+            made = review.decide(found, given["decision"], who=self._editing.name(given))
             return self._decided(made, given)
 
     def undo(self, given: Given) -> dict[str, Any]:

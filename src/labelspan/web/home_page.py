@@ -13,7 +13,6 @@ from ..display.map_data import SCALE, small_place
 from ..display.map_regions import Region
 from ..display.style import shorten
 from .answer_parts import Asked, find_item, find_label, labels_by_count
-from .label_pages import report_of
 from .schema import Count
 from .snapshot import MOST_OTHERS, PAIRS, Snapshot
 
@@ -101,7 +100,7 @@ def _place_names(regions: Sequence[Region]) -> list[PlaceData]:
 
 def _attention(snapshot: Snapshot) -> list[AttentionData]:
     """Count problems known without an audit, and what an audit is sure of if there is one."""
-    never = sum(row.never for row in report_of(snapshot).values())
+    never = sum(row.never for row in (snapshot.report() or {}).values())
     kinds = Counter(one.kind for one in snapshot.findings if one.sure)
     found = [
         ("items without labels", snapshot.unlabelled, "/search?sort=labels&show=table"),

@@ -28,7 +28,7 @@ from .requests import Refused
 from .schema import Count, Unit
 from .snapshot import Snapshot
 
-__all__ = ["SORTS", "complete", "label", "labels", "report_of", "tag"]
+__all__ = ["SORTS", "complete", "label", "labels", "tag"]
 
 _LABELS_PER_PAGE = 100
 _MOST_FOUND = 1_000_000
@@ -49,7 +49,8 @@ class LabelsData(PageData):
 
     labels: Annotated[dict[str, Count], "their numbers of items, in the order asked for"]
     reports: Annotated[
-        dict[str, LabelReport], "how well each is predicted for items that were left out"
+        dict[str, LabelReport] | None,
+        "how well each is predicted for items that were left out; null while that is computed",
     ]
     never: Annotated[Count, "number of labels, on all pages, that are never predicted"]
     tree: Annotated[list[BranchData], "all labels below what is broader, on the first page"]
@@ -73,7 +74,8 @@ def labels(snapshot: Snapshot, asked: Asked) -> LabelsData:
     name, back = sort.removeprefix("-"), sort.startswith("-")
     if name not in SORTS:
         raise Refused(404, f"sort: choose one of {', '.join(SORTS)}.")
-    every, reports = labels_by_count(snapshot), report_of(snapshot)
+    every, known = labels_by_count(snapshot), snapshot.report()
+    reports = known or {}
     tree: list[BranchData] = []
     if part:
         # Also by alternative names, if there is a vocabulary.
@@ -85,12 +87,14 @@ def labels(snapshot: Snapshot, asked: Asked) -> LabelsData:
             for node in snapshot.index.label_tree()
             for depth, one in node.walk()
         ]
-    every.sort(key=lambda pair: SORTS[name](*pair, reports.get(pair[0], _UNKNOWN)), reverse=back)
+    every.sort(
+        key=lambda pair: SORTS[name](pair[0], pair[1], reports.get(pair[0], _UNKNOWN)), reverse=back
+    )
     shown, page = page_of(asked, every, _LABELS_PER_PAGE)
     return {
         **page,
         "labels": dict(shown),
-        "reports": {one: reports[one] for one, _ in shown if one in reports},
+        "reports": known and {one: reports[one] for one, _ in shown if one in reports},
         "never": sum(reports[one].never for one, _ in every if one in reports),
         "tree": tree,
     }
@@ -136,7 +140,7 @@ def label(snapshot: Snapshot, asked: Asked) -> LabelData:
     return {
         "label": name,
         "count": count,
-        "report": report_of(snapshot).get(label_name(name)),
+        "report": (snapshot.report() or {}).get(label_name(name)),
         "neighbours": [
             {"label": other, "score": rounded(score), "count": snapshot.labels[other]}
             for other, score in similar_labels(index.store, name, 12)
@@ -144,17 +148,6 @@ def label(snapshot: Snapshot, asked: Asked) -> LabelData:
         "items": hits_data(snapshot, own),
         "others": hits_data(snapshot, others),
     }
-
-
-def report_of(snapshot: Snapshot) -> dict[str, LabelReport]:
-    """Return the report on every label that the tagger has learned, and that items have."""
-
-    def make() -> dict[str, LabelReport]:
-        found = snapshot.index.label_report() if snapshot.tags else []
-        return {one.label: one for one in found if one.label in snapshot.labels}
-
-    made: dict[str, LabelReport] = snapshot.cached("report", make)
-    return made
 
 
 class ReasonData(TypedDict):

@@ -15,9 +15,9 @@ from .fragments import FILTERS, hit_list, link
 from .item_list import range_of
 from .pages import PAGES, Page
 from .requests import LONGEST_NAME, LONGEST_QUERY, LONGEST_TEXT, Refused, refusal
-from .schema import json_text
+from .schema import as_json
 
-__all__ = ["CONTENT_POLICY", "as_json", "as_page", "json_text", "refused_response", "templates"]
+__all__ = ["CONTENT_POLICY", "as_page", "refused_response", "templates"]
 
 _HTML = "text/html; charset=utf-8"
 _IN_MENU = ("search", "map", "labels", "review", "teach", "tag")
@@ -32,13 +32,6 @@ CONTENT_POLICY = {
     "base-uri": "'none'",
     "frame-ancestors": "'none'",
 }
-
-
-def as_json(
-    content: Mapping[str, Any], status: int = 200, kind: str = "application/json"
-) -> Response:
-    """Return an answer as JSON."""
-    return Response(json_text(content).encode(), status, media_type=kind)
 
 
 def as_page(

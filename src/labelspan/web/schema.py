@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 from annotated_types import MaxLen
 from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, with_config
 from pydantic.json_schema import GenerateJsonSchema
+from starlette.responses import Response
 
 # Pydantic needs this one before Python 3.12.
 from typing_extensions import TypedDict
@@ -24,6 +25,7 @@ __all__ = [
     "Schema",
     "Unit",
     "adapter",
+    "as_json",
     "body",
     "json_schema",
     "json_schemas",
@@ -134,6 +136,13 @@ def json_text(content: Mapping[str, Any]) -> str:
         return _dumped(content)
     except ValueError:
         return _dumped(_finite(content))
+
+
+def as_json(
+    content: Mapping[str, Any], status: int = 200, kind: str = "application/json"
+) -> Response:
+    """Return an answer as JSON."""
+    return Response(json_text(content).encode(), status, media_type=kind)
 
 
 def _as_dict(result: Any) -> dict[str, Any]:

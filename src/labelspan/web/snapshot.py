@@ -6,6 +6,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import partial
 from os import PathLike
@@ -21,6 +22,7 @@ from ..display.map_data import MapPoints, draw_points, whole_positions
 from ..errors import LabelspanError
 from ..index import SemanticIndex, Tag
 from ..index.passages import QueryWords
+from ..index.results import LabelReport
 from ..index.tagging import ItemTagger
 from ..text import WordSearch
 from .access import Access
@@ -39,6 +41,8 @@ MOST_OTHERS = 200
 _MOST_KEPT = 20
 # Labels that are predicted for an item.
 _PREDICTED = 10
+# What a page waits for how well labels are predicted, which takes longer for many items.
+_SECONDS_FOR_REPORT = 2.0
 _SKETCHED = 4000
 
 
@@ -79,6 +83,7 @@ class Snapshot:
         # Replaced when labels change, so that what is being made from older ones is not kept.
         self._kept: dict[Hashable, Any] = {}
         self._once = threading.Lock()
+        self._report: tuple[int, Future[dict[str, LabelReport]]] | None = None
 
     def cached(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """Return the value cached under a key since labels changed, or compute it.
@@ -221,12 +226,37 @@ class Snapshot:
                     self.draw_map()
             return self.map
 
-    def learn(self) -> None:
-        """Learn from labels that have changed."""
+    def report(self, seconds: float = _SECONDS_FOR_REPORT) -> dict[str, LabelReport] | None:
+        """Return how well each label is predicted; None if that takes longer to compute.
+
+        It is computed in a thread, once for each state of the labels.
+        """
+        if not self.tags:
+            return {}
+        revision, held = self.index.store.revision, ExitStack()
+        with self._once:
+            known = self._report
+            begin = known is None or known[0] != revision
+            if known is None or begin:
+                known = self._report = revision, Future()
+        made = known[1]
+
+        def work() -> None:
+            with held:
+                try:
+                    made.set_result({one.label: one for one in self.index.label_report()})
+                except Exception:
+                    _log.exception("How well labels are predicted could not be computed.")
+                    made.set_result({})
+
+        if begin:
+            held.enter_context(self.keep())
+            threading.Thread(target=work, name="report", daemon=True).start()
         try:
-            self.index.label_report()
-        except Exception:
-            _log.exception("The changed labels could not be learned.")
+            # A label that no item has any more is still in the tagger.
+            return {name: one for name, one in made.result(seconds).items() if name in self.labels}
+        except TimeoutError:
+            return None
 
 
 @contextmanager
@@ -435,7 +465,7 @@ class Served:
             with self.lease() as held:
                 held.start_audit()
             # As soon as labels have changed, so that no request waits for it.
-            learn = partial(self._whenever, self._unlearned, Snapshot.learn)
+            learn = partial(self._whenever, self._unlearned, Snapshot.report)
             self._begin("learn", learn)
 
     def watch(self) -> None:
@@ -447,7 +477,7 @@ class Served:
         self._threads.append(thread)
         thread.start()
 
-    def _whenever(self, wanted: threading.Event, work: Callable[[Snapshot], None]) -> None:
+    def _whenever(self, wanted: threading.Event, work: Callable[[Snapshot], Any]) -> None:
         while wanted.wait() and not self._stop.is_set():
             wanted.clear()
             with self.held() as held:

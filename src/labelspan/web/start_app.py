@@ -16,7 +16,7 @@ from .access import Access
 from .app import guarded, make_app
 from .file_fit import FileFit
 from .pages import Page
-from .render import as_json, as_page, templates
+from .render import as_page, templates
 from .requests import (
     LONGEST_NAME,
     LONGEST_UPLOAD,
@@ -27,7 +27,7 @@ from .requests import (
     read_parts,
     text_input,
 )
-from .schema import Body, MaxLen
+from .schema import Body, MaxLen, as_json
 from .snapshot import Served
 
 if TYPE_CHECKING:

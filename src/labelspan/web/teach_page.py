@@ -16,13 +16,12 @@ from starlette.routing import Route
 from typing_extensions import TypedDict
 
 from ..curation import Teacher
-from ..curation.decisions import LONGEST_WHO
 from ..curation.teach import Question
 from ..index import SemanticIndex
 from ..index.results import WordShare
 from .answer_parts import Asked, rounded
-from .editing import Editing
-from .requests import LONGEST_NAME, LONGEST_QUERY, Refused, text_input
+from .editing import Editing, Given, Name, Text, Who
+from .requests import LONGEST_QUERY, Refused, text_input
 from .schema import Body, Count, MaxLen, Unit
 from .snapshot import Snapshot
 
@@ -43,10 +42,6 @@ TEACH_INPUTS = (
     text_input("within", "Ask only about items with this label."),
 )
 _LABEL = text_input("label", "The label that is taught.", None)
-
-Name = Annotated[str, MaxLen(LONGEST_NAME)]
-Who = Annotated[str, MaxLen(LONGEST_WHO), "who answers"]
-Given = dict[str, Any]
 
 
 class LessonData(TypedDict):
@@ -212,7 +207,7 @@ class StartBody(Body):
     label: Name
     items: NotRequired[Annotated[list[Name], MaxLen(_MOST_EXAMPLES)]]
     query: NotRequired[Annotated[str, MaxLen(LONGEST_QUERY)]]
-    within: NotRequired[Name]
+    within: NotRequired[Text]
     who: NotRequired[Who]
 
 
@@ -222,7 +217,7 @@ class AnswerBody(Body):
     label: Name
     item: Name
     answer: Literal["yes", "no", "skip"]
-    shown: NotRequired[Annotated[Name, "the item that is shown now"]]
+    shown: NotRequired[Annotated[Text, "the item that is shown now"]]
     window: NotRequired[Annotated[str, MaxLen(100), "a name of the window"]]
     who: NotRequired[Who]
 
@@ -239,24 +234,15 @@ class ApplyBody(Body):
 
     label: Name
     form: Literal["add", "split", "clean"]
-    rest: NotRequired[Name]
+    rest: NotRequired[Text]
     at_least: NotRequired[Unit | None]
     preview: NotRequired[bool]
     who: NotRequired[Who]
 
 
-Post = Callable[[str, Any, Callable[[Given], Any]], Route]
-Get = Callable[..., Route]
-
-
-def teach_routes(
-    editing: Editing, changed: Callable[[], None], post: Post, get: Get
-) -> list[Route]:
+def teach_routes(editing: Editing, changed: Callable[[], None]) -> list[Route]:
     """Return the addresses; ``changed`` is called after labels have changed."""
     index = editing.review.index
-
-    def name(given: Given) -> str:
-        return str(given.get("who") or editing.who)
 
     def lesson(given: Given) -> Teacher:
         return _teacher(index, given["label"])
@@ -266,11 +252,11 @@ def teach_routes(
 
     def start(given: Given) -> StateData:
         begun = {key: given[key] for key in ("items", "query", "within") if given.get(key)}
-        return _state(_teacher(index, given["label"], who=name(given), **begun))
+        return _state(_teacher(index, given["label"], who=editing.name(given), **begun))
 
     def answer(given: Given) -> StateData:
         teacher = lesson(given)
-        teacher.answer(given["item"], given["answer"], who=name(given))
+        teacher.answer(given["item"], given["answer"], who=editing.name(given))
         window, now = given.get("window", ""), time.monotonic()
         with _lock:
             windows = open_windows.setdefault(teacher.label, {})
@@ -300,7 +286,7 @@ def teach_routes(
         edit = teacher.plan(given["form"], rest=rest, at_least=least)
         made = None
         if not given.get("preview"):
-            made = teacher.apply(edit, who=name(given))
+            made = teacher.apply(edit, who=editing.name(given))
             if made is not None:
                 changed()
         return {
@@ -316,9 +302,9 @@ def teach_routes(
         return Response(teacher.to_csv(), headers=headers, media_type="text/csv")
 
     return [
-        post("/edit/teach/start.json", StartBody, start),
-        post("/edit/teach/answer.json", AnswerBody, answer),
-        post("/edit/teach/undo.json", UndoAnswerBody, undo),
-        post("/edit/teach/apply.json", ApplyBody, apply),
-        get("/teach/answers.csv", send, (_LABEL,)),
+        editing.post("/edit/teach/start.json", StartBody, start),
+        editing.post("/edit/teach/answer.json", AnswerBody, answer),
+        editing.post("/edit/teach/undo.json", UndoAnswerBody, undo),
+        editing.post("/edit/teach/apply.json", ApplyBody, apply),
+        editing.get("/teach/answers.csv", send, (_LABEL,)),
     ]

@@ -9,15 +9,13 @@ from starlette.routing import Route
 from typing_extensions import TypedDict
 
 from ..curation import MetadataEdits, SavedSearches, value_groups
-from ..curation.decisions import LONGEST_WHO
 from ..curation.metadata_edits import value_counts
 from .answer_parts import Asked, PageData, page_of
-from .editing import Editing
+from .editing import Editing, Given, Name, Who
 from .fragments import link
 from .item_list import SELECTION, SORT
 from .requests import (
     LONGEST_ADDRESS,
-    LONGEST_NAME,
     Refused,
     read_pairs,
     read_parameters,
@@ -41,10 +39,6 @@ VALUE_INPUTS = (
     ),
     whole_input("page", "Number of the page, from 1.", 1, 100_000, 1),
 )
-
-Name = Annotated[str, MaxLen(LONGEST_NAME)]
-Who = Annotated[str, MaxLen(LONGEST_WHO), "who decides, for the history"]
-Given = dict[str, Any]
 
 
 class ValueChangeData(TypedDict):
@@ -132,15 +126,10 @@ class SearchBody(Body):
     who: NotRequired[Who]
 
 
-def value_routes(
-    editing: Editing, changed: Callable[..., None], post: Callable[..., Route]
-) -> list[Route]:
+def value_routes(editing: Editing, changed: Callable[..., None]) -> list[Route]:
     """Return the addresses; ``changed`` is called after values have changed."""
     index = editing.review.index
     edits, searches = MetadataEdits(index), SavedSearches(index)
-
-    def name(given: Given) -> str:
-        return str(given.get("who") or editing.who)
 
     def replace(given: Given) -> dict[str, Any]:
         replaced = {
@@ -148,14 +137,14 @@ def value_routes(
         }
         if given.get("preview"):
             return {"items": len(edits.plan(given["field"], replaced)), "said": "", "number": None}
-        made = edits.replace(given["field"], replaced, who=name(given))
+        made = edits.replace(given["field"], replaced, who=editing.name(given))
         if made is None:
             return {"items": 0, "said": "Nothing to change.", "number": None}
         changed(values=True)
         return {"items": made.n_items, "said": made.said, "number": made.number}
 
     def undo(given: Given) -> dict[str, Any]:
-        made = edits.undo(given["number"], who=name(given))
+        made = edits.undo(given["number"], who=editing.name(given))
         changed(values=True)
         return {"items": made.n_items, "said": f"Undone: {made.said}", "number": None}
 
@@ -168,11 +157,11 @@ def value_routes(
             query = link("", **kept).removeprefix("?")
             if not query:
                 raise Refused(400, "There is nothing to save: search for something, or filter.")
-        searches.save(given["name"], query, who=name(given))
+        searches.save(given["name"], query, who=editing.name(given))
         return {"searches": searches.all()}
 
     return [
-        post("/edit/values.json", ValuesBody, replace),
-        post("/edit/values-undo.json", UndoValuesBody, undo),
-        post("/edit/search.json", SearchBody, save),
+        editing.post("/edit/values.json", ValuesBody, replace),
+        editing.post("/edit/values-undo.json", UndoValuesBody, undo),
+        editing.post("/edit/search.json", SearchBody, save),
     ]

@@ -77,7 +77,7 @@
   const look = async () => {
     const answer = await fetch(waiting.dataset.wait).catch(() => null);
     const now = answer?.ok ? await answer.json() : { state: "computing" };
-    if (now.state !== "computing") location.reload();
+    if (now.state !== "computing" && now.reports !== null) location.reload();
     else setTimeout(look, 2000);
   };
   if (waiting) setTimeout(look, 1000);
