@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -12,11 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from .._params import Integer
 from .._typing import Array
 from ..errors import InvalidInput, InvalidLabels, InvalidParameter, Mismatch
-from ..estimators.training import fixed_signs
 from ..labels import Labels, read_labels
 from ..metrics.metric_inputs import read_numbers
 from ..operators.convert import column_names
-from ..solvers.small_dense import leading
 from .style import GREY, make_axes, shorten
 
 __all__ = ["EmbeddingDisplay"]
@@ -43,12 +41,6 @@ _FONT, _LEGEND_ROWS = 9, 18
 _RASTER = 1_000
 # Codes of rows that have none of the labels, and of rows whose labels are not known.
 _OTHER, _UNLABELLED = -1, -2
-
-Components = Sequence[int] | Literal["pca"] | None
-
-# Largest ratio of variances of a white embedding, in which no standard deviation is more than twice
-# another: its principal axes are arbitrary, and the order of the components is more informative.
-_WHITE = 4.0
 
 
 class EmbeddingDisplay:
@@ -107,7 +99,7 @@ class EmbeddingDisplay:
         X: Any,
         y: Any = None,
         *,
-        components: Components = None,
+        components: Sequence[int] = (0, 1),
         names: Any = None,
         **plot: Any,
     ) -> Self:
@@ -121,12 +113,9 @@ class EmbeddingDisplay:
             The rows to draw.
         y : array or sparse matrix of shape (n,) or (n, k), or None, default=None
             Classes, or a 0/1 indicator; -1 or NaN mean unknown.
-        components : pair of int, "pca" or None, default=None
-            Two components, counted from 0, or the two principal axes of the embedded rows.
-            None uses the principal axes if there are more than two components, but the
-            first two components of a white embedding, in which no standard deviation is
-            more than twice another (as in CCA or LDA), because its principal axes are
-            arbitrary.
+        components : pair of int, default=(0, 1)
+            Two components, counted from 0. For the principal axes, pass ``PCA(2)`` of the embedded
+            rows to the class.
         names : as in the class, default=None
             None also uses the estimator's ``classes_`` for the columns of y.
         **plot
@@ -144,7 +133,12 @@ class EmbeddingDisplay:
                 f"{owner}: this {type(estimator).__name__} has no transform, so it has no "
                 "embedding; pass an estimator that has one, or pass points to the class."
             )
-        points, axis_names = _plane(owner, np.asarray(estimator.transform(X)), components)
+        table = np.asarray(estimator.transform(X))
+        first, second = _pair(owner, components, table.shape[1])
+        points, axis_names = (
+            table[:, [first, second]],
+            (f"component {first}", f"component {second}"),
+        )
         if names is None and len(getattr(y, "shape", ())) == 2 and column_names(y) is None:
             known = getattr(estimator, "classes_", ())
             names = known if len(known) == y.shape[1] else None
@@ -265,13 +259,6 @@ def _side_legend(ax: Any, handles: list[Any]) -> None:
 # --- two dimensions --------------------------------------------------------------------------
 
 
-class _Plane(NamedTuple):
-    """Points in two dimensions, and the names of their axes."""
-
-    points: Array
-    axes: tuple[str, str]
-
-
 def _read_points(owner: str, points: Any) -> Array:
     """Check points to draw, and return them as an array with two columns."""
     array = read_numbers(points, "points", owner)
@@ -280,56 +267,20 @@ def _read_points(owner: str, points: Any) -> Array:
     return array
 
 
-def _plane(owner: str, table: Array, components: Components) -> _Plane:
-    """Return two dimensions of an array with one row per point and one column per component.
-
-    None selects both components if there are two, and otherwise the principal axes, or the first
-    two components if the embedding is white.
-    """
-    count = table.shape[1]
+def _pair(owner: str, components: Any, count: int) -> tuple[int, int]:
     if count < 2:
         raise InvalidInput(
             f"{owner}: the embedding has one component, but a plot needs two; fit "
             "one with more components."
         )
-    if components is None and count > 2:
-        values, _ = leading(_scatter(table), count)
-        components = "pca" if values[0] > _WHITE * values[-1] else (0, 1)
-    elif components is None:
-        components = (0, 1)
-    if isinstance(components, str) and components == "pca":
-        return _principal(table)
-    first, second = _pair(owner, components, count)
-    names = (f"component {first}", f"component {second}")
-    return _Plane(table[:, [first, second]], names)
-
-
-def _shares(what: str, values: Array, total: float) -> tuple[str, str]:
-    first, second = (f"{value / (total or 1.0):.0%} of the variance" for value in values[:2])
-    return f"{what} 1 ({first})", f"{what} 2 ({second})"
-
-
-def _pair(owner: str, components: Any, count: int) -> tuple[int, int]:
     pair = tuple(components) if np.ndim(components) == 1 else ()
     inside = [Integer(0).accepts(number) and number < count for number in pair]
     if len(pair) != 2 or not all(inside) or pair[0] == pair[1]:
         raise InvalidParameter(
-            f"{owner}: components must be two different numbers from 0 to {count - 1}, "
-            f"'pca' or None, but {components!r} was given."
+            f"{owner}: components must be two different numbers from 0 to {count - 1}, but "
+            f"{components!r} was given."
         )
     return int(pair[0]), int(pair[1])
-
-
-def _scatter(table: Array) -> Array:
-    centred = table - table.mean(axis=0, dtype=np.float64)
-    return np.asarray(centred.T @ centred)
-
-
-def _principal(table: Array) -> _Plane:
-    values, vectors = leading(_scatter(table), table.shape[1])
-    axes = vectors[:, :2] * fixed_signs(vectors[:, :2])
-    points = (table - table.mean(axis=0, dtype=np.float64)) @ axes
-    return _Plane(points, _shares("principal axis", values, float(values.sum())))
 
 
 # --- rows by their labels ---------------------------------------------------------------------
