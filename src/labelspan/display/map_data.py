@@ -22,7 +22,6 @@ __all__ = ["SCALE", "MapPoints", "draw_points", "encode_map", "small_place", "wh
 
 # Positions are whole numbers of 16 bits.
 SCALE = 32767
-_LONGEST_TITLE = 160
 # Maximum number of metadata fields to colour by, of distinct values of a field, and of
 # numbers that are treated as categories.
 _MOST_FIELDS, _MOST_VALUES, _FEW_NUMBERS = 16, 300, 12
@@ -68,7 +67,7 @@ class _MapWithoutLabels:
         ]
         head = {
             "ids": list(found.ids),
-            "titles": [_cut(title) for title in found.titles],
+            "titles": list(found.titles),
             "groups": list(found.named.labels),
             "regions": regions,
             "fields": fields,
@@ -108,14 +107,6 @@ def _members(lists: Sequence[Sequence[str]]) -> tuple[list[str], Array, Array]:
     rows = [np.array(members[name], dtype=np.uint32) for name in names]
     every = np.concatenate([np.zeros(0, dtype=np.uint32), *rows])
     return names, np.cumsum([0, *map(len, rows)]), every
-
-
-def _cut(title: str) -> str:
-    """Return the beginning of a long title, cut between words if possible."""
-    if len(title) <= _LONGEST_TITLE:
-        return title
-    start = title[: _LONGEST_TITLE - 1]
-    return f"{start.rpartition(' ')[0] or start}…"
 
 
 def _values_of(field: MetadataField) -> tuple[dict[str, Any], Array] | None:
