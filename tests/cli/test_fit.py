@@ -273,13 +273,13 @@ def test_an_index_is_fitted_again_from_its_items(here):
 
 
 def test_an_index_of_the_last_release_is_fitted_again_from_its_items(here):
-    """Format 5 had no lessons."""
+    """Format 5 had no events."""
     formats(here)
     assert run("fit", "a.jsonl", "--dimensions", 5, "--out", "old.labelspan").exit_code == 0
     with SemanticIndex.load("old.labelspan", write=True) as index:
         Review(index).feedback("item3", rejected=["game"])
         items, made = index.items(), index.store.decisions()
-    altered(here / "old.labelspan", "DROP TABLE lessons")
+    altered(here / "old.labelspan", "DROP TABLE events")
     manifest = here / "old.labelspan" / "manifest.json"
     manifest.write_text(manifest.read_text().replace('"version": 6', '"version": 5', 1))
     told = one_sentence(run("search", "chess", "-i", "old.labelspan"))
