@@ -561,7 +561,7 @@ def _key(row: dict[str, Any], text: Sequence[str]) -> tuple[str, ...]:
 def _is_repeated(
     items: Sequence[dict[str, Any]], text: Sequence[str], parsers: Sequence[LabelParser]
 ) -> bool:
-    """Return whether texts come again with one other label each: several rows are one item."""
+    """Return whether texts repeat with one other label each: several rows are one item."""
     if len(parsers) != 1:
         return False
     (parse,) = parsers
