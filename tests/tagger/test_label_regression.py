@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from labelspan.tagger.label_regression import LabelledRows, LabelRegression, leading_directions
+from labelspan.tagger.label_regression import LabelledRows, LabelRegression
+from labelspan.tagger.learning import leading_directions
 
 ALPHA = 0.7
 
@@ -46,9 +47,6 @@ def test_scores_follow_their_definition(dense, rows):
     kernel = full @ full.T - full @ V @ V.T @ full.T
     np.testing.assert_allclose(lead, (Z @ B)[:rows], atol=1e-4)
     np.testing.assert_allclose(rest, (kernel @ (Y.toarray() - Z @ B))[:rows], atol=1e-3)
-    some, columns = np.array([0, 3, 29]), np.array([1, 0, 6])
-    pairs = found.terms_of(found.rows.view(X[:rows]), some, columns)
-    np.testing.assert_allclose(pairs, [lead[some, columns], rest[some, columns]], atol=1e-4)
 
 
 @pytest.mark.parametrize("dense", [False, True])

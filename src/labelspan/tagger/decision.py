@@ -7,7 +7,6 @@ is the common one, with the best micro F1; that of a rare one has the best expec
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -50,11 +49,6 @@ class HeldOutScores(NamedTuple):
     truth: Array
     weights: Array
     columns: Array
-
-    @classmethod
-    def join(cls, parts: Sequence[HeldOutScores]) -> HeldOutScores:
-        """Put the pairs of different items together."""
-        return cls(*(np.concatenate(values) for values in zip(*parts, strict=True)))
 
 
 @dataclass(frozen=True)

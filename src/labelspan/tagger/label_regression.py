@@ -34,21 +34,11 @@ __all__ = [
     "LabelledRows",
     "RowView",
     "add_sparse",
-    "leading_directions",
+    "select_columns",
 ]
 
-# Directions: at least _FEWEST, one per _EACH rows, at most _MOST. nDCG@5 on development parts with
-# 200, 400, 800 and 1,600 directions: makupalat .610, .615, .619 and .621; stackoverflow .800,
-# .803, .807 and .807; debtags .805, .807, .810 and .809; netflix .659, .658, .654 and .653. A ridge
-# regression on all features has .624, .810, .813 and .651.
-_FEWEST, _EACH, _MOST = 4, 20, 800
-# Features in fewer rows than 1 + n // _RARE_EACH, or _RARE, are left to the remainders: half to
-# three quarters of the features. It changes nDCG@5 by less than .002.
-_RARE_EACH, _RARE = 200, 12
-_PASSES, _MORE = 2, 8
 # Number of rows for which similarities to all labelled rows are cheaper than sums over these.
 _FEW_ROWS = 64
-_LEAST = 1e-6
 
 
 class Directions(NamedTuple):
@@ -63,7 +53,7 @@ class Directions(NamedTuple):
         if sparse.issparse(features):
             place = np.full(features.shape[1], -1, dtype=np.int32)
             place[self.columns] = np.arange(self.columns.size)
-            features = _selected(features, place)
+            features = select_columns(features, place)
             if features.nnz < features.shape[1]:
                 # Few features: the directions are stored in a file.
                 used, own = np.unique(features.indices, return_inverse=True)
@@ -81,7 +71,7 @@ class Directions(NamedTuple):
         return found
 
 
-def _selected(features: Any, place: Array) -> sparse.csr_matrix:
+def select_columns(features: Any, place: Array) -> sparse.csr_matrix:
     """Select columns of sparse rows by their new numbers, -1 for those that are left out."""
     rows = sparse.csr_matrix(features)
     columns = place[rows.indices]
@@ -91,41 +81,7 @@ def _selected(features: Any, place: Array) -> sparse.csr_matrix:
     return sparse.csr_matrix((rows.data[inside], columns[inside], starts), shape=shape)
 
 
-def leading_directions(features: Any, seed: int = 0) -> Directions:
-    """Return directions that explain most of some rows, and their mean; not of rare features.
-
-    The mean among them makes the remainders sum to zero. Singular vectors by subspace iteration,
-    rounded to half precision, because they are stored.
-    """
-    n, d = features.shape
-    columns = np.arange(d, dtype=np.int32)
-    if sparse.issparse(features):
-        counts = np.bincount(features.indices, minlength=d)
-        frequent = counts >= min(_RARE, 1 + n // _RARE_EACH)
-        columns = columns[frequent]
-        features = _selected(features, np.where(frequent, np.cumsum(frequent) - 1, -1))
-    rank = min(columns.size, n // 2, max(_FEWEST, min(_MOST, n // _EACH)))
-    if rank < 1:
-        return Directions(columns, np.zeros((columns.size, 0), dtype=np.float16))
-    turned = features.T.tocsr() if sparse.issparse(features) else features.T
-    rng = np.random.default_rng(seed)
-    basis = rng.standard_normal((n, min(n, rank + _MORE)), dtype=np.float32)
-    for _ in range(_PASSES):
-        basis = linalg.qr(features @ (turned @ basis), mode="economic", check_finite=False)[0]
-    image = np.asarray(turned @ basis, dtype=np.float32)
-    values, axes = linalg.eigh((image.T @ image).astype(np.float64))
-    kept = np.flatnonzero(values > _LEAST * max(values[-1], _LEAST))[::-1][: rank - 1]
-    found = image @ (axes[:, kept] / np.sqrt(values[kept])).astype(np.float32)
-    rest = np.asarray(features.mean(axis=0), dtype=np.float32).ravel()
-    length = np.linalg.norm(rest)
-    for _ in range(2):
-        rest = rest - found @ (found.T @ rest)
-    if np.linalg.norm(rest) > _LEAST * length:
-        found = np.column_stack([found, rest / np.linalg.norm(rest)])
-    return Directions(columns, np.asarray(found, dtype=np.float16))
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class LabelledRows:
     """Features (n, d) and labels (n, k), 0 and 1, of rows, and directions of features."""
 
@@ -225,29 +181,17 @@ class LabelRegression:
 
     def terms(self, view: RowView) -> tuple[Array, Array]:
         """Compute both terms of the scores of every label for some rows."""
-        lead, rest = (one.weights @ self._weights for one in self._factors(view))
+        factors = self._factors(view)
+        lead, rest = (one.weights @ self._weights for one in factors)
         if sparse.issparse(view.label_sums):
             add_sparse(rest, view.label_sums)
         else:
             rest += view.label_sums
         if view.own is not None:
             labels = _labels_of(self.rows.labels, view.own)
-            for found, one in zip((lead, rest), self._factors(view), strict=True):
+            for found, one in zip((lead, rest), factors, strict=True):
                 add_sparse(found, sparse.diags_array(-one.truth) @ labels)
         return lead, rest
-
-    def terms_of(self, view: RowView, items: Array, columns: Array) -> tuple[Array, Array]:
-        """Compute both terms of the scores of some pairs of a row and a label."""
-        by_label = np.ascontiguousarray(self._weights.T)[columns]
-        truth = np.zeros(items.size, dtype=np.float32)
-        if view.own is not None:
-            labels = _labels_of(self.rows.labels, view.own)
-            truth = np.asarray(labels[items, columns]).ravel()
-        lead, rest = (
-            np.einsum("ij,ij->i", one.weights[items], by_label) - one.truth[items] * truth
-            for one in self._factors(view)
-        )
-        return lead, rest + np.asarray(view.label_sums[items, columns]).ravel()
 
     def _factors(self, view: RowView) -> tuple[_Factors, _Factors]:
         """Return the factors of both terms of the scores."""
@@ -258,9 +202,9 @@ class LabelRegression:
         if view.own is not None:
             known = np.flatnonzero(view.own >= 0)
             own, rows = coordinates[known], self.rows
-            image = own @ self._inverse
+            image = own @ self._inverse.astype(np.float32)
             left = 1 - np.einsum("ij,ij->i", image, own)
-            outside = view.sums[known] - own[:, :-1] @ rows.gram[:-1]
+            outside = view.sums[known] - own[:, :-1] @ rows.gram[:-1].astype(np.float32)
             shared = np.einsum("ij,ij->i", outside, image)
             more = (rows.remainders[view.own[known]] - shared) / left
             lead.weights[known] /= left[:, None]

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache, partial
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
+from scipy import linalg, sparse
 
 from .._typing import Array
 from ..operators.row_data import row_squares
+from ..solvers.small_dense import orthonormalize
 from ..text import TextFeatures
 from .decision import Decision, HeldOutScores, make_comparable
-from .label_regression import LabelledRows, LabelRegression, RowView, add_sparse, leading_directions
+from .label_regression import (
+    Directions,
+    LabelledRows,
+    LabelRegression,
+    add_sparse,
+    select_columns,
+)
 from .label_tagger import Tagger, Voters
 
-__all__ = ["Fold", "learn_tagger"]
+__all__ = ["Fold", "leading_directions", "learn_tagger"]
 
 # Items whose held-out scores choose the penalty and the weights, and then the map to
 # probabilities and the thresholds.
@@ -36,11 +42,20 @@ _USUAL = (1.0, 0.15, 0.25)
 # Number of best labels of an item that count.
 _DEPTH = 5
 _GAINS = 1 / np.log2(np.arange(_DEPTH) + 2)
+# Directions: at least _FEWEST, one per _EACH rows, at most _MOST. nDCG@5 on development parts with
+# 200, 400, 800 and 1,600 directions: makupalat .610, .615, .619 and .621; stackoverflow .800,
+# .803, .807 and .807; debtags .805, .807, .810 and .809; netflix .659, .658, .654 and .653. A ridge
+# regression on all features has .624, .810, .813 and .651. With one per 20 rows nDCG@5 is .004 less
+# for 8,000 titles of stackoverflow, .001 less for 8,000 packages of debtags.
+_FEWEST, _EACH, _MOST = 4, 10, 800
+# Features in fewer rows than 1 + n // _RARE_EACH, or _RARE, are left to the remainders: half to
+# three quarters of the features. It changes nDCG@5 by less than .002.
+_RARE_EACH, _RARE = 200, 12
+_PASSES, _MORE = 2, 8
+_LEAST = 1e-6
 # Entries of a block of scores.
 _ENTRIES = 1 << 22
 
-# The regression of rows for a penalty.
-_Model = Callable[[float], LabelRegression]
 # Items that are held out, and features of all others and of these, learned without them.
 Fold = tuple[Array, Any, Any]
 
@@ -97,14 +112,10 @@ def learn_tagger(
         parts = [_ScoredRows(items, features[unseen], targets[unseen], unseen)]
     rng = np.random.default_rng(seed)
     scale = max(float(row_squares(features).mean()), 1e-12) if targets.shape[0] else 1.0
-    usual = _Weights(_USUAL[0] * scale, _USUAL[1] / scale, _USUAL[2])
     held = [one.some(_HELD_OUT // len(parts), rng) for one in parts]
-    regression = cache(LabelRegression)
-    pairs = [
-        block for one in held for block in _pairs(one, partial(regression, one.rows), usual, rng)
-    ]
-    chosen = _choose(pairs, usual, scale)
-    found = HeldOutScores.join([one.held_out(chosen) for one in pairs])
+    pairs = _Pairs.join([block for one in held for block in _pairs(one, scale, rng)])
+    chosen = _choose(pairs, scale)
+    found = HeldOutScores(pairs.scores(chosen), pairs.truth, pairs.weights, pairs.columns)
     expected = sum(
         one.labels.shape[0] / max(1, one.rows.labels.shape[0]) * one.rows.support for one in held
     )
@@ -122,6 +133,40 @@ def learn_tagger(
     )
 
 
+def leading_directions(features: Any, seed: int = 0) -> Directions:
+    """Return directions that explain most of some rows, and their mean; not of rare features.
+
+    The mean among them makes the remainders sum to zero. Singular vectors by subspace iteration,
+    rounded to half precision, because they are stored.
+    """
+    n, d = features.shape
+    columns = np.arange(d, dtype=np.int32)
+    if sparse.issparse(features):
+        counts = np.bincount(features.indices, minlength=d)
+        frequent = counts >= min(_RARE, 1 + n // _RARE_EACH)
+        columns = columns[frequent]
+        features = select_columns(features, np.where(frequent, np.cumsum(frequent) - 1, -1))
+    rank = min(columns.size, n // 2, max(_FEWEST, min(_MOST, n // _EACH)))
+    if rank < 1:
+        return Directions(columns, np.zeros((columns.size, 0), dtype=np.float16))
+    turned = features.T.tocsr() if sparse.issparse(features) else features.T
+    rng = np.random.default_rng(seed)
+    basis = rng.standard_normal((n, min(n, rank + _MORE)), dtype=np.float32)
+    for _ in range(_PASSES):
+        basis = orthonormalize(features @ (turned @ basis))[0]
+    image = np.asarray(turned @ basis, dtype=np.float32)
+    values, axes = linalg.eigh((image.T @ image).astype(np.float64))
+    kept = np.flatnonzero(values > _LEAST * values.max(initial=_LEAST))[::-1][: rank - 1]
+    found = image @ (axes[:, kept] / np.sqrt(values[kept])).astype(np.float32)
+    rest = np.asarray(features.mean(axis=0), dtype=np.float32).ravel()
+    length = np.linalg.norm(rest)
+    for _ in range(2):
+        rest = rest - found @ (found.T @ rest)
+    if np.linalg.norm(rest) > _LEAST * length:
+        found = np.column_stack([found, rest / np.linalg.norm(rest)])
+    return Directions(columns, np.asarray(found, dtype=np.float16))
+
+
 def _fold(
     targets: sparse.csr_matrix, held: Array, others: Any, unseen: Any, seed: int
 ) -> _ScoredRows:
@@ -137,115 +182,114 @@ class _Weights(NamedTuple):
     rest: float
     votes: float
 
+    @property
+    def vector(self) -> Array:
+        """Weights of both terms and of the votes."""
+        return np.array([1.0, self.rest, self.votes])
+
+
+def _usual(scale: float) -> _Weights:
+    """Return the weights that select pairs, for rows of squared length ``scale``."""
+    return _Weights(_USUAL[0] * scale, _USUAL[1] / scale, _USUAL[2])
+
 
 class _Pairs(NamedTuple):
-    """Pairs of a row and a label: factors of the terms of their scores, votes, and more.
+    """Pairs of an item and a label.
 
-    ``model`` is the regression for a penalty, ``view`` has the rows, ``truth`` says whether they
-    have the labels, ``weights`` how many pairs of all one stands for.
+    ``parts`` (3, pairs) has for each penalty both terms of the scores, and the votes;
+    ``truth`` says whether the items have the labels, ``weights`` how many pairs of all one stands
+    for.
     """
 
-    model: _Model
-    view: RowView
-    rows: Array
+    parts: dict[float, Array]
+    items: Array
     columns: Array
-    factors: Array
-    votes: Array
     truth: Array
     weights: Array
 
-    def parts(self, alpha: float) -> Array:
-        """Return both terms of the scores, and the votes."""
-        terms = np.stack(self.model(alpha).terms_of(self.view, self.rows, self.columns))
-        return np.vstack([terms * self.factors, self.votes])
+    @classmethod
+    def join(cls, blocks: Sequence[_Pairs]) -> _Pairs:
+        """Put the pairs of blocks of items together, and number the items."""
+        first = np.cumsum([0, *(int(one.items.max(initial=-1)) + 1 for one in blocks)])
+        items = [start + one.items for start, one in zip(first, blocks, strict=False)]
+        parts = {a: np.hstack([one.parts[a] for one in blocks]) for a in blocks[0].parts}
+        rest = (np.concatenate(values) for values in zip(*(one[2:] for one in blocks), strict=True))
+        return cls(parts, np.concatenate(items), *rest)
 
-    def sure(self) -> _Pairs:
-        """Return the pairs that stand for themselves only."""
-        own = self.weights == 1
-        rest = (self.columns[own], self.factors[:, own], self.votes[own], self.truth[own])
-        return _Pairs(self.model, self.view, self.rows[own], *rest, self.weights[own])
-
-    def held_out(self, weights: _Weights) -> HeldOutScores:
-        """Score the pairs."""
-        scores = np.array([1.0, weights.rest, weights.votes]) @ self.parts(weights.alpha)
-        return HeldOutScores(scores, self.truth, self.weights, self.columns)
+    def scores(self, weights: _Weights) -> Array:
+        return np.asarray(weights.vector @ self.parts[weights.alpha])
 
 
-def _pairs(
-    held: _ScoredRows, model: _Model, usual: _Weights, rng: np.random.Generator
-) -> Iterator[_Pairs]:
-    """Score held-out rows with the usual weights, and yield for blocks of them some pairs."""
+def _pairs(held: _ScoredRows, scale: float, rng: np.random.Generator) -> Iterator[_Pairs]:
+    """Yield some pairs for blocks of held-out rows, selected by scores with the usual weights."""
     rows, features, labels, own = held
-    voters = Voters(rows.features, rows.labels)
+    voters, usual = Voters(rows.features, rows.labels), _usual(scale)
+    models = {one * scale: LabelRegression(rows, one * scale) for one in _ALPHAS}
     step = max(1, _ENTRIES // max(1, labels.shape[1]))
     for start in range(0, labels.shape[0], step):
         part = slice(start, start + step)
         truth, there = labels[part], None if own is None else own[part]
         view, votes = rows.view(features[part], there), voters.votes(features[part], there)
-        factors = np.ones((2, *truth.shape), dtype=np.float32)
-        make_comparable((factors[0], factors[1]), rows.support, None if own is None else truth)
-        known = np.isfinite(factors[0])
-        factors[0][~known] = 0.0
-        lead, rest = model(usual.alpha).terms(view)
-        scores = lead * factors[0] + usual.rest * (rest * factors[1])
+        terms = {alpha: model.terms(view) for alpha, model in models.items()}
+        for one in terms.values():
+            make_comparable(one, rows.support, None if own is None else truth)
+        lead, rest = terms[usual.alpha]
+        # What a model without the item cannot know is not learned from.
+        known = np.isfinite(lead)
+        scores = np.where(known, lead, 0.0) + usual.rest * rest
         add_sparse(scores, votes, usual.votes)
         items, columns, stands_for = _listed(scores, truth, rng)
-        # What a model without the item cannot know is not learned from.
         some = known[items, columns]
         at = items[some], columns[some]
-        has = np.asarray(truth[at]).ravel() > 0
-        votes = np.asarray(votes[at]).ravel()
-        yield _Pairs(model, view, *at, factors[:, *at], votes, has, stands_for[some])
+        own_votes = np.asarray(votes[at]).ravel()
+        parts = {
+            alpha: np.stack([one[0][at], one[1][at], own_votes]) for alpha, one in terms.items()
+        }
+        yield _Pairs(parts, *at, np.asarray(truth[at]).ravel() > 0, stands_for[some])
 
 
-def _choose(pairs: Sequence[_Pairs], usual: _Weights, scale: float) -> _Weights:
-    """Choose the weights with the best tags of held-out rows."""
-    # Pairs that stand for others change little.
-    some = [one.sure() for one in pairs]
-    alphas = [one * scale for one in _ALPHAS]
-    parts = {alpha: np.hstack([one.parts(alpha) for one in some]) for alpha in alphas}
-    tags = _TagOrder.of(some)
+def _choose(pairs: _Pairs, scale: float) -> _Weights:
+    """Choose the weights with the best tags of held-out items."""
+    tags = _TagOrder.of(pairs)
 
     def best(choices: Iterable[_Weights]) -> _Weights:
         """Choose the first that is as good as the best, up to chance."""
-        found = [
-            (one, tags.quality(np.array([1.0, one.rest, one.votes]) @ parts[one.alpha]))
-            for one in choices
-        ]
+        found = [(one, tags.quality(pairs.scores(one))) for one in choices]
         least = max(value for _, value in found) - _CHANCE
         return next(one for one, value in found if value >= least)
 
-    rests = [one / scale for one in _RESTS]
-    found = best(usual._replace(rest=rest) for rest in rests)
+    rests, found = [one / scale for one in _RESTS], _usual(scale)
+    found = best(found._replace(rest=rest) for rest in rests)
     found = best(found._replace(votes=votes) for votes in _VOTES)
-    found = best(found._replace(alpha=alpha) for alpha in alphas)
+    found = best(found._replace(alpha=alpha) for alpha in pairs.parts)
     return best(found._replace(rest=rest) for rest in rests)
 
 
 class _TagOrder(NamedTuple):
-    """Pairs of a row and a label by row: a line for each row that has a label.
+    """The pairs that stand for themselves only, by item: a line for each item that has a label.
 
-    ``places`` are the numbers of its pairs, -1 after the last, ``ideal`` its best possible gain.
+    ``places`` are the numbers of its pairs, -1 after the last, ``ideal`` its best possible gain,
+    ``sure`` all these pairs.
     """
 
     truth: Array
+    sure: Array
     places: Array
     ideal: Array
 
     @classmethod
-    def of(cls, pairs: Sequence[_Pairs]) -> _TagOrder:
-        """Group the pairs of blocks of rows."""
-        starts = np.cumsum([0, *(one.view.coordinates.shape[0] for one in pairs)])
-        rows = np.concatenate([start + one.rows for start, one in zip(starts, pairs, strict=False)])
-        truth = np.concatenate([one.truth for one in pairs])
-        order = np.argsort(rows, kind="stable")
-        counts = np.bincount(rows, minlength=starts[-1])
-        places = np.full((starts[-1], max(_DEPTH, counts.max(initial=0))), -1)
-        first = np.cumsum(counts) - counts
-        places[rows[order], np.arange(rows.size) - np.repeat(first, counts)] = order
-        right = np.bincount(rows[truth], minlength=starts[-1])
+    def of(cls, pairs: _Pairs) -> _TagOrder:
+        # Others change little.
+        sure = np.flatnonzero(pairs.weights == 1)
+        sure = sure[np.argsort(pairs.items[sure], kind="stable")]
+        items, truth = pairs.items[sure], pairs.truth[sure]
+        counts = np.bincount(items)
+        right = np.bincount(items[truth], minlength=counts.size)
+        places = np.full((counts.size, max(_DEPTH, counts.max(initial=0))), -1)
+        places[items, np.arange(items.size) - np.searchsorted(items, items)] = sure
         best = np.concatenate([[0.0], np.cumsum(_GAINS)])
-        return cls(truth, places[right > 0], best[np.minimum(right[right > 0], _DEPTH)])
+        some = right > 0
+        return cls(pairs.truth, sure, places[some], best[np.minimum(right[some], _DEPTH)])
 
     def quality(self, scores: Array) -> float:
         """Return the mean of nDCG and the best micro F1 of a common threshold."""
@@ -256,7 +300,7 @@ class _TagOrder(NamedTuple):
         order = np.argsort(-np.take_along_axis(own, top, axis=1), axis=1)
         chosen = np.take_along_axis(self.places, np.take_along_axis(top, order, axis=1), axis=1)
         gains = (self.truth[chosen] & (chosen >= 0)) @ _GAINS
-        hits = np.cumsum(self.truth[np.argsort(-scores)])
+        hits = np.cumsum(self.truth[self.sure[np.argsort(-scores[self.sure])]])
         f1 = 2 * hits / (np.arange(1, hits.size + 1) + hits[-1])
         return float((gains / self.ideal).mean() + f1.max()) / 2
 
