@@ -46,7 +46,7 @@ _FEW_ROWS, _SHORT = 5_000, 2_048
 
 def solve(model: Any, problem: Problem) -> Solution:
     """Solve a problem with the solver that the parameters of ``model`` select."""
-    if isinstance(problem.factor.labels, Operator):
+    if problem.factor.many:
         _refuse_large_space(model, problem)
     solver = _pick_solver(model, problem)
     _refuse_misfit(model, solver, problem)
@@ -58,10 +58,9 @@ def solve(model: Any, problem: Problem) -> Solution:
 
 def _refuse_large_space(model: Any, problem: Problem) -> None:
     """Raise an error before a fit whose Krylov space would not fit into memory."""
-    X, factor, count = problem.X, problem.factor, problem.n_components
-    labels: Any = factor.labels
-    k = labels.shape[1] if factor.mixing is None else factor.mixing.shape[-1]
+    X, count = problem.X, problem.n_components
     rows, columns = X.shape
+    k = problem.factor.operator.shape[1]
     narrow = "" if X.dtype == np.float32 else "give X in float32, "
     refuse_too_large(
         type(model).__name__,

@@ -126,6 +126,21 @@ class Factor:
         """Whether S is ``L L'`` only, without the features and without a regression."""
         return self.share == 0 and self.regression is None
 
+    @property
+    def many(self) -> bool:
+        """Whether there are too many labels for a dense array."""
+        return isinstance(self.labels, Operator)
+
+    @property
+    def operator(self) -> Operator:
+        """L, the labels with their factors or combinations, as an operator."""
+        labels = as_operator(self.labels)
+        if self.mixing is None:
+            return labels
+        if self.mixing.ndim == 1:
+            return Scaled(labels, columns=self.mixing)
+        return Product(labels, as_operator(self.mixing))
+
 
 def opls_factor(labels: Labels, *, center: bool = True) -> Any:
     """Return the factor of OPLS, ``H = Y`` (sun2009, Eq. 4).

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..operators import Operator
 from .exact import Exact
 from .krylov import Krylov
 from .least_squares import LeastSquares
@@ -82,7 +81,7 @@ def choose_solver(problem: Problem) -> SolverChoice:
     short = X.short_side
     if isinstance(problem.penalty, L1):
         return SolverChoice("least-squares", "the 1-norm penalty has no eigenproblem")
-    if isinstance(factor.labels, Operator):
+    if factor.many:
         return SolverChoice("krylov", "there are too many labels for a dense array")
     if factor.thin and factor.labels is not None:
         if decomposes(X) or (problem.metric_alpha == 0 and short <= DIRECT_LIMIT):

@@ -16,7 +16,7 @@ import numpy as np
 from .._typing import Array
 from ..errors import LabelspanWarning, warn_caller
 from ..labels import Factor
-from ..operators import Operator, Product, Scaled, as_operator
+from ..operators import Operator
 from ..operators.array_backend import (
     add_product,
     concatenate,
@@ -183,9 +183,7 @@ class Krylov:
             rough = X.in_type(np.float32)
             if rough is not None:
                 found = solve_arranged(replace(problem, X=rough), self._solve)
-                whole = found.eigenvalues.size == problem.n_components
-                # With sparse labels a second solution would take too long.
-                if whole and (found.converged or isinstance(problem.factor.labels, Operator)):
+                if found.converged and found.eigenvalues.size == problem.n_components:
                     return found
         if X.dtype != np.float64 and X.device is None and _entries(X) <= self.options.in_float64:
             wide = X.in_type(np.float64)
@@ -244,7 +242,7 @@ class Krylov:
         X, factor, count = problem.X, problem.factor, problem.n_components
         assert factor.regression is not None
         alpha, tol = factor.regression.alpha, self._tolerance(problem, self.options.labels_tol)
-        labels = _label_operator(factor)
+        labels = factor.operator
         few = self._each(X, factor, labels.shape[1], count)
         axes = None if few else self._leading(labels, count + BLOCK_WIDTH)
         fit = self._regress(X, _targets(X, factor, axes), alpha, tol / 2)
@@ -275,7 +273,7 @@ class Krylov:
 
     def _each(self, X: Operator, factor: Factor, labels: int, count: int) -> bool:
         """Return whether each label is regressed; only few if they are sparse, for their memory."""
-        if isinstance(factor.labels, Operator):
+        if factor.many:
             return labels <= min(self.options.each_label, 2 * max(count, BLOCK_WIDTH))
         return labels <= self.options.each_label or few_enough(X, labels, self.options.direct)
 
@@ -302,7 +300,7 @@ class Krylov:
     def _thin(self, problem: Problem) -> Solution:
         """Solve a thin factor: regressions first, then an eigenproblem as wide as the labels."""
         X, alpha, count = problem.X, problem.metric_alpha, problem.n_components
-        labels = _label_operator(problem.factor)
+        labels = problem.factor.operator
         width = labels.shape[1]
         if width > 2 * count and not self._each(X, problem.factor, width, count):
             return self._thin_of_many(problem, labels)
@@ -506,22 +504,11 @@ class _WithLabels(Composite):
         return scale_columns(self.combined(svd.right), 1 / np.sqrt(svd.values))
 
 
-def _label_operator(factor: Factor) -> Operator:
-    """Return the labels of a factor, with their scales or combinations, as an operator."""
-    labels = factor.labels
-    labels = labels if isinstance(labels, Operator) else as_operator(labels)
-    if factor.mixing is None:
-        return labels
-    if factor.mixing.ndim == 1:
-        return Scaled(labels, columns=factor.mixing)
-    return Product(labels, as_operator(factor.mixing))
-
-
 def _targets(X: Operator, factor: Factor, axes: Array | None = None) -> Array:
     """Return the labels, or combinations of them, as a block next to X."""
-    if axes is None and factor.mixing is None and not isinstance(factor.labels, Operator):
+    if axes is None and factor.mixing is None and not factor.many:
         return X.place(factor.labels)
-    labels = _label_operator(factor)
+    labels = factor.operator
     axes = np.eye(labels.shape[1]) if axes is None else axes
     return X.place(labels.matmat(labels.place(axes)))
 
