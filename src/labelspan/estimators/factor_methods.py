@@ -41,7 +41,7 @@ from ._streams import Stream, why_no_stream
 from .base import LabelledEmbedding, placed_by_labels, transform_with_labels
 from .class_posterior import accuracy, class_scores, discriminants, predict_proba
 from .options import METHOD_OPTIONS, described
-from .solving import choose_penalty, dimensions_for, solve, stream_penalty
+from .solving import choose_penalty, dimensions_for, solve, stream_penalty, threads_for
 from .thresholds import label_thresholds
 from .training import TrainingRows, all_or_nothing, refuse_overflow, stream_rows, training_rows
 
@@ -96,7 +96,9 @@ def fit_by_factor(self: M, X: Any, y: Any) -> M:
     >>> OPLS(alpha=0.0).fit(X, Y).eigenvalues_.astype(int)
     array([3271,   11,    1])
     """
-    publish_factor_fit(self, state_factor_fit(self, X, y))
+    stated = state_factor_fit(self, X, y)
+    with threads_for(stated.rows.X):
+        publish_factor_fit(self, stated)
     return self
 
 
@@ -121,8 +123,9 @@ def state_factor_fit(model: Any, X: Any, y: Any) -> FactorFit:
     on_device = plain and model._factor_is_labels
     rows = training_rows(model, X, y, keep_sparse=plain, on_device=on_device)
     labels = rows.labels
-    H = rows.Y if model._factor_is_labels else model.label_factor(labels)
-    rank = H.shape[1] if labels.many else _rank(model, H)
+    with threads_for(rows.X):
+        H = rows.Y if model._factor_is_labels else model.label_factor(labels)
+        rank = H.shape[1] if labels.many else _rank(model, H)
     count = _count(model, rows.X.shape, rank, many=labels.many)
     alpha, curve = choose_penalty(model, rows.X, labels if labels.many else rows.Y)
     penalty = L1(alpha) if model.penalty == "l1" else L2(alpha)

@@ -29,7 +29,7 @@ from ..solvers.regression import complete_labels
 from ._streams import Stream, why_no_stream
 from .base import LabelledEmbedding, inverse_transform, transform_with_labels
 from .options import ALPHA, RANK, SHARED, described
-from .solving import choose_penalty, dimensions_for, solve, stream_penalty
+from .solving import choose_penalty, dimensions_for, solve, stream_penalty, threads_for
 from .thresholds import label_thresholds
 from .training import (
     TrainingRows,
@@ -222,7 +222,8 @@ class MLSI(LabelledEmbedding):
             The fitted estimator.
         """
         stated = self._state(X, y)
-        self._publish_solved(stated, solve(self, stated.problem))
+        with threads_for(stated.rows.X):
+            self._publish_solved(stated, solve(self, stated.problem))
         return self
 
     @all_or_nothing
@@ -245,7 +246,8 @@ class MLSI(LabelledEmbedding):
         """
         stated = self._state(X, y)
         solution = solve(self, stated.problem)
-        signs = self._publish_solved(stated, solution)
+        with threads_for(stated.rows.X):
+            signs = self._publish_solved(stated, solution)
         if solution.embed is None or stated.problem.X.device is not None:
             return self.transform(X)
         embedded = scale_columns(solution.embed(), signs * _lengths(solution))
