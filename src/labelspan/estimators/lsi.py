@@ -14,7 +14,7 @@ from ..solvers import Problem, Solver
 from ._streams import Stream, why_no_stream
 from .base import Embedding, inverse_transform
 from .options import SHARED, described
-from .solving import solve
+from .solving import solve, threads_for
 from .training import (
     TrainingRows,
     all_or_nothing,
@@ -124,7 +124,9 @@ class LSI(Embedding):
         self
             The fitted estimator.
         """
-        self._learn(self._state(X))
+        stated = self._state(X)
+        with threads_for(stated.rows.X):
+            self._learn(stated)
         return self
 
     inverse_transform = inverse_transform
