@@ -32,7 +32,7 @@ __all__ = ["SORTS", "complete", "label", "labels", "tag"]
 
 _LABELS_PER_PAGE = 100
 _MOST_FOUND = 1_000_000
-_EXPLAINED = 5
+_EXPLAINED = 3
 
 
 class BranchData(TypedDict):
@@ -162,7 +162,7 @@ class TaggedData(TypedDict):
     """The answer of ``/tag``."""
 
     tags: Annotated[list[Tag], "labels, the most probable first"]
-    reasons: Annotated[list[ReasonData], "of the chosen labels, or of the first; at most five"]
+    reasons: Annotated[list[ReasonData], "of the chosen labels, or of the first; at most three"]
 
 
 def tag(snapshot: Snapshot, asked: Asked) -> TaggedData:
