@@ -199,3 +199,23 @@ def test_nearly_as_many_columns_as_rows_need_many_blocks():
     assert not small.settled
     with pytest.warns(UncertainPenalty, match="OPLS: .*still decreases"):
         warn_at_end(small, "OPLS")
+
+
+@pytest.mark.parametrize("kind", ["sparse", "dense"])
+def test_columns_without_entries_in_the_chosen_rows_do_not_matter(kind):
+    """Centred with the means of all rows and then of some, they are zero but for rounding."""
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((900, 500), density=0.05, rng=rng).tocsr()
+    Y = (X[:, :40] @ rng.standard_normal((40, 3)) + 0.2 * rng.standard_normal((900, 3)) > 0) * 1.0
+    places = rng.integers(0, 300, 1500), np.arange(1500)
+    more = sparse.csr_array((rng.random(1500) + 0.5, places), shape=(900, 1500))
+    wide = sparse.csr_array(sparse.hstack([X, more]))
+    both = [part.toarray() if kind == "dense" else part for part in (X, wide)]
+    some = np.arange(300, 900)
+    curves = [
+        held_out(as_operator(part).centered()[0].rows(some), Y[some], intercept=True)
+        for part in both
+    ]
+    assert all(curve.settled for curve in curves)
+    np.testing.assert_allclose(curves[1].alpha, curves[0].alpha, rtol=0.3)
+    np.testing.assert_allclose(curves[1].error, curves[0].error, rtol=1e-2)

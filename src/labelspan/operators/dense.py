@@ -11,7 +11,7 @@ from scipy import sparse
 from .._typing import Array
 from .array_backend import column_sums, inner, sum_of_squares, times
 from .machine import map_threads, row_parts
-from .operator import Operator, checked_offset, digits_to_lose
+from .operator import Operator, above_rounding, added_offset, checked_offset, digits_to_lose
 
 __all__ = ["Dense"]
 
@@ -236,11 +236,11 @@ class Dense(Operator):
         squares = np.zeros(self.shape[1])
         for part in self._slices():
             squares += np.square(self._piece(part), dtype=np.float64).sum(axis=0)
-        return squares
+        return above_rounding(squares, self.shape[0], self._offset)
 
     def shifted(self, offset: Array) -> Dense:
         offset = checked_offset(offset, self.shape[1])
-        out = Dense(self._array, offset if self._offset is None else offset + self._offset)
+        out = Dense(self._array, added_offset(self._offset, offset))
         out._sums = self._sums
         return out
 

@@ -34,6 +34,8 @@ __all__ = [
     "Centered",
     "Composite",
     "Operator",
+    "above_rounding",
+    "added_offset",
     "checked_offset",
     "digits_to_lose",
     "dottest",
@@ -41,6 +43,8 @@ __all__ = [
 
 # Maximum number of columns that ``column_blocks`` makes dense at a time, and of entries: 64 MiB.
 _COLUMNS, _ENTRIES = 256, 1 << 23
+# What sums in float64 leave of numbers that cancel, relative to them.
+_ROUNDED = 8 * float(np.finfo(np.float64).eps)
 
 
 class Operator(ABC):
@@ -400,14 +404,14 @@ class Centered(Composite):
         squares = self.base.column_squares()
         left = squares + correction
         # The remainder of a constant column is rounding.
-        eps = float(np.finfo(np.float64).eps)
-        return np.where(left > 8 * eps * squares, left, 0.0)
+        return np.where(left > _ROUNDED * squares, left, 0.0)
 
     def column_counts(self) -> Array:
         return self.base.column_counts()
 
     def shifted(self, offset: Array) -> Operator:
-        return self.base.shifted(self.offset + checked_offset(offset, self.shape[1]))
+        row = checked_offset(offset, self.shape[1])
+        return self.base.shifted(added_offset(self.offset, row))
 
     def rows(self, index: Array) -> Operator:
         return Centered(self.base.rows(index), self.offset)
@@ -456,6 +460,21 @@ def checked_offset(offset: Array, columns: int) -> Array:
     if row.shape != (columns,):
         raise InvalidInput(f"offset must hold {columns} numbers, but has shape {row.shape}.")
     return row
+
+
+def added_offset(before: Array | None, offset: Array) -> Array:
+    """Add an offset to the one that is there; where both cancel, what is left is rounding."""
+    if before is None:
+        return offset
+    both = before + offset
+    return np.where(np.abs(both) > 8 * _ROUNDED * np.abs(before), both, 0.0)
+
+
+def above_rounding(squares: Array, rows: int, offset: Array | None) -> Array:
+    """Return squared lengths of columns, zero where the offset leaves rounding only."""
+    if offset is None:
+        return squares
+    return np.where(squares > rows * np.square(_ROUNDED * offset), squares, 0.0)
 
 
 def digits_to_lose(dtype: Any) -> float:

@@ -23,7 +23,14 @@ from ..errors import InvalidInput, Mismatch
 from .array_backend import cast, concatenate, host, is_tensor, on_host
 from .dense import Dense
 from .machine import one_ahead
-from .operator import Centered, Operator, checked_offset, digits_to_lose
+from .operator import (
+    Centered,
+    Operator,
+    above_rounding,
+    added_offset,
+    checked_offset,
+    digits_to_lose,
+)
 from .sparse import Sparse, host_operator
 
 __all__ = ["BlockStore", "LocalBlocks", "MemoryBlocks", "RowBlocks", "call_block", "checked_rows"]
@@ -228,8 +235,7 @@ class RowBlocks(Operator):
 
     def shifted(self, offset: Array) -> RowBlocks:
         offset = checked_offset(offset, self.shape[1])
-        both = offset if self.offset is None else offset + self.offset
-        return RowBlocks(self.store, both, self._index)
+        return RowBlocks(self.store, added_offset(self.offset, offset), self._index)
 
     def centered(self) -> tuple[Operator, Array]:
         means = self.column_means()
@@ -241,10 +247,9 @@ class RowBlocks(Operator):
         sums, squares = found._sums()
         means = means + sums / self.shape[0]
         left = squares - np.square(sums) / self.shape[0]
-        # The remainder of a constant column is rounding.
-        nothing = self.shape[0] * np.square(8 * np.finfo(np.float64).eps * means)
         found = self.shifted(means)
-        found._summed = np.stack([np.zeros_like(sums), np.where(left > nothing, left, 0.0)])
+        left = above_rounding(left, self.shape[0], means)
+        found._summed = np.stack([np.zeros_like(sums), left])
         return found, means
 
     def rows(self, index: Array) -> RowBlocks:

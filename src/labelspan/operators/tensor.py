@@ -17,7 +17,14 @@ from .._typing import Array
 from ..errors import InvalidInput, LabelspanWarning, warn_caller
 from .array_backend import cast, host, on_host, placed, sum_of_squares, width_of
 from .dense import Dense
-from .operator import Centered, Operator, checked_offset, digits_to_lose
+from .operator import (
+    Centered,
+    Operator,
+    above_rounding,
+    added_offset,
+    checked_offset,
+    digits_to_lose,
+)
 from .row_blocks import Block, LocalBlocks, RowBlocks
 from .sparse import Sparse, rows_of
 
@@ -94,14 +101,15 @@ class Tensor(Operator):
         return self._summed(lambda rows, _: rows.sum(dim=0)) / self.shape[0]
 
     def column_squares(self) -> Array:
-        return self._summed(lambda rows, _: rows.square().sum(dim=0))
+        squares = self._summed(lambda rows, _: rows.square().sum(dim=0))
+        return above_rounding(squares, self.shape[0], self._offset)
 
     def sum_of_squares(self) -> float:
         return float(self._summed(lambda rows, _: rows.square().sum()))
 
     def shifted(self, offset: Array) -> Operator:
         offset = checked_offset(offset, self.shape[1])
-        return Tensor(self._values, offset if self._offset is None else offset + self._offset)
+        return Tensor(self._values, added_offset(self._offset, offset))
 
     def rows(self, index: Array) -> Operator:
         return Tensor(self._values[torch.as_tensor(index, device=self.device)], self._offset)
