@@ -138,8 +138,9 @@ class LSI(Embedding):
     def _state(self, X: Any, y: Any = None) -> _Stated:
         self._check_params()
         raw = self._read_features(X)
-        rows, means = centre(self, raw)
-        return self._stated(TrainingRows(raw, raw.dtype, rows.shape[0], rows, means))
+        with threads_for(raw):
+            rows, means = centre(self, raw)
+            return self._stated(TrainingRows(raw, raw.dtype, rows.shape[0], rows, means))
 
     def _stated(self, rows: TrainingRows) -> _Stated:
         squared_norm(self, rows.X)

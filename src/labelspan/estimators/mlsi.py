@@ -261,6 +261,10 @@ class MLSI(LabelledEmbedding):
         self._check_params()
         sparse = self.solver == "auto" and self.beta not in (0, 1)
         rows = training_rows(self, X, y, keep_sparse=sparse, on_device=True, unlabelled=True)
+        with threads_for(rows.X):
+            return self._chosen(rows)
+
+    def _chosen(self, rows: TrainingRows) -> _Chosen:
         Y, labels = rows.Y, rows.labels
         if labels.many:
             alpha, curve = choose_penalty(self, rows.X, labels)

@@ -26,6 +26,7 @@ from ._streams import (
     Stream,
     rows_of,
 )
+from .solving import threads_for
 
 __all__ = [
     "TrainingRows",
@@ -121,13 +122,15 @@ def training_rows(
     """Read X and y of ``fit``, and centre them; ``unlabelled`` keeps rows without labels too."""
     owner = type(model).__name__
     raw = rows = model._read_features(X)
-    labels = indicator_on_device(y, rows, owner) if on_device else None
-    if labels is None:
-        labels = model._read_labels(y, rows.shape[0], keep_sparse=keep_sparse)
-    if not unlabelled:
-        rows, labels = _labelled_rows(owner, rows, labels)
-    rows, means = centre(model, rows)
-    Y, label_means = centred_labels(model, labels, rows.dtype)
+    # Threads that BLAS started here would be busy for a while after the fit goes on without them.
+    with threads_for(raw):
+        labels = indicator_on_device(y, rows, owner) if on_device else None
+        if labels is None:
+            labels = model._read_labels(y, rows.shape[0], keep_sparse=keep_sparse)
+        if not unlabelled:
+            rows, labels = _labelled_rows(owner, rows, labels)
+        rows, means = centre(model, rows)
+        Y, label_means = centred_labels(model, labels, rows.dtype)
     return TrainingRows(raw, raw.dtype, rows.shape[0], rows, means, labels, Y, label_means)
 
 
