@@ -30,11 +30,11 @@ _HELD_OUT = 3000
 # Pairs of each of these items, in addition to its labels: with the highest scores, and at random.
 _BEST, _RANDOM = 30, 30
 # Values that are tried, for rows of length 1: of the penalty, and of the weights of remainders
-# and votes; in this order, because tags hardly depend on the first, larger remainders learn rare
-# labels and those that are added later, and near duplicates favour small weights of votes.
+# and votes; in this order, because tags hardly depend on the first, and larger remainders learn
+# rare labels and those that are added later.
 _ALPHAS = (1.0, 3.0, 0.3)
 _RESTS = (0.8, 0.5, 0.35, 0.25, 0.17, 0.12, 0.08, 0.05, 0.03, 0.02)
-_VOTES = (0.1, 0.25, 0.5, 1.0)
+_VOTES = (0.0, 0.1, 0.25, 0.5, 1.0)
 # Differences in quality that may be chance.
 _CHANCE = 0.001
 # Those of the scores that select the pairs.
