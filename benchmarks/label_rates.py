@@ -48,6 +48,7 @@ def split_of(name: str, folder: str | None) -> Split:
             X, X_test = space.transform(X), space.transform(X_test)
         return Split(name, 0, X, found.Y[:_MOST], X_test, found.Y_test[:_MOST_TEST])
     data = load(name, folder)
+    assert data.y is not None
     X, Y = np.asarray(data.X, dtype=float), np.eye(data.y.max() + 1)[data.y]
     order = np.random.default_rng(0).permutation(len(X))
     cut = len(X) * 4 // 5
