@@ -321,7 +321,7 @@ def test_the_audit_is_computed_once_while_others_are_answered(folder, monkeypatc
         for kind in given["kinds"]:
             own = client.get("/review.json", params={"kind": kind["kind"]}).json()
             assert own["count"] == kind["count"]
-            assert home.get(f"/review?kind={kind['kind']}", kind["count"]) == kind["count"]
+            assert home.get(f"/review?kind={kind['kind']}", kind["sure"]) == kind["sure"]
         assert client.get("/review", params={"kind": "colour"}).status_code == 404
         # The items of a kind are a list, with counts over all of them.
         wrong = client.get("/review.json", params={"kind": "wrong"}).json()["rows"]

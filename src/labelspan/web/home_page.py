@@ -101,7 +101,8 @@ def _place_names(regions: Sequence[Region]) -> list[PlaceData]:
 def _attention(snapshot: Snapshot) -> list[AttentionData]:
     """Count problems known without an audit, and what an audit is sure of if there is one."""
     never = sum(row.never for row in (snapshot.report() or {}).values())
-    kinds = Counter(one.kind for one in snapshot.findings if one.sure)
+    kinds = Counter(one.kind for one in snapshot.findings)
+    sure = Counter(one.kind for one in snapshot.findings if one.sure)
     found = [
         ("items without labels", snapshot.unlabelled, "/search?sort=labels&show=table"),
         (
@@ -111,12 +112,8 @@ def _attention(snapshot: Snapshot) -> list[AttentionData]:
         ),
         ("labels that cannot be predicted", never, "/labels?sort=-threshold"),
         *(
-            (
-                f"{'or more ' * (count == MOST_OTHERS)}{KINDS[kind].lower()}",
-                count,
-                f"/review?kind={kind}",
-            )
-            for kind, count in kinds.items()
+            (_named(kind, kinds[kind], count), count, f"/review?kind={kind}")
+            for kind, count in sure.items()
             if kind in (*PAIRS, "duplicates", "merge")
         ),
     ]
@@ -125,6 +122,12 @@ def _attention(snapshot: Snapshot) -> list[AttentionData]:
         for what, count, address in found
         if count and snapshot.labels
     ]
+
+
+def _named(kind: str, count: int, sure: int) -> str:
+    what = KINDS[kind].lower()
+    more = "or more " if count == MOST_OTHERS and kind not in PAIRS else ""
+    return f"{what}, and {count - sure:,} {more}unsure" if count > sure else more + what
 
 
 class MapData(TypedDict):

@@ -33,6 +33,7 @@ class KindData(TypedDict):
     kind: str
     name: str
     count: Annotated[Count, "number of findings of this kind that wait, before other filters"]
+    sure: Annotated[Count, "number of those that are not unsure"]
 
 
 class FindingData(TypedDict):
@@ -71,6 +72,7 @@ def review(snapshot: Snapshot, asked: Asked) -> ReviewData:
     found = _matching(every, asked["kind"], asked["label"])
     shown, page = page_of(asked, found, _ROWS_PER_PAGE)
     kinds = Counter(one.kind for one in every)
+    sure = Counter(one.kind for one in every if one.sure)
     progress = None
     if snapshot.audit_state == "ready" and snapshot.index.writable:
         kind: Any = asked["kind"] if asked["kind"] in PAIRS else ""
@@ -79,7 +81,7 @@ def review(snapshot: Snapshot, asked: Asked) -> ReviewData:
         "state": snapshot.audit_state,
         **page,
         "kinds": [
-            {"kind": kind, "name": name, "count": kinds[kind]}
+            {"kind": kind, "name": name, "count": kinds[kind], "sure": sure[kind]}
             for kind, name in KINDS.items()
             if kinds[kind]
         ],
