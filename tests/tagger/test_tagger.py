@@ -7,6 +7,7 @@ import pytest
 from _support.topics import corpus
 from scipy import sparse
 
+from labelspan.errors import InvalidFile
 from labelspan.tagger import NEVER, Tagger
 from labelspan.tagger.learning import learn_tagger
 from labelspan.text import TAGS, FeatureCounts, Vocabulary
@@ -173,3 +174,13 @@ def test_items_with_votes_of_their_neighbours_are_right():
     tagger = learn_tagger([str(n) for n in range(40)], Y, X, np.arange(400))
     best = tagger.left_out.columns[:, 0]
     assert (best == topics).mean() > 0.95
+
+
+def test_products_that_are_not_of_items_are_refused():
+    features, tagger = learned()
+    arrays = tagger.arrays()
+    for wrong in (np.nan, -1e6):
+        gram = arrays["gram"].copy()
+        gram[0, 0] = wrong
+        with pytest.raises(InvalidFile, match="damaged"):
+            Tagger.from_arrays(LABELS, {**arrays, "gram": gram}).scores(features.of_texts(["a"]))

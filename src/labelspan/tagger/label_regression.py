@@ -26,6 +26,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 from .._typing import Array
+from ..errors import InvalidFile
 from ..operators.row_data import row_squares
 
 __all__ = [
@@ -37,7 +38,8 @@ __all__ = [
     "select_columns",
 ]
 
-# Number of rows for which similarities to all labelled rows are cheaper than sums over these.
+# Number of rows, or of vectors, for which a few passes over the features of all labelled rows are
+# cheaper than the coordinates of these.
 _FEW_ROWS = 64
 
 
@@ -62,12 +64,13 @@ class Directions(NamedTuple):
                 axes = axes[used]
         elif self.columns.size < features.shape[1]:
             features = features[:, self.columns]
-        return np.asarray(features @ axes.astype(np.float32), dtype=np.float32)
+        return np.asarray(features @ axes.astype(np.float32, copy=False), dtype=np.float32)
 
     def features(self, weights: Array, d: int) -> Array:
-        """Return the weights of d features from those of the coordinates."""
-        found = np.zeros(d)
-        found[self.columns] = self.axes.astype(np.float32) @ weights
+        """Return the weights (d, ...) of d features from those of the coordinates."""
+        found = np.zeros((d, *weights.shape[1:]), dtype=np.float32)
+        axes = self.axes.astype(np.float32, copy=False)
+        found[self.columns] = axes @ weights.astype(np.float32, copy=False)
         return found
 
 
@@ -83,11 +86,16 @@ def select_columns(features: Any, place: Array) -> sparse.csr_matrix:
 
 @dataclass(frozen=True)
 class LabelledRows:
-    """Features (n, d) and labels (n, k), 0 and 1, of rows, and directions of features."""
+    """Features (n, d) and labels (n, k), 0 and 1, of rows, and directions of features.
+
+    ``known_gram`` are the products of the coordinates, if they are known. A few rows are then
+    scored without the coordinates of all rows, which would take most of the time.
+    """
 
     features: Any
     labels: sparse.csr_matrix
     directions: Directions
+    known_gram: Array | None = None
 
     def coordinates(self, features: Any) -> Array:
         """Return the coordinates of some rows along the directions, and a constant."""
@@ -102,7 +110,7 @@ class LabelledRows:
     @cached_property
     def gram(self) -> Array:
         """Products of the coordinates."""
-        return np.asarray(self.own.T @ self.own, dtype=np.float64)
+        return np.asarray(self.own.T @ self.own) if self.known_gram is None else self.known_gram
 
     @cached_property
     def cross(self) -> Array:
@@ -113,11 +121,6 @@ class LabelledRows:
     def support(self) -> Array:
         """Number of rows of each label."""
         return np.bincount(self.labels.indices, minlength=self.labels.shape[1])
-
-    @cached_property
-    def remainders(self) -> Array:
-        """Squared lengths of the remainders."""
-        return np.asarray(row_squares(self.features) - row_squares(self.own[:, :-1]))
 
     @cached_property
     def _turned(self) -> Any:
@@ -131,29 +134,57 @@ class LabelledRows:
     def _coordinate_sums(self) -> Array:
         return np.asarray(self._turned @ self.own, dtype=np.float32)
 
+    @cached_property
+    def _precise(self) -> Directions:
+        """The directions in single precision; to convert them takes ten times a product."""
+        return self.directions._replace(axes=self.directions.axes.astype(np.float32))
+
+    def sums(self, values: Array) -> Array:
+        """Return the products (m, r + 1) of values (n, m) with the coordinates of all rows."""
+        if "own" in vars(self):
+            return np.asarray(values.T @ self.own)
+        found = self._precise.coordinates((self.features.T @ values).T)
+        return np.hstack([found, values.sum(axis=0)[:, None]])
+
+    def images(self, weights: Array) -> Array:
+        """Return the products (n, m) of the coordinates of all rows with weights (r + 1, m)."""
+        weights = weights.astype(np.float32)
+        if "own" in vars(self):
+            return np.asarray(self.own @ weights)
+        return np.asarray(self.features @ self.feature_weights(weights) + weights[-1])
+
+    def feature_weights(self, weights: Array) -> Array:
+        """Return the weights (d, m) of the features from those of the coordinates (r + 1, m)."""
+        return self._precise.features(weights[:-1], self.features.shape[1])
+
     def view(self, features: Any, own: Array | None = None) -> RowView:
         """Compute what is needed to score some rows; ``own`` as in `RowView`."""
+        near, label_sums = None, None
         if features.shape[0] <= _FEW_ROWS:
-            near = features @ self._turned
-            label_sums, sums = near @ self.labels, near @ self.own
+            dense = features.toarray() if sparse.issparse(features) else features
+            near = np.asarray(self.features @ dense.T, dtype=np.float32)
+            sums = self.sums(near)
         else:
             label_sums = features @ self._label_sums
-            sums = features @ self._coordinate_sums
-        sums = np.asarray(sums, dtype=np.float32)
-        inside = own is not None and bool((own >= 0).all())
+            sums = np.asarray(features @ self._coordinate_sums, dtype=np.float32)
+        inside = "own" in vars(self) and own is not None and bool((own >= 0).all())
         coordinates = self.own[own] if inside else self.coordinates(features)
-        return RowView(coordinates, sums, label_sums, own)
+        remainders = np.asarray(row_squares(features) - row_squares(coordinates[:, :-1]))
+        return RowView(coordinates, remainders, sums, near, label_sums, own)
 
 
 class RowView(NamedTuple):
     """Rows to be scored: coordinates, and sums over the labelled rows by the products with them.
 
-    ``sums`` are those of the coordinates, ``label_sums`` those of the labels. ``own`` are the
-    numbers of the rows among the labelled rows, -1 for others; None if none is.
+    ``remainders`` are the squared lengths of the remainders, ``sums`` the sums of the coordinates.
+    A few rows have the products ``near`` (n, m) themselves, many the sums of the labels. ``own``
+    are the numbers of the rows among the labelled rows, -1 for others; None if none is.
     """
 
     coordinates: Array
+    remainders: Array
     sums: Array
+    near: Array | None
     label_sums: Any
     own: Array | None
 
@@ -169,28 +200,46 @@ class LabelRegression:
         self.rows, self.alpha = rows, alpha
 
     @cached_property
+    def _cholesky(self) -> tuple[Array, bool]:
+        gram = np.asarray(self.rows.gram, dtype=np.float64)
+        try:
+            factor: tuple[Array, bool] = linalg.cho_factor(gram + self.alpha * np.eye(len(gram)))
+        except linalg.LinAlgError as error:
+            raise InvalidFile(
+                "The products of the tagger's items cannot be those of any items; the index is "
+                "damaged."
+            ) from error
+        return factor
+
+    @cached_property
     def _inverse(self) -> Array:
-        gram = self.rows.gram
-        factor = linalg.cho_factor(gram + self.alpha * np.eye(len(gram)))
-        return np.asarray(linalg.cho_solve(factor, np.eye(len(gram))))
+        return self._solve(np.eye(len(self.rows.gram))).astype(np.float32)
+
+    def _solve(self, right: Array) -> Array:
+        return np.asarray(linalg.cho_solve(self._cholesky, right.astype(np.float64)))
 
     @cached_property
     def _weights(self) -> Array:
         """Weights of the coordinates (r + 1, k)."""
-        return np.asarray(self._inverse @ self.rows.cross, dtype=np.float32)
+        return self._solve(self.rows.cross).astype(np.float32)
 
     def terms(self, view: RowView) -> tuple[Array, Array]:
         """Compute both terms of the scores of every label for some rows."""
-        factors = self._factors(view)
-        lead, rest = (one.weights @ self._weights for one in factors)
-        if sparse.issparse(view.label_sums):
-            add_sparse(rest, view.label_sums)
+        factors, labels = self._factors(view), self.rows.labels
+        if view.near is not None:
+            images = self.rows.images(self._solve(np.vstack([one.weights for one in factors]).T))
+            images[:, -view.near.shape[1] :] += view.near
+            lead, rest = np.split(np.asarray(labels.T @ images).T, 2)
         else:
-            rest += view.label_sums
+            lead, rest = (one.weights @ self._weights for one in factors)
+            if sparse.issparse(view.label_sums):
+                add_sparse(rest, view.label_sums)
+            else:
+                rest += view.label_sums
         if view.own is not None:
-            labels = _labels_of(self.rows.labels, view.own)
+            known = _labels_of(labels, view.own)
             for found, one in zip((lead, rest), factors, strict=True):
-                add_sparse(found, sparse.diags_array(-one.truth) @ labels)
+                add_sparse(found, sparse.diags_array(-one.truth) @ known)
         return lead, rest
 
     def _factors(self, view: RowView) -> tuple[_Factors, _Factors]:
@@ -201,12 +250,13 @@ class LabelRegression:
         rest.weights[:, :-1] -= self.alpha * coordinates[:, :-1]
         if view.own is not None:
             known = np.flatnonzero(view.own >= 0)
-            own, rows = coordinates[known], self.rows
-            image = own @ self._inverse.astype(np.float32)
+            own = coordinates[known]
+            few = view.near is not None
+            image = self._solve(own.T).astype(np.float32).T if few else own @ self._inverse
             left = 1 - np.einsum("ij,ij->i", image, own)
-            outside = view.sums[known] - own[:, :-1] @ rows.gram[:-1].astype(np.float32)
+            outside = view.sums[known] - own[:, :-1] @ self.rows.gram[:-1].astype(np.float32)
             shared = np.einsum("ij,ij->i", outside, image)
-            more = (rows.remainders[view.own[known]] - shared) / left
+            more = (view.remainders[known] - shared) / left
             lead.weights[known] /= left[:, None]
             lead.truth[known] = (1 - left) / left
             rest.weights[known] += own * more[:, None]
@@ -219,18 +269,18 @@ class LabelRegression:
         ``without`` is the number of a labelled row; the weights are those of the model without it.
         """
         rows = self.rows
-        labels = rows.labels[:, [column]].toarray().ravel().astype(np.float64)
-        weights = self._inverse @ (rows.own.T @ labels)
+        labels = rows.labels[:, [column]].toarray()
+        weights = self._solve(rows.sums(labels)[0])
         if without >= 0:
-            one = rows.own[without].astype(np.float64)
-            image = self._inverse @ one
-            weights -= image * (labels[without] - one @ weights) / (1 - one @ image)
-        residuals = labels - rows.own @ weights
+            one = rows.coordinates(rows.features[[without]])[0].astype(np.float64)
+            image = self._solve(one)
+            weights -= image * (labels[without, 0] - one @ weights) / (1 - one @ image)
+        residuals = labels[:, 0] - rows.images(weights[:, None])[:, 0]
         if without >= 0:
             residuals[without] = 0.0
-        lead = rows.directions.features(weights[:-1], rows.features.shape[1])
+        lead = rows.feature_weights(weights)
         # The penalty balances the residuals along the directions.
-        rest = np.asarray(residuals @ rows.features).ravel() - self.alpha * lead
+        rest = rows.features.T @ residuals - self.alpha * lead
         return lead, rest, float(weights[-1])
 
 

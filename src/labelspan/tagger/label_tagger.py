@@ -46,6 +46,7 @@ _SHAPES = {
     "thresholds": "f4 k",
     "columns": "i4 c",
     "directions": "f2 c r",
+    "gram": "f4 r+1 r+1",
 }
 _DAMAGED = "The parts of the tagger do not match; the index is damaged."
 
@@ -162,8 +163,21 @@ class Tagger:
     @cached_property
     def regression(self) -> LabelRegression:
         """The regression of the labels of these items."""
-        rows = LabelledRows(self.features, self.targets, self.directions)
+        rows = LabelledRows(self.features, self.targets, self.directions, self.gram)
         return LabelRegression(rows, self.alpha)
+
+    @cached_property
+    def gram(self) -> Array:
+        """Products of the coordinates of the labelled items along the directions.
+
+        They are stored, and follow the changes of the items. They do not depend on labels.
+        """
+        return LabelledRows(self.features, self.targets, self.directions).gram
+
+    def with_gram(self, gram: Array) -> Tagger:
+        """Set the products of the coordinates, if they are known. A copy does not have them."""
+        vars(self)["gram"] = gram
+        return self
 
     @cached_property
     def support(self) -> Array:
@@ -309,22 +323,33 @@ class Tagger:
         source[at[at >= 0]] = count + np.flatnonzero(at >= 0)
         source = np.concatenate([source[kept], count + fresh])[order]
         given = sparse.csr_matrix(targets, dtype=np.float32, shape=(rows.size, width))
-        found = self.features
+        found, rest = self.features, np.setdiff1d(np.arange(count), kept)
+        gram = self._products(found[rest], features)
         if fresh.size:
             found = _stacked(found, features)
         if fresh.size or kept.size < count:
             found = found[np.concatenate([kept, count + np.arange(fresh.size)])[order]]
         decision = self.decision
         fresh_labels = np.full(width - len(self.labels), decision.threshold, dtype=np.float32)
-        return replace(
+        changed = replace(
             self,
             labels=tuple(labels),
             decision=replace(decision, own=np.append(decision.own, fresh_labels)),
             rows=every[order],
             features=found,
             targets=_stacked(_resized(self.targets, count, width), given)[source],
-            changes=self.changes + rows.size + count - kept.size,
+            changes=self.changes + rows.size + rest.size,
         )
+        return changed.with_gram(gram)
+
+    def _products(self, removed: Any, added: Any) -> Array:
+        """Return the products of the coordinates after items were removed and added."""
+        found = np.asarray(self.gram, dtype=np.float64)
+        for sign, features in ((-1, removed), (1, added)):
+            if features is not None and features.shape[0]:
+                own = self.regression.rows.coordinates(features).astype(np.float64)
+                found = found + sign * (own.T @ own)
+        return found
 
     # --- storage ----------------------------------------------------------------------
 
@@ -343,6 +368,7 @@ class Tagger:
             "thresholds": decision.own,
             "columns": self.directions.columns,
             "directions": self.directions.axes,
+            "gram": np.asarray(self.gram, dtype=np.float32),
             **_packed("targets", self.targets),
             **_packed("features", self.features),
             **{f"texts_{name}": array for name, array in texts.items()},
@@ -360,19 +386,20 @@ class Tagger:
         ``texts`` are the features whose arrays begin with ``texts_``.
         """
         parts = checked_parts(_SHAPES, arrays, _DAMAGED, k=len(labels))
-        rows, levels, numbers, thresholds, columns, axes = parts
+        rows, levels, numbers, thresholds, columns, axes, gram = parts
         require(
             _DAMAGED,
             (np.diff(rows) > 0).all(),
             np.isfinite(levels).all() and (np.diff(levels) >= 0).all() and levels.size > 0,
             np.isfinite(numbers).all() and numbers[0] > 0,
             np.isfinite(thresholds).all() and (np.diff(columns) > 0).all(),
+            np.isfinite(gram).all() and (gram == gram.T).all(),
         )
         alpha, rest, weight, threshold, sampled, width, changes = numbers.tolist()
         features = _unpacked("features", arrays, rows.size, int(width))
         targets = _unpacked("targets", arrays, rows.size, len(labels))
         require(_DAMAGED, within(columns, int(width)), texts is None or texts.size == width)
-        return cls(
+        found = cls(
             tuple(labels),
             alpha,
             rest,
@@ -385,6 +412,7 @@ class Tagger:
             sampled > 0,
             int(changes),
         )
+        return found.with_gram(gram)
 
 
 def _highest(scores: Array, k: int) -> Array:

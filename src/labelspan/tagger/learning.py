@@ -119,7 +119,7 @@ def learn_tagger(
     expected = sum(
         one.labels.shape[0] / max(1, one.rows.labels.shape[0]) * one.rows.support for one in held
     )
-    return Tagger(
+    tagger = Tagger(
         tuple(labels),
         chosen.alpha,
         chosen.rest,
@@ -131,6 +131,7 @@ def learn_tagger(
         texts,
         sampled,
     )
+    return tagger.with_gram(items.gram)
 
 
 def leading_directions(features: Any, seed: int = 0) -> Directions:
