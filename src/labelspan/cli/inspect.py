@@ -72,7 +72,7 @@ def info(
             "alpha": about["values"].get("alpha_"),
             "beta": about["values"].get("beta_"),
             "solver": str(about["values"]["solver_"]),
-            "metadata": list(opened.fields()),
+            "metadata": opened.store.metadata_keys(),
             "megabytes": round(size / 1e6, 2),
             "verified": verify,
         }

@@ -54,7 +54,7 @@ class _MapWithoutLabels:
     def __init__(self, found: CorpusMap) -> None:
         fields: list[dict[str, Any]] = []
         self._arrays = {"positions": whole_positions(found.points).reshape(-1)}
-        known = read_fields(enumerate(found.metadata), np.ones(len(found.metadata), dtype=bool))
+        known = read_fields(enumerate(found.metadata), len(found.metadata))
         for name in dict.fromkeys(key for own in found.metadata for key in own):
             read = _values_of(known[name])
             if read is not None and len(fields) < _MOST_FIELDS:

@@ -160,16 +160,15 @@ class MetadataField:
 
 
 def read_fields(
-    tables: Iterable[tuple[int, Mapping[str, Any]]], alive: Array
+    tables: Iterable[tuple[int, Mapping[str, Any]]], size: int
 ) -> dict[str, MetadataField]:
-    """Make the fields of the metadata of rows that exist, sorted by name."""
+    """Make the fields of the metadata of some of ``size`` rows, sorted by name."""
     found: dict[str, dict[tuple[bool, Any], list[int]]] = {}
     for row, table in tables:
-        if row < alive.size and alive[row]:
-            for key, value in table.items():
-                # True is not 1.
-                found.setdefault(key, {}).setdefault((type(value) is bool, value), []).append(row)
-    return {key: _field(found[key], alive.size) for key in sorted(found)}
+        for key, value in table.items():
+            # True is not 1.
+            found.setdefault(key, {}).setdefault((type(value) is bool, value), []).append(row)
+    return {key: _field(found[key], size) for key in sorted(found)}
 
 
 def _field(rows: Mapping[tuple[bool, Any], Sequence[int]], size: int) -> MetadataField:
@@ -212,20 +211,35 @@ def _parts(values: Sequence[Any]) -> tuple[list[list[str]] | None, str]:
 def _kind(values: Sequence[Any], total: int) -> tuple[FieldKind, list[float]]:
     """Return the kind of a field, and the key of each value; ``total`` is the number of rows."""
     values = _with_points(values)
-    given = [value for value in values if value is not None and value != ""]
-    readers: list[tuple[FieldKind, Callable[[Any], float]]] = [("number", _number), ("date", _day)]
+    given = sum(value is not None and value != "" for value in values)
+    least = max(1, _MOST * given)
+    readers: list[tuple[FieldKind, Callable[[Any], tuple[float, str]]]] = [
+        ("number", lambda value: (_number(value), "")),
+        ("date", lambda value: (_day(value), "")),
+        ("number", _measure),
+    ]
     for kind, read in readers:
-        keys = [read(value) for value in values]
-        if given and sum(map(math.isfinite, keys)) >= max(1, _MOST * len(given)):
-            return kind, keys
-    measures = [_measure(value) for value in values]
-    units = Counter(unit for number, unit in measures if math.isfinite(number))
-    unit, most = units.most_common(1)[0] if units else ("", 0)
-    # Minutes and seasons in one field are not one measure.
-    if unit and most >= _MOST * len(given):
-        return "number", [number if own == unit else math.nan for number, own in measures]
+        found = _read_most(values, read, least)
+        units = Counter(unit for number, unit in found if math.isfinite(number))
+        unit, most = units.most_common(1)[0] if units else ("", 0)
+        # Minutes and seasons in one field are not one measure.
+        if most >= least and (unit or read is not _measure):
+            return kind, [number if own == unit else math.nan for number, own in found]
     repeats = len(values) <= max(_BINS, total / 2)
     return "category" if repeats else "text", [math.nan] * len(values)
+
+
+def _read_most(
+    values: Sequence[Any], read: Callable[[Any], tuple[float, str]], least: float
+) -> list[tuple[float, str]]:
+    """Read values as numbers; return none as soon as fewer than ``least`` can be numbers."""
+    found, possible = [], len(values)
+    for value in values:
+        found.append(read(value))
+        possible -= not math.isfinite(found[-1][0])
+        if possible < least:
+            return []
+    return found
 
 
 def _with_points(values: Sequence[Any]) -> Sequence[Any]:

@@ -383,11 +383,20 @@ class ItemStore:
             found: T = self._computed[name]
             return found
 
+    def metadata_keys(self) -> list[str]:
+        """Return the keys of the metadata, sorted, without reading the values of their fields."""
+        with self._lock:
+            return sorted({key for _, table in self._metadata() for key in table})
+
     def fields(self) -> dict[str, MetadataField]:
         """Return the metadata by fields."""
-        return self.once(
-            "fields", lambda: read_fields(self._database.metadata(), self.vectors.alive)
-        )
+        return self.once("fields", lambda: read_fields(self._metadata(), self.vectors.alive.size))
+
+    def _metadata(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Yield row and metadata of the items that have some; not of those added since."""
+        alive = self.vectors.alive
+        every = self._database.metadata()
+        return ((row, table) for row, table in every if 0 <= row < alive.size and alive[row])
 
     def moments(self) -> tuple[Array, Array]:
         """Compute the mean of the vectors and of their outer products, on a sample if many."""
