@@ -171,10 +171,17 @@ class Statistics:
                 rows = rows * (squares > self.n * np.square(rounding))
         if not center:
             rows = np.concatenate([rows, np.sqrt(self.n) * means[None]])
-        X, block, unsure = rows[:, :d], rows[:, d:], False
+        X, block, tolerance = rows[:, :d], rows[:, d:], rank_tolerance(dtype, (self.n, d))
         if self.factor is not None:
-            X, unsure = _of_full_rank(X, rank_tolerance(dtype, (self.n, d)))
-        return FewRows(X, block, lost, unsure)
+            X, unsure = _of_full_rank(X, tolerance)
+            return FewRows(X, block, lost, unsure)
+        # Products keep directions that a fit takes for rounding of the data.
+        singular = np.linalg.svd(_unit_columns(X)[0], compute_uv=False)
+        singular /= singular.max(initial=0.0) or 1.0
+        noise = rank_tolerance(np.float64, (self.n, d))
+        if ((singular > noise) & (singular <= tolerance)).any():
+            lost = max(lost, tolerance**2)
+        return FewRows(X, block, lost, unsure=False)
 
     def with_labels(self, slopes: Array, x_mean: Array, b_mean: Array) -> Statistics:
         """Return the statistics of X with labels that are fitted, ``(X - x_mean) slopes + b_mean``.
@@ -194,7 +201,8 @@ class FewRows(NamedTuple):
     """A few rows of X and B with the products of all rows.
 
     ``lost`` is the squared length, in columns of equal length, below which directions were lost
-    in products. ``unsure`` says that the rank of an R factor is not certain.
+    in products, or are rounding of the data. ``unsure`` says that the rank of an R factor is not
+    certain.
     """
 
     X: Array
@@ -213,12 +221,15 @@ def _centred(rows: Array) -> tuple[Array, Array, Array]:
     return centred - rest, means, rest
 
 
+def _unit_columns(rows: Array) -> tuple[Array, Array]:
+    lengths = np.linalg.norm(rows, axis=0)
+    return rows / np.where(lengths > 0, lengths, 1.0), lengths
+
+
 def _of_full_rank(rows: Array, tolerance: float) -> tuple[Array, bool]:
     """Remove null directions, in columns of unit length; return also whether some are uncertain."""
-    lengths = np.linalg.norm(rows, axis=0)
-    left, singular, right = np.linalg.svd(
-        rows / np.where(lengths > 0, lengths, 1.0), full_matrices=False
-    )
+    unit, lengths = _unit_columns(rows)
+    left, singular, right = np.linalg.svd(unit, full_matrices=False)
     limit = tolerance * singular.max(initial=0.0)
     keep = singular > limit
     near = (singular > limit / _UNSURE) & (singular < _UNSURE * limit)
