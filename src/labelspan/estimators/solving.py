@@ -23,7 +23,7 @@ from ..operators import Operator
 from ..operators.machine import own_threads, refuse_too_large, single_thread, take_buffers
 from ..solvers import SOLVERS, AlphaCurve, Problem, Solution, Solver, choose_solver
 from ..solvers.alpha import choose_alpha, generalized_cross_validation, held_out, warn_at_end
-from ..solvers.krylov import krylov_bytes
+from ..solvers.block_krylov import BLOCK_WIDTH
 from ..solvers.problem import DIRECT_LIMIT
 
 __all__ = [
@@ -61,10 +61,13 @@ def _refuse_large_space(model: Any, problem: Problem) -> None:
     X, count = problem.X, problem.n_components
     rows, columns = X.shape
     k = problem.factor.operator.shape[1]
+    # A space of four times as many directions, and a few blocks of the regression.
+    side = 2 * max(count, BLOCK_WIDTH)
+    space = 4 * count * (rows + columns + side)
     narrow = "" if X.dtype == np.float32 else "give X in float32, "
     refuse_too_large(
         type(model).__name__,
-        krylov_bytes(rows, columns, k, count, X.dtype.itemsize, getattr(model, "max_iter", None)),
+        X.dtype.itemsize * (space + 8 * side * (rows + columns)) + 8 * 3 * k * side,
         f"a space of {count} components over {rows} rows, {columns} features and {k} labels",
         f"{narrow}lower n_components, or fit on fewer rows",
     )

@@ -17,19 +17,11 @@ from .._typing import Array
 from ..errors import LabelspanWarning, warn_caller
 from ..labels import Factor
 from ..operators import Operator
-from ..operators.array_backend import (
-    add_product,
-    concatenate,
-    host,
-    inner,
-    scale_columns,
-    sum_of_squares,
-)
-from ..operators.operator import Composite
+from ..operators.array_backend import host, scale_columns, sum_of_squares
 from .block_krylov import BLOCK_WIDTH, TruncatedSVD, truncated_svd
+from .fitted_labels import WithLabels, fitted_square, level_of, targets_of
 from .problem import (
     L1,
-    OfRows,
     Problem,
     Solution,
     finest_tolerance,
@@ -42,10 +34,8 @@ from .problem import (
 from .regression import Regressed, few_enough, regress
 from .small_dense import leading_pairs, orthonormalize, thin_spectrum
 
-__all__ = ["Krylov", "KrylovOptions", "krylov_bytes"]
+__all__ = ["Krylov", "KrylovOptions"]
 
-# Squares below this have lost digits or are zero, because the numbers are too small.
-_UNDERFLOW = 1e-290
 # The smallest tolerance for which float32 is used, the smallest penalty relative to the sum of
 # squares, and the range of that sum.
 _ROUGH, _PENALTY, _LOW, _HIGH = 1e-3, 1e-5, 1e-20, 1e20
@@ -245,12 +235,12 @@ class Krylov:
         labels = factor.operator
         few = self._each(X, factor, labels.shape[1], count)
         axes = None if few else self._leading(labels, count + BLOCK_WIDTH)
-        fit = self._regress(X, _targets(X, factor, axes), alpha, tol / 2)
+        fit = self._regress(X, targets_of(X, factor, axes), alpha, tol / 2)
         fitted = None if X.one_pass else fit.fitted(X)
-        square = _fitted_square(X, fit) if fitted is None else sum_of_squares(fitted)
+        square = fitted_square(X, fit) if fitted is None else sum_of_squares(fitted)
         others = 0.0 if axes is None else self._square_of_others(X, factor, axes, tol)
-        level = _level(factor, others + float(square), fit)
-        stacked = _WithLabels(X, fit, fitted, float(np.sqrt(factor.share)), level)
+        level = level_of(factor, others + float(square), fit)
+        stacked = WithLabels(X, fit, fitted, float(np.sqrt(factor.share)), level)
         svd = self._svd(stacked, count, tol / 2)
         along = host(svd.right[X.shape[1] :]).astype(np.float64)
         return self._solution(
@@ -292,8 +282,8 @@ class Krylov:
         rng, probes = np.random.default_rng(self.seed + 1), self.options.probes
         signs = rng.choice([-1.0, 1.0], (axes.shape[0], probes))
         signs = (signs - axes @ (axes.T @ signs)) / np.sqrt(probes)
-        fit = self._regress(X, _targets(X, factor, signs), factor.regression.alpha, tol / 4)
-        return _fitted_square(X, fit)
+        fit = self._regress(X, targets_of(X, factor, signs), factor.regression.alpha, tol / 4)
+        return fitted_square(X, fit)
 
     # --- labels only ------------------------------------------------------------------
 
@@ -309,7 +299,7 @@ class Krylov:
         share = self.options.thin_tol if alpha > 0 and tol is None else None
         fit = regress(
             X,
-            _targets(X, problem.factor),
+            targets_of(X, problem.factor),
             alpha,
             tol=tol,
             share=share,
@@ -357,7 +347,7 @@ class Krylov:
         tol = self.options.thin_tol if self.tol is None else self.tol
         axes, total, gained, n_iter = self._leading(labels, 2 * count), 0.0, np.inf, 0
         for _ in range(self.options.rounds):
-            fit = self._regress(X, _targets(X, problem.factor, axes), alpha, tol / 4)
+            fit = self._regress(X, targets_of(X, problem.factor, axes), alpha, tol / 4)
             n_iter += fit.n_iter
             seen = host(labels.rmatmat(labels.place(host(fit.fitted(X)))))
             metric = axes.T @ seen
@@ -447,95 +437,3 @@ class Krylov:
 
 def _entries(X: Operator) -> int:
     return X.shape[0] * X.shape[1]
-
-
-# --- features and fitted labels together --------------------------------------------------
-
-
-class _WithLabels(Composite):
-    """``[c X, c' X B]``: features, and labels regressed on them with coefficients B.
-
-    ``fitted`` is ``X B``, which is used if it has fewer rows than B; None if the rows of X are
-    read in passes.
-    """
-
-    def __init__(
-        self, X: Operator, fit: Regressed, fitted: Array | None, share: float, level: float
-    ) -> None:
-        super().__init__((X.shape[0], X.shape[1] + fit.agreement.shape[1]), [X])
-        self.base, self.one_pass = X, X.one_pass
-        self._fitted = fitted if X.shape[0] < X.shape[1] else None
-        self._slopes = fit.slopes if isinstance(fit.slopes, OfRows) else X.place(fit.slopes)
-        self._share, self._level = share, level
-
-    def combined(self, block: Array) -> Array:
-        """Return the coefficients of X for coefficients of both parts."""
-        side = self.base.shape[1]
-        out: Array = self._share * block[:side]
-        out += self._level * self.place(multiplied(self._slopes, host(block[side:])))
-        return out
-
-    def _apart(self, back: Array) -> Array:
-        along = self.place(self._level * inner(self._slopes, back))
-        return concatenate([self._share * back, along], axis=0)
-
-    def _matmat(self, block: Array) -> Array:
-        if self._fitted is None:
-            return self.base.matmat(self.combined(block))
-        side = self.base.shape[1]
-        out = self.base.matmat(self._share * block[:side])
-        add_product(out, self._fitted, self._level * host(block[side:]))
-        return out
-
-    def _rmatmat(self, block: Array) -> Array:
-        back = self.base.rmatmat(block)
-        if self._fitted is None:
-            return self._apart(back)
-        along = self.place(self._level * inner(self._fitted, block))
-        return concatenate([self._share * back, along], axis=0)
-
-    def normal(self, block: Array) -> Array:
-        if self._fitted is not None:
-            return super().normal(block)
-        return self._apart(self.base.normal(self.combined(self.place(block))))
-
-    def weights(self, svd: TruncatedSVD) -> Array:
-        """Return W with ``X W`` the left singular vectors."""
-        return scale_columns(self.combined(svd.right), 1 / np.sqrt(svd.values))
-
-
-def _targets(X: Operator, factor: Factor, axes: Array | None = None) -> Array:
-    """Return the labels, or combinations of them, as a block next to X."""
-    if axes is None and factor.mixing is None and not factor.many:
-        return X.place(factor.labels)
-    labels = factor.operator
-    axes = np.eye(labels.shape[1]) if axes is None else axes
-    return X.place(labels.matmat(labels.place(axes)))
-
-
-def _level(factor: Factor, square: float, fit: Regressed) -> float:
-    """Return the scale of fitted labels, from their squared norm."""
-    assert factor.regression is not None
-    if factor.regression.norm is not None and not square > _UNDERFLOW and fit.agreement.any():
-        raise FloatingPointError("the fitted labels are too small compared with the labels")
-    return factor.regression.rescale(float(np.sqrt(square)))
-
-
-def _fitted_square(X: Operator, fit: Regressed) -> float:
-    """Return the squared norm of the fitted labels."""
-    if X.one_pass:
-        return float(np.trace(inner(fit.slopes, X.normal(fit.slopes))))
-    return float(sum_of_squares(fit.fitted(X)))
-
-
-def krylov_bytes(  # noqa: PLR0917
-    rows: int, columns: int, labels: int, count: int, width: int, blocks: int | None = None
-) -> int:
-    """Estimate the memory for labels that are an operator, in bytes.
-
-    It depends on the sizes of X and of the labels, the number of directions, and the bytes per
-    number: a space of four times as many directions, and a few blocks of the regression.
-    """
-    side = 2 * max(count, BLOCK_WIDTH)
-    space = 4 * count * (rows + columns + side)
-    return width * (space + 8 * side * (rows + columns)) + 8 * 3 * labels * side

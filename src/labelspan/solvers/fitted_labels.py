@@ -1,0 +1,102 @@
+"""What is regressed of the labels, and features and fitted labels as one operator."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._typing import Array
+from ..labels import Factor
+from ..operators import Operator
+from ..operators.array_backend import (
+    add_product,
+    concatenate,
+    host,
+    inner,
+    scale_columns,
+    sum_of_squares,
+)
+from ..operators.operator import Composite
+from .block_krylov import TruncatedSVD
+from .problem import OfRows, multiplied
+from .regression import Regressed
+
+__all__ = ["WithLabels", "fitted_square", "level_of", "targets_of"]
+
+# Squares below this have lost digits or are zero, because the numbers are too small.
+_UNDERFLOW = 1e-290
+
+
+class WithLabels(Composite):
+    """``[c X, c' X B]``: features, and labels regressed on them with coefficients B.
+
+    ``fitted`` is ``X B``, which is used if it has fewer rows than B; None if the rows of X are
+    read in passes.
+    """
+
+    def __init__(
+        self, X: Operator, fit: Regressed, fitted: Array | None, share: float, level: float
+    ) -> None:
+        super().__init__((X.shape[0], X.shape[1] + fit.agreement.shape[1]), [X])
+        self.base, self.one_pass = X, X.one_pass
+        self._fitted = fitted if X.shape[0] < X.shape[1] else None
+        self._slopes = fit.slopes if isinstance(fit.slopes, OfRows) else X.place(fit.slopes)
+        self._share, self._level = share, level
+
+    def combined(self, block: Array) -> Array:
+        """Return the coefficients of X for coefficients of both parts."""
+        side = self.base.shape[1]
+        out: Array = self._share * block[:side]
+        out += self._level * self.place(multiplied(self._slopes, host(block[side:])))
+        return out
+
+    def _apart(self, back: Array) -> Array:
+        along = self.place(self._level * inner(self._slopes, back))
+        return concatenate([self._share * back, along], axis=0)
+
+    def _matmat(self, block: Array) -> Array:
+        if self._fitted is None:
+            return self.base.matmat(self.combined(block))
+        side = self.base.shape[1]
+        out = self.base.matmat(self._share * block[:side])
+        add_product(out, self._fitted, self._level * host(block[side:]))
+        return out
+
+    def _rmatmat(self, block: Array) -> Array:
+        back = self.base.rmatmat(block)
+        if self._fitted is None:
+            return self._apart(back)
+        along = self.place(self._level * inner(self._fitted, block))
+        return concatenate([self._share * back, along], axis=0)
+
+    def normal(self, block: Array) -> Array:
+        if self._fitted is not None:
+            return super().normal(block)
+        return self._apart(self.base.normal(self.combined(self.place(block))))
+
+    def weights(self, svd: TruncatedSVD) -> Array:
+        """Return W with ``X W`` the left singular vectors."""
+        return scale_columns(self.combined(svd.right), 1 / np.sqrt(svd.values))
+
+
+def targets_of(X: Operator, factor: Factor, axes: Array | None = None) -> Array:
+    """Return the labels, or combinations of them, as a block next to X."""
+    if axes is None and factor.mixing is None and not factor.many:
+        return X.place(factor.labels)
+    labels = factor.operator
+    axes = np.eye(labels.shape[1]) if axes is None else axes
+    return X.place(labels.matmat(labels.place(axes)))
+
+
+def level_of(factor: Factor, square: float, fit: Regressed) -> float:
+    """Return the scale of fitted labels, from their squared norm."""
+    assert factor.regression is not None
+    if factor.regression.norm is not None and not square > _UNDERFLOW and fit.agreement.any():
+        raise FloatingPointError("the fitted labels are too small compared with the labels")
+    return factor.regression.rescale(float(np.sqrt(square)))
+
+
+def fitted_square(X: Operator, fit: Regressed) -> float:
+    """Return the squared norm of the fitted labels."""
+    if X.one_pass:
+        return float(np.trace(inner(fit.slopes, X.normal(fit.slopes))))
+    return float(sum_of_squares(fit.fitted(X)))
