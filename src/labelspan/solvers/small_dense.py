@@ -52,15 +52,10 @@ __all__ = [
     "units_decide",
 ]
 
-
 # Above this reciprocal condition number a matrix has no direction that could be rounding.
 _WELL_CONDITIONED = 1e-8
 # Between these sizes one BLAS thread is as fast as several; below, BLAS itself uses one.
 _TINY, _SMALL = 96, 768
-# Squares below this have lost digits or are zero, because the numbers are too small.
-_UNDERFLOW = 1e-290
-
-
 # Directions whose squared length is below this fraction of the longest are rounding, in either
 # precision: this is the limit of float64 Gram matrices and of float32 blocks.
 _TOLERANCE = 1e-12
