@@ -25,9 +25,8 @@ from ..labels.factor import (
     refuse_several,
 )
 from ..labels.reading import Kind
-from ..operators import Operator, Product
+from ..operators import Operator, Product, as_operator
 from ..operators.array_backend import (
-    column_norms,
     host,
     inner,
     like,
@@ -137,7 +136,7 @@ def publish_factor_fit(model: Any, stated: FactorFit) -> None:
     """Solve, and set the fitted attributes."""
     rows, H = stated.rows, stated.H
     solution = solve(model, stated.problem)  # W, lambda
-    if not isinstance(H, Operator):
+    if not stated.problem.factor.many:
         _refuse_rounding(model, solution, rows.X, H)
     lengths = np.ones(solution.eigenvalues.size)
     if model.scale:
@@ -152,24 +151,22 @@ def publish_factor_fit(model: Any, stated: FactorFit) -> None:
     if model._has_thresholds(rows):
         own = None
         if solution.metric is None:
-            own = _label_coordinates(solution, rows.X, H, lengths * signs)
+            own = _label_coordinates(solution, stated.problem, lengths * signs)
         model.label_thresholds_ = label_thresholds(model, rows.X, rows.labels, own, stated.alpha)
 
 
 def _label_coordinates(
-    solution: Solution, X: Operator, H: Any, lengths: Array
+    solution: Solution, problem: Problem, lengths: Array
 ) -> Callable[[Array, Array], Array]:
     """Return a function that gives the coordinates of rows' labels, from H and ``W'X'H``."""
-    seen = solution.images
+    X, H, seen = problem.X, problem.factor.operator, solution.images
     if seen is None:
         seen = _seen_by(X.matmat(X.place(solution.weights)), H)
     values = np.where(solution.eigenvalues > 0, solution.eigenvalues, np.inf)
     directions = host(seen).T * (lengths / values)
 
     def coordinates(rows: Array, _: Array) -> Array:
-        if isinstance(H, Operator):
-            return host(H.rows(rows).matmat(H.place(directions)))
-        return np.asarray(host(H[rows]) @ directions)
+        return host(H.rows(rows).matmat(H.place(directions)))
 
     return coordinates
 
@@ -182,14 +179,12 @@ def _images(model: Any, solution: Solution, stated: FactorFit) -> Array:
     """Return the regression of the labels on the embedding, from ``W'X'Y``."""
     X, H, labels = stated.rows.X, stated.H, stated.rows.Y
     images = solution.images
-    if images is not None and model._factor_is_basis and not isinstance(H, Operator):
+    if images is not None and model._factor_is_basis and not stated.problem.factor.many:
         images = images @ inner(H, labels)  # Y = H H'Y
     elif images is None or labels is not H:
         W = solution.weights
-        if not isinstance(labels, Operator):
-            images = inner(W, X.cross(labels))
-        else:
-            images = _seen_by(X.matmat(X.place(W)), labels)
+        many = stated.problem.factor.many
+        images = _seen_by(X.matmat(X.place(W)), labels) if many else inner(W, X.cross(labels))
     if solution.metric is None:
         return images
     return np.asarray(np.linalg.pinv(solution.metric, rcond=1e-12, hermitian=True) @ images)
@@ -611,9 +606,7 @@ class LDA(ClassifierMixin, LabelledEmbedding):
     def _publish_pairs(self, rows: TrainingRows, H: Any, images: Array, scatter: Array) -> None:
         counts = rows.n * rows.label_means
         if not self.center:  # the sums of one-hot columns are their squared lengths
-            Y = rows.Y
-            many = isinstance(Y, Operator)
-            counts = Y.column_squares() if many else np.square(column_norms(Y))
+            counts = as_operator(rows.Y).column_squares()
         slopes, offsets = discriminants(scatter, scatter @ images, counts, rows.n)
         lengths = np.sqrt(self.eigenvalues_) if self.scale else np.ones(self.n_components_)
         self.discriminants_ = slopes / lengths[:, None]
@@ -780,8 +773,6 @@ class HSL(LabelledEmbedding):
         return block[:, :count] * inverse_power(sums[count:], 0.5)
 
 
-def _seen_by(block: Array, labels: Any) -> Array:
+def _seen_by(block: Array, labels: Operator) -> Array:
     """Return ``block.T @ L`` on the host in float64."""
-    if isinstance(labels, Operator):
-        return np.ascontiguousarray(host(labels.rmatmat(block)).T)
-    return inner(block, labels)
+    return np.ascontiguousarray(host(labels.rmatmat(labels.place(block))).T)
