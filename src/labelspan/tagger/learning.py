@@ -263,7 +263,23 @@ def _choose(pairs: _Pairs, scale: float) -> _Weights:
     found = best(found._replace(rest=rest) for rest in rests)
     found = best(found._replace(votes=votes) for votes in _VOTES)
     found = best(found._replace(alpha=alpha) for alpha in pairs.parts)
-    return best(found._replace(rest=rest) for rest in rests)
+    values = [tags.quality(pairs.scores(found._replace(rest=rest))) for rest in rests]
+    return found._replace(rest=_peak(rests, values))
+
+
+def _peak(places: Sequence[float], values: Sequence[float]) -> float:
+    """Return where the parabola through the highest value and its neighbours is highest.
+
+    The values have noise, and the places are far apart: the highest of these is often not the best.
+    The parabola is over the logarithms of the places.
+    """
+    highest = int(np.argmax(values))
+    middle = min(max(highest, 1), len(places) - 2)
+    x = np.log(places[middle - 1 : middle + 2])
+    square, slope, _ = np.polyfit(x - x[1], values[middle - 1 : middle + 2], 2)
+    if square > -_LEAST:
+        return places[highest]
+    return float(np.exp(np.clip(x[1] - slope / (2 * square), x.min(), x.max())))
 
 
 class _TagOrder(NamedTuple):
