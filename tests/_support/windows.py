@@ -8,23 +8,20 @@ from _support.explorer import command, running
 
 from labelspan.web import Served
 
-# Serves, and kills itself before a decision is committed, or right after it.
+# Serves, and kills itself before a decision is committed, or right after it; mock.patch raises an
+# error if the method does not exist.
 SERVE = """
 import os, signal, sys
+from unittest import mock
 from labelspan.cli import app
 from labelspan.index.database import ItemDatabase
-from labelspan.index.store import ItemStore
-
-where = sys.argv.pop(1)
 
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 
-if where == "before":
-    ItemDatabase.put_decisions = die
-if where == "after":
-    ItemStore._take = die
-app()
+methods = {"before": "put_decisions", "after": "merge_log"}
+with mock.patch.object(ItemDatabase, methods[sys.argv.pop(1)], die):
+    app()
 """
 
 

@@ -199,9 +199,18 @@ def test_what_cannot_be_reviewed_is_refused():
 # undo, or after it with its log merged or not; they are forked from one, which imports only once.
 KILLED = """
 import os, signal, sys
+from unittest import mock
 from labelspan import SemanticIndex
 from labelspan.curation import Review
 from labelspan.index.database import ItemDatabase
+from labelspan.index.store import ItemStore
+
+METHODS = {
+    "before": (ItemDatabase, "put_decisions"),
+    "undo": (ItemDatabase, "put_decisions"),
+    "after": (ItemDatabase, "merge_log"),
+    "merged": (ItemStore, "_with"),
+}
 
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -211,13 +220,8 @@ def decide(folder, where):
     review = Review(index)
     first, second = [one for one in review.waiting(kind="wrong")][:2]
     review.decide([first], "accept")
-    if where == "after":
-        ItemDatabase.merge_log = die
-    elif where == "merged":
-        type(index.store)._with = die
-    elif where in ("before", "undo"):
-        ItemDatabase.put_decisions = die
-    review.undo() if where == "undo" else review.decide([second], "accept")
+    with mock.patch.object(*METHODS[where], die):
+        review.undo() if where == "undo" else review.decide([second], "accept")
 
 for argument in sys.argv[1:]:
     folder, where = argument.split(",")
