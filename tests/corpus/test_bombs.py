@@ -208,9 +208,11 @@ def test_links_pipes_and_devices(tmp_path, monkeypatch):
     os.mkfifo(tmp_path / "in" / "pipe.txt")
     (tmp_path / "in" / "link.txt").symlink_to(tmp_path / "out" / "secret.txt")
     (tmp_path / "in" / "folder").symlink_to(tmp_path / "out")
+    for name, target in (("nowhere", "missing"), ("itself", "itself"), ("above", "..")):
+        (tmp_path / "in" / name).symlink_to(target)
     found = read_corpus(tmp_path / "in")
     assert sorted(found.texts) == ["a text", "another"]
-    assert "3 link(s) or pipe(s) left out" in found.notes
+    assert "6 link(s) or pipe(s) left out" in found.notes
     with socket.socket(socket.AF_UNIX) as server:
         monkeypatch.chdir(tmp_path)
         server.bind("socket.csv")

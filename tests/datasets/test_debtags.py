@@ -2,7 +2,6 @@
 
 import gzip
 import importlib.util
-import json
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -75,76 +74,6 @@ def test_the_card_and_the_file_agree(corpus, monkeypatch):
     monkeypatch.setitem(registry._cards(), "debtags", replace(card, sha256="0" * 64))
     with pytest.raises(InvalidFile, match="damaged or another version"):
         load_debtags()
-
-
-PACKAGES = """\
-Package: ed
-Version: 1.19
-Section: editors
-Description: classic UNIX line editor
-Description-md5: aa11
-Tag: interface::commandline, role::program,
- scope::TODO, use::editing
-
-Package: ed-doc
-Source: ed (1.19-1)
-Section: doc
-Description: manual of the editor
-Tag: role::documentation, use::editing, interface::commandline
-
-Package: ed-twin
-Source: ed (1.19-1)
-Section: editors
-Description: classic UNIX line editor, small
- ed is a line-oriented text editor, used to create and display lines.
-Tag: interface::commandline, role::program, use::editing
-
-Package: sox
-Section: sound
-Description: Swiss army knife of sound processing
- Converts audio.
- .
- And plays it.
-Tag: interface::commandline, role::program, use::editing, use::rare
-
-Package: unrar
-Section: non-free/utils
-Description: unpacks archives
-Tag: interface::commandline, role::program, use::editing
-
-Package: old
-Section: utils
-Description: transitional package
-Tag: interface::commandline, role::program, use::editing
-
-Package: untagged
-Section: utils
-Description: nobody tagged this
-"""
-TRANSLATION = """\
-Package: ed
-Description-md5: aa11
-Description-en: classic UNIX line editor
- ed is a line-oriented text editor, used to create, display and change lines.
-"""
-
-
-def test_a_package_list_becomes_a_corpus(tool, monkeypatch, tmp_path):
-    monkeypatch.setattr(tool, "LEAST_ITEMS", 2)
-    monkeypatch.setattr(tool, "LEAST_TAGS", 2)
-    (tmp_path / "Packages").write_text(PACKAGES)
-    with gzip.open(tmp_path / "Translation-en.gz", "wt") as file:
-        file.write(TRANSLATION)
-    names = ["Packages", "--translation", "Translation-en.gz", "--out", "corpus.jsonl.gz"]
-    tool.main([one if one.startswith("--") else str(tmp_path / one) for one in names])
-    about, *items = map(json.loads, lines(tmp_path / "corpus.jsonl.gz"))
-    assert about["tags"] == ["interface::commandline", "use::editing"]
-    assert set(about["made_from"]) == {"Packages", "Translation-en.gz"}
-    assert [item["package"] for item in items] == ["ed", "sox"]
-    assert items[0]["source"] == "ed"
-    assert items[0]["description"].endswith("display and change lines.")
-    assert items[1]["description"] == "Converts audio.\n\nAnd plays it."
-    assert all(item["tags"] == about["tags"] for item in items)
 
 
 @pytest.mark.skipif(

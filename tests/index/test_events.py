@@ -65,17 +65,3 @@ def test_a_changed_event_is_damage(folder):
     connection.close()
     with pytest.raises(InvalidFile, match="an event is not what was written"):
         SemanticIndex.load(folder)
-
-
-def test_format_5_had_no_events_and_is_fitted_again(folder):
-    with sqlite3.connect(database(folder)) as connection:
-        connection.execute("DROP TABLE events")
-    connection.close()
-    manifest = folder / "manifest.json"
-    manifest.write_text(manifest.read_text().replace('"version": 6', '"version": 5', 1))
-    with pytest.raises(InvalidFile, match="labelspan fit"):
-        SemanticIndex.load(folder)
-    assert read_history(folder)[1] == []
-    SemanticIndex().fit(TEXTS, LABELS).save(folder)
-    with SemanticIndex.load(folder) as index:
-        assert index.store.events() == []

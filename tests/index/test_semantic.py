@@ -57,34 +57,6 @@ def test_an_added_item_lies_where_its_text_says():
     assert "void" not in {hit.id for hit in index.search(["chess", "photo"], 63)[0]}
 
 
-def test_a_new_label_can_be_searched_and_filtered_by():
-    index = fresh()
-    index.search(labels="game")
-    index.add(["song tune radio", "song mixer"], [["live"], ["live", "sound"]], ["n1", "n2"])
-    # What tells games from the rest depends on the rest, which has changed.
-    mean = index.vectors(index.ids).mean(axis=0, dtype=float)
-    np.testing.assert_allclose(index.store.moments()[0], mean, atol=1e-12)
-    assert index.labels["live"] == 2
-    assert index.search(labels="live", k=2)[0].labels
-    assert {h.id for h in index.search("song", 9, {"labels": "live"})} == {"n1", "n2"}
-    assert "live" in {tag.label for tag in index.tag("song", 99)}
-
-
-def test_ids_are_not_taken_twice():
-    index = fresh()
-    with pytest.raises(InvalidInput, match=r"'item3' is already in the index.*replace=True"):
-        index.add(["a", "b"], ids=["new", "item3"])
-    assert "new" not in index
-    index.add(["camera"], [["image"]], ["item3"], replace=True)
-    assert len(index) == 60
-    assert index.item("item3").text == "camera"
-    assert "item3" not in {
-        h.id for h in index.search(labels="game", k=60, filter={"labels": "game"})
-    }
-    index.add(["one", "two"]).add(["three"])
-    assert len(index) == 63
-
-
 # --- other texts, vectors and estimators ----------------------------------------------------
 
 

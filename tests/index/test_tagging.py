@@ -63,8 +63,7 @@ def test_added_items_vote_and_teach_new_labels():
     index = fitted()
     text = "crop dice radio volume"
     index.add([text] * 6, [["farm"]] * 6)
-    found = index.tag(text, 1)[0]
-    assert found.label == "farm"
+    assert index.tag(text, 1)[0].label == "farm"
     assert {row.label: row.support for row in index.label_report()}["farm"] == 6
     assert index.explain_tag("farm", text).votes[0].has_label
 
@@ -76,29 +75,6 @@ def test_probabilities_are_frequencies_after_most_items_were_added():
     new, wanted, _, _ = corpus(300, seed=3)
     expected = sum(tag.probability for tags in index.tag(new, 9) for tag in tags)
     assert expected == pytest.approx(sum(map(len, wanted)), rel=0.08)
-
-
-def test_a_folder_keeps_the_tagger_and_what_changed_later(tmp_path):
-    index = fitted()
-    index.save(tmp_path / "index")
-    query = ["chess and dice", "a song", ""]
-    with SemanticIndex.load(tmp_path / "index") as read:
-        assert read.tag(query) == index.tag(query)
-        assert list(map(as_pairs, read.tag(items=read.ids))) == list(
-            map(as_pairs, index.tag(items=index.ids))
-        )
-    with SemanticIndex.load(tmp_path / "index", write=True) as writer:
-        writer.remove("item3").relabel("item5", ["new"])
-        writer.add(["paint"], [["new"]], ["late"]).relabel("late", ["new", "image"])
-        expected = writer.tag(query, 9)
-    with SemanticIndex.load(tmp_path / "index", write=True) as loaded:
-        assert loaded.item("late").labels == ("image", "new")
-        assert loaded.ids == [*(f"item{n}" for n in range(90) if n != 3), "late"]
-        assert loaded.tag(query, 9) == expected
-        loaded.save()
-        assert loaded.tag(query, 9) == expected
-    with SemanticIndex.load(tmp_path / "index") as read:
-        assert read.tag(query, 9) == expected
 
 
 def test_an_explanation_names_words_and_items(index):

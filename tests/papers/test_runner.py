@@ -1,6 +1,5 @@
 """Running jobs, judging claims, and the report."""
 
-import json
 import os
 import signal
 import subprocess
@@ -10,9 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from labelspan.cli import app
 from labelspan.errors import InvalidInput, MissingData
 from labelspan.evaluation.measurements import ReportTable, Results
 from labelspan.papers import reproduction as machinery
@@ -239,15 +236,3 @@ def test_a_killed_run_continues_with_the_same_numbers(tmp_path):
     assert len(numbers(whole)) == 12
     assert before.items() <= numbers(killed).items()
     assert (killed / "report.html").exists()
-
-
-@needs_data
-def test_the_command_writes_a_report(tmp_path):
-    options = ["--table", "5", "--quick", "--out", str(tmp_path), "--data-home", DATA]
-    result = CliRunner().invoke(app, ["reproduce", "wang2010", *options, "--json"])
-    assert result.exit_code == 0, result.output
-    verdicts = json.loads(result.stdout)
-    assert {v["paper"] for v in verdicts} == {"wang2010"}
-    assert (tmp_path / "report.html").stat().st_size > 1000
-    shown = CliRunner().invoke(app, ["reproduce", "wang2010", *options])
-    assert "The report:" in shown.output

@@ -1,8 +1,5 @@
 """yu2005's experiment: its splits, its SVMs, its MLSI, and what the report is made of."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -23,16 +20,10 @@ from labelspan.papers.yu2005.protocol import (
     PaperCorpus,
     _measure,
     evaluate_map,
-    load_corpus,
     make_split,
 )
 
 PARTS = {part.name: part for part in PAPER.parts}
-FOLDER = Path(os.environ.get("LABELSPAN_DATA", ""))
-needs_data = pytest.mark.skipif(
-    not (FOLDER / "rcv1.npz").is_file() or not (FOLDER / "reuters21578.jsonl.gz").is_file(),
-    reason="set LABELSPAN_DATA to the folder that holds rcv1.npz and reuters21578.jsonl.gz",
-)
 
 
 def made_up(rows=300, words=160, categories=20, seed=0):
@@ -191,31 +182,3 @@ def test_figures_are_drawn_from_whatever_is_there(found):
     axis = curves.FIGURE_1.draw(found["figure 1"]).axes[0]
     assert axis.get_title() == "setting I: macro F1"
     assert axis.get_legend_handles_labels()[1] == ["all features", "LSI", "MLSI", "MLSI, ridge"]
-
-
-# --- the real data --------------------------------------------------------------------
-
-
-@needs_data
-def test_the_corpora_come_near_the_papers():
-    printed = {"reuters": (1600, 47, 2.48), "rcv1": (3588, 79, 3.96)}
-    for name, (documents, categories, carried) in printed.items():
-        corpus = load_corpus(name, FOLDER)
-        assert corpus.Y.shape[0] == pytest.approx(documents, rel=0.05)
-        assert corpus.Y.shape[1] == pytest.approx(categories, rel=0.05)
-        assert corpus.Y.sum(axis=1).mean() == pytest.approx(carried, rel=0.05)
-        assert_allclose(np.square(corpus.X).sum(axis=1), 1.0)
-
-
-@needs_data
-@pytest.mark.parametrize("name", ["figure 1", "figure 2"])
-def test_mlsi_is_above_lsi_in_setting_one(name, monkeypatch):
-    monkeypatch.setitem(curves.GRIDS, "tiny", (20,))
-    (key,) = PARTS[name].jobs(Scale(quick=True))
-    key = {**key, "grid": "tiny", "fold": 1}
-    found = Results([{**key, **record} for record in PARTS[name].run(key, FOLDER)])
-    assert found.distinct("method") == ["all features", "LSI", "MLSI", "MLSI, ridge"]
-    sure = [c for c in load_claims("yu2005") if c.sure and c.part == name and c.kind == "above"]
-    assert sure
-    for claim in sure:
-        assert judge_claim(claim, found).outcome == "holds", claim.id

@@ -322,20 +322,6 @@ def test_dark_by_the_system_and_by_choice(open_page):
     assert dark.evaluate("corpusMap.scatter.colours.join()") != drawn
 
 
-def test_a_phone_shows_every_page_without_scrolling_sideways(open_page):
-    page = open_page(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
-    item = "/item?id=" + ODD[0].replace("&", "%26").replace("?", "%3F")
-    more = ("/search", "/search?q=chess&show=table", "/values", "/review")
-    paths = ("/", "/search?q=chess", item, "/labels", "/axis", "/tag", "/why?id=item6&q=chess")
-    for path in (*paths, *more):
-        page.goto(path)
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390, path
-    box = show_map(page)
-    assert box["width"] <= 390
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert page.get_by_role("button", name="Zoom in").is_visible()
-
-
 def test_the_keyboard_reaches_the_content_first(open_page):
     page = open_page()
     page.goto("/search?q=chess")

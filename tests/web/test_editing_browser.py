@@ -221,26 +221,6 @@ def test_ten_items_are_relabelled_at_once_and_undone(browser, folder):
         assert page.request.get("/labels.json").json()["labels"] == before
 
 
-def test_all_items_that_match_are_relabelled_and_undone(browser, folder):
-    with serving(folder) as address, opened(browser, address) as page:
-        before = page.request.get("/labels.json").json()["labels"]
-        page.goto("/search?label=game")
-        page.get_by_label("Select all on this page").check()
-        page.get_by_role("button", name="Select all").press("Enter")
-        every = page.request.get("/search.json?label=game").json()["count"]
-        page.locator(".edit-bar", has_text=f"{every} items selected").wait_for()
-        assert every > page.locator(".pick").count()
-        box = page.get_by_label("Label to add or remove")
-        box.fill("image")
-        box.press("Enter")
-        page.get_by_role("button", name="Undo").wait_for()
-        asked = "/search.json?label=game&label=image"
-        assert page.request.get(asked).json()["count"] == every
-        page.get_by_role("button", name="Undo").press("Enter")
-        page.get_by_role("button", name="Undo").wait_for(state="detached")
-        assert page.request.get("/labels.json").json()["labels"] == before
-
-
 def close_folder(tmp_path):
     """Items of which some match the words of a query, and others are only close to them."""
     texts, labels, ids, metadata = corpus(120)

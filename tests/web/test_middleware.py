@@ -1,7 +1,5 @@
 """What the explorer refuses: hosts, input, bodies, methods and files."""
 
-import asyncio
-
 import pytest
 
 testclient = pytest.importorskip("starlette.testclient", reason="install labelspan[test]")
@@ -13,8 +11,6 @@ from labelspan.web.requests import (  # noqa: E402
     LONGEST_BODY,
     LONGEST_QUERY,
     LONGEST_TEXT,
-    Refused,
-    read_all,
 )
 
 # --- headers and hosts ----------------------------------------------------------------------
@@ -168,17 +164,3 @@ def test_other_methods_are_refused(client, method):
         assert "GET" in answer.headers["allow"]
     assert client.post("/search", data={"q": "a"}).status_code == 405
     assert client.head("/search?q=a").status_code == 200
-
-
-def test_a_body_that_does_not_come_is_not_waited_for():
-    async def never():
-        await asyncio.sleep(60)
-
-    async def leaves():
-        return {"type": "http.disconnect"}
-
-    with pytest.raises(Refused, match=r"did not come within 0\.05 seconds") as slow:
-        asyncio.run(read_all(never, 0.05))
-    assert slow.value.status == 408
-    with pytest.raises(Refused, match="ended before"):
-        asyncio.run(read_all(leaves, 1))
