@@ -164,13 +164,23 @@ def test_few_known_labels_weigh_less(part):
     explained = max(0.0, 1 - curve.error / curve.errors[-1])
     trust = explained + share**2 * (1 - explained)
     ratio = 4 * trust * share * N / (share * N + 300 * (1 - share))
-    assert model.beta_ == pytest.approx(min(0.65, ratio / (1 + ratio)))
+    assert model.beta_ == pytest.approx(min(0.65, max(0.02, ratio / (1 + ratio))))
     # A given alpha does not change the weight, and a stream has nearly the same.
     assert MLSI(9, alpha=model.alpha_).fit(X, partly).beta_ == pytest.approx(model.beta_)
     stream = MLSI(9, alpha=model.alpha_).partial_fit(X, partly)
     assert stream.beta_ == pytest.approx(model.beta_, abs=0.1)
     assert MLSI(9).fit(X, labels).beta_ == 0.65
     assert MLSI(9, beta=0.2).fit(X, partly).beta_ == 0.2
+
+
+@pytest.mark.filterwarnings("ignore::labelspan.errors.UncertainPenalty")
+def test_labels_that_seem_noise_keep_some_weight():
+    rows = np.random.default_rng(0).standard_normal((200, 30))
+    labels = (np.random.default_rng(1).random((200, 4)) < 0.3) * 1.0
+    labels[12:] = -1
+    model = MLSI(9).fit(rows, labels)
+    assert model.beta_ == 0.02
+    assert (model.label_scores(rows).std(axis=0) > 0).all()
 
 
 # --- a label on most rows ---------------------------------------------------------------
