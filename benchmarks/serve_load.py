@@ -2,8 +2,7 @@
 
 An index is learned from the corpus that comes with the package; further items, each made of
 two of its texts, bring it to ``--items``. The server runs as a process of its own, on a free
-port of the loopback interface, by one process and by several (``--workers``), and is ended
-afterwards. Each client holds one connection and
+port of the loopback interface, and is ended afterwards. Each client holds one connection and
 reads its answer in full; anything but status 200 is an error. It asks again after a second,
 as a person would at the soonest, and in a second table at once: then fifty requests are under
 way at any moment, and times say how many the machine can answer. Requests are chosen at random,
@@ -67,11 +66,10 @@ def make_index(folder: Path, items: int, seed: int) -> None:
 class Server:
     """The command, serving a folder; ``address`` is where."""
 
-    def __init__(self, folder: Path, workers: int) -> None:
+    def __init__(self, folder: Path) -> None:
         command = [sys.executable, "-c", "from labelspan.cli import app; app()"]
-        several = [] if workers == 1 else ["--workers", str(workers)]
         self._process = subprocess.Popen(
-            [*command, "serve", str(folder), "--port", "0", *several],
+            [*command, "serve", str(folder), "--port", "0"],
             stderr=subprocess.PIPE,
             text=True,
         )
@@ -84,18 +82,12 @@ class Server:
         self.address = found.group()
 
     def cpu_seconds(self) -> float:
-        """CPU time of its processes so far; NaN where /proc does not tell."""
-        total, waiting = 0.0, [self._process.pid]
+        """CPU time of its process so far; NaN where /proc does not tell."""
         try:
-            while waiting:
-                here = Path(f"/proc/{waiting.pop()}")
-                fields = (here / "stat").read_text().rpartition(")")[2].split()
-                total += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-                for task in (here / "task").iterdir():
-                    waiting += map(int, (task / "children").read_text().split())
+            fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
         except OSError:
             return float("nan")
-        return total
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def close(self) -> None:
         """End it."""
@@ -299,20 +291,19 @@ def main(args: argparse.Namespace) -> None:
         if not path.exists():
             print("learning the index ...", file=sys.stderr)
             make_index(path, args.items, args.seed)
-        for workers in args.workers:
-            with Server(path, workers) as server:
-                asyncio.run(wait_for_map(server.address))
-                if args.warm_up:
-                    load(server.address, 0.0, args.warm_up, args, first=1000)
-                for think in args.think:
-                    before = server.cpu_seconds()
-                    duration = 10 if args.quick else args.seconds
-                    tallies, seconds = load(server.address, think, duration, args)
-                    spent = server.cpu_seconds() - before
-                    title = f"{workers} processes, {args.clients} clients, {think:g} s between"
-                    if args.repeated:
-                        title += f", {args.repeated:.0%} of the requests repeated"
-                    tell(report, tallies, seconds, title, spent)
+        with Server(path) as server:
+            asyncio.run(wait_for_map(server.address))
+            if args.warm_up:
+                load(server.address, 0.0, args.warm_up, args, first=1000)
+            for think in args.think:
+                before = server.cpu_seconds()
+                duration = 10 if args.quick else args.seconds
+                tallies, seconds = load(server.address, think, duration, args)
+                spent = server.cpu_seconds() - before
+                title = f"{args.clients} clients, {think:g} s between"
+                if args.repeated:
+                    title += f", {args.repeated:.0%} of the requests repeated"
+                tell(report, tallies, seconds, title, spent)
     report.write()
 
 
@@ -337,9 +328,6 @@ if __name__ == "__main__":
     parser.add_argument("--seconds", type=float, default=60.0, help="how long (10 with --quick)")
     parser.add_argument(
         "--think", type=float, nargs="+", default=[1.0, 0.0], help="seconds between two requests"
-    )
-    parser.add_argument(
-        "--workers", type=int, nargs="+", default=[1, 2], help="processes of the server"
     )
     parser.add_argument("--items", type=int, default=30_000, help="items in the index")
     parser.add_argument("--index", help="serve this index; it is made if it is not there")

@@ -61,10 +61,6 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
             help="Show the images that items link to, which tells other servers what you look at.",
         ),
     ] = False,
-    workers: Annotated[
-        int,
-        typer.Option(help="Number of server processes, for many clients.", min=1, max=64),
-    ] = 1,
     browser: Annotated[
         bool, typer.Option("--open", help="Open the explorer in a browser.")
     ] = False,
@@ -80,7 +76,6 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
       labelspan serve
       labelspan serve notes.labelspan --open
       labelspan serve notes.labelspan --edit --as anna --corpus notes.jsonl
-      labelspan serve notes.labelspan --workers 4
     """
 
     def started(address: str, served: Served | StartApp) -> None:
@@ -92,8 +87,7 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
             return
         with served.lease() as snapshot:
             count = len(snapshot.index)
-        by = "" if workers == 1 else f" by {workers} processes"
-        typer.echo(f"Serving {count:,} items at {address}{by} (Ctrl-C ends it)", err=True)
+        typer.echo(f"Serving {count:,} items at {address} (Ctrl-C ends it)", err=True)
         entrance = address if served.editing is None else served.editing.access.address(address)
         if served.editing is not None:
             typer.echo(f"Change labels at {entrance}", err=True)
@@ -103,7 +97,7 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
             typer.launch(entrance)
 
     with plain_errors():
-        if index != DEFAULT or workers > 1:
+        if index != DEFAULT:
             check_index(index)
         _check_installed("serve")
         # Imported here and below, so that --help does not wait for them.
@@ -112,7 +106,7 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
         from ..web.start_app import StartApp  # noqa: PLC0415
 
         # A page that takes a file is for those who sit at this machine.
-        start = index == DEFAULT and workers == 1 and is_loopback(host)
+        start = index == DEFAULT and is_loopback(host)
         if not start:
             check_index(index)
         logging.basicConfig(level=logging.INFO, format="%(message)s")
@@ -128,7 +122,6 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
                 token_file=token_file,
                 allow_origins=allow_origin or (),
                 corpus=corpus,
-                workers=workers,
                 images=images,
                 start=start,
                 started=started,

@@ -1,20 +1,15 @@
-"""Run the explorer with uvicorn, in one process or in several that share a socket."""
+"""Run the explorer with uvicorn."""
 
 from __future__ import annotations
 
 import asyncio
 import ipaddress
-import json
 import logging
-import os
 import socket
-import sys
 from collections.abc import Callable, Iterable
 from functools import partial
-from multiprocessing import parent_process
 from os import PathLike
 from pathlib import Path
-from threading import Thread
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -23,9 +18,7 @@ import uvicorn
 from starlette.types import ASGIApp
 from threadpoolctl import threadpool_limits
 from uvicorn.protocols.http.h11_impl import H11Protocol
-from uvicorn.supervisors import Multiprocess
 
-from .._params import Integer, check_params
 from ..errors import InvalidParameter
 from .api import read_token
 from .app import make_app
@@ -35,9 +28,6 @@ from .snapshot import Served
 from .start_app import StartApp
 
 __all__ = ["serve"]
-
-# What a worker serves, as JSON in its environment.
-_OPTIONS = "LABELSPAN_SERVE"
 
 _SECONDS_BETWEEN_REQUESTS = 5
 _SECONDS_FOR_HEADERS = 10.0
@@ -58,7 +48,6 @@ def serve(
     token_file: str | PathLike[str] | None = None,
     allow_origins: Iterable[str] = (),
     corpus: str | PathLike[str] | None = None,
-    workers: int = 1,
     images: bool = False,
     start: bool = False,
     started: Callable[[str, Served | StartApp], Any] | None = None,
@@ -87,15 +76,12 @@ def serve(
         "https://example.org".
     corpus : path or None, default=None
         With ``edit``: the file that the index was fitted on, to download a corrected copy of it.
-    workers : int, default=1
-        Number of processes that answer, each on one core. They share a memory-mapped index; one
-        that ends is started again. Only without ``edit``.
     images : bool, default=False
         Whether the page of an item shows the images that it links to. They are loaded from other
         servers, which learn of it.
     start : bool, default=False
         Whether to serve a page that fits an index on a file, if the folder has none. Only for
-        this machine, and with one worker.
+        this machine.
     started : callable or None, default=None
         Called with the address, and the index or the page for a file, before the first request.
 
@@ -108,22 +94,12 @@ def serve(
     >>> from labelspan.web import serve
     >>> serve("papers.labelspan", port=0)  # doctest: +SKIP
     """
-    check_params("serve", {"workers": workers}, {"workers": Integer(1)})
-    if workers > 1 and edit:
-        raise InvalidParameter(
-            "serve: labels can only be changed by one process; omit --workers, or --edit."
-        )
     token = "" if token_file is None else read_token(token_file)
     hosts = LOOPBACK | {host.strip("[]").lower()} | {name.lower() for name in allow_hosts}
     origins = [_origin(one) for one in allow_origins]
     given: dict[str, Any] = {"hosts": sorted(hosts), "images": images, "origins": origins}
-    options = {
-        "folder": str(folder),
-        "token_file": None if token_file is None else str(token_file),
-        "given": given,
-    }
-    opened = partial(Served, folder, who=who, mapped=workers > 1)
-    start = start and workers == 1 and is_loopback(host)
+    opened = partial(Served, folder, who=who)
+    start = start and is_loopback(host)
     with _listen(host, port) as listening:
         address = _address(host, listening.getsockname()[1])
         if start and not (Path(folder) / "manifest.json").exists():
@@ -131,13 +107,8 @@ def serve(
             _serve_here(page, listening, started and partial(started, address, page))
             return
         with opened(edit=edit, corpus=corpus) as served:
-            if workers == 1:
-                app = make_app(served, token=token, **given)
-                _serve_here(app, listening, started and partial(started, address, served))
-            elif started is not None:
-                started(address, served)
-        if workers > 1:
-            _serve_by(workers, listening, options)
+            app = make_app(served, token=token, **given)
+            _serve_here(app, listening, started and partial(started, address, served))
 
 
 def _serve_here(
@@ -152,39 +123,6 @@ def _serve_here(
         if started is not None:
             started()
         server.run(sockets=[listening])
-
-
-def _serve_by(count: int, listening: socket.socket, options: dict[str, Any]) -> None:
-    """Serve by several processes of uvicorn, which starts one again that ends."""
-    os.environ[_OPTIONS] = json.dumps(options)
-    # Each process has one core.
-    os.environ["OMP_NUM_THREADS"] = "1"
-    config = configure("labelspan.web.server:worker_app", workers=count)
-    try:
-        Multiprocess(config, sockets=[listening]).run()
-    finally:
-        del os.environ[_OPTIONS]
-
-
-def worker_app() -> ASGIApp:
-    """Make the application of one of several processes."""
-    # Ctrl-C reaches all of them; uvicorn ends those that it started.
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    Thread(target=_end_with_parent, daemon=True).start()
-    options = json.loads(os.environ[_OPTIONS])
-    file = options["token_file"]
-    token = "" if file is None else read_token(file)
-    # Closed by the application when it ends.
-    served = Served(options["folder"], mapped=True)
-    return make_app(served, token=token, **options["given"])
-
-
-def _end_with_parent() -> None:
-    """End this process when the one that started it has ended, even by a signal that kills."""
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
 
 
 class _Connection(H11Protocol):
@@ -235,13 +173,11 @@ class _Connection(H11Protocol):
 
 
 def configure(
-    app: ASGIApp | StartApp | str, *, workers: int = 1, header_seconds: float = _SECONDS_FOR_HEADERS
+    app: ASGIApp | StartApp, *, header_seconds: float = _SECONDS_FOR_HEADERS
 ) -> uvicorn.Config:
-    """Return the configuration of uvicorn for an application, or the name of what makes it."""
+    """Return the configuration of uvicorn for an application."""
     return uvicorn.Config(
         app,
-        factory=isinstance(app, str),
-        workers=workers,
         http=partial(_Connection, header_seconds=header_seconds),  # type: ignore[arg-type]
         ws="none",
         lifespan="on",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import Future
@@ -259,22 +258,6 @@ class Snapshot:
             return None
 
 
-@contextmanager
-def one_process(folder: Path) -> Iterator[None]:
-    """Let one process at a time compute results that are stored in the folder of an index."""
-    try:
-        import fcntl  # noqa: PLC0415 - not on Windows, where two may draw the same map
-    except ImportError:
-        yield
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
-
-
 class _Stopped(Exception):
     """The server ends while a map is drawn."""
 
@@ -296,9 +279,6 @@ class Served:
         Who changes labels, for the history.
     corpus : path or None, default=None
         With ``edit``: the file that the index was fitted on, to download a corrected copy of it.
-    mapped : bool, default=False
-        Whether arrays are memory-mapped, so that several processes share them. A file that is
-        truncated then ends the process.
     access : Access or None, default=None
         With ``edit``: who may change labels; None makes new secrets.
 
@@ -327,11 +307,10 @@ class Served:
         edit: bool = False,
         who: str = "",
         corpus: str | PathLike[str] | None = None,
-        mapped: bool = False,
         access: Access | None = None,
     ) -> None:
         self.folder = Path(folder)
-        self._edit, self._mapped = edit, mapped
+        self._edit = edit
         # Guards the current snapshot, its users, and who reads or changes its items.
         self._state = threading.Condition()
         self._readers, self._writing = 0, False
@@ -436,7 +415,8 @@ class Served:
         self._unlearned.set()
 
     def _load(self) -> Snapshot:
-        index = SemanticIndex.load(self.folder, write=self._edit, mapped=self._mapped)
+        # A file that is truncated would end a process that has mapped it.
+        index = SemanticIndex.load(self.folder, write=self._edit, mapped=False)
         try:
             made = Snapshot(index)
         except BaseException:
@@ -492,9 +472,7 @@ class Served:
                 self._undrawn.set()
 
     def _draw(self, held: Snapshot) -> None:
-        # Of several processes one draws the map; the others then find it in the folder.
-        with one_process(self.folder):
-            held.draw_map(self._stop)
+        held.draw_map(self._stop)
 
     def close(self) -> None:
         """Stop looking for changes, and close the index."""
