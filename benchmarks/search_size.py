@@ -1,6 +1,6 @@
 """Search among 10^5 and 10^6 vectors of 100 dimensions.
 
-The vectors are those that MLSI gives to rows of :func:`make_tagged_vectors`; the queries are
+The vectors are those that MLSI gives to sums of directions of labels with noise; the queries are
 further rows. Recall is the share of the ten exact neighbours that are found. One query at a
 time, then all in batches; fetching the items themselves is not part of it. Peers: a product and
 ``argpartition`` in numpy, and scikit-learn's ``NearestNeighbors``.
@@ -18,7 +18,6 @@ import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
 from labelspan import MLSI
-from labelspan.datasets import make_tagged_vectors
 from labelspan.index.vectors import UnitVectors, unit_rows
 
 from .harness import Report, Row, make_parser
@@ -52,12 +51,14 @@ def main(args: argparse.Namespace) -> None:
 def make_vectors(size: int, args: argparse.Namespace) -> tuple[Any, Any]:
     """Unit vectors of items and of queries in a space that MLSI learned."""
     count = size + args.queries
-    data = make_tagged_vectors(count, 256, LABELS, rank=120, nuisance=20, random_state=args.seed)
-    learned = min(count, 20_000)
-    space = MLSI(WIDTH, alpha=1.0).fit(data.X[:learned], data.Y[:learned])
-    found = np.empty((count, WIDTH), dtype=np.float32)
-    for start in range(0, count, 50_000):
-        found[start : start + 50_000] = unit_rows(space.transform(data.X[start : start + 50_000]))
+    rng, step = np.random.default_rng(args.seed), 20_000
+    directions = rng.standard_normal((LABELS, 120)) @ rng.standard_normal((120, 256)) / 120
+    found, space = np.empty((count, WIDTH), dtype=np.float32), MLSI(WIDTH, alpha=1.0)
+    for start in range(0, count, step):
+        part = found[start : start + step]
+        Y = (rng.random((len(part), LABELS)) < 2.5 / LABELS).astype(np.float32)
+        X = (Y @ directions + rng.standard_normal((len(part), 256)) / 32).astype(np.float32)
+        part[:] = unit_rows((space.transform if start else space.fit(X, Y).transform)(X))
     return found[:size], found[size:]
 
 

@@ -14,12 +14,15 @@ import numpy as np
 from sklearn.decomposition import IncrementalPCA
 
 from labelspan import MLSI
-from labelspan.datasets import make_tagged_vectors
 from labelspan.metrics import principal_angles, retrieval_at_k
 
 COLOURS = ["#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7"]
-data = make_tagged_vectors(7_400, 128, 30, rank=15, nuisance=4, noise=3.0, random_state=0)
-X, Y = data.X, data.Y
+rng = np.random.default_rng(0)
+Y = (rng.random((7_400, 30)) < 0.08).astype(np.uint8)
+# Labels span 15 directions; rows also vary along four others, and there is noise.
+X = Y @ rng.standard_normal((30, 15)) @ rng.standard_normal((15, 128)) / 45
+X += rng.standard_normal((7_400, 4)) @ rng.standard_normal((4, 128)) / 6
+X += 0.25 * rng.standard_normal(X.shape)
 X_new, Y_new, X, Y = X[:1000], Y[:1000], X[1000:], Y[1000:]
 DIMENSIONS, BATCH = 20, 50
 ASKED = {50, 100, 200, 400, 800, 1600, 3200, 6400}

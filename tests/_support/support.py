@@ -156,3 +156,20 @@ def angle(A, B):
     """The sine of the largest principal angle between two column spaces."""
     assert A.shape == B.shape
     return float(np.sin(linalg.subspace_angles(A, B)).max())
+
+
+def tagged_vectors(n, d, labels, rank=None, seed=0):
+    """Noisy vectors in float32 whose labels, a row of 0 and 1 each, are directions of them."""
+    rng = np.random.default_rng(seed)
+    rank = min(labels, d) if rank is None else rank
+    basis = np.linalg.qr(rng.standard_normal((d, rank)))[0].T
+    directions = rng.standard_normal((labels, rank)) @ basis
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    offset = rng.standard_normal(d) / np.sqrt(d)
+    rows = np.repeat(np.arange(n), 1 + rng.poisson(1.5, n))
+    # The frequency of a label is about inversely proportional to its rank.
+    ends = np.cumsum(1.0 / (5 + np.arange(labels)))
+    Y = np.zeros((n, labels))
+    Y[rows, np.minimum(np.searchsorted(ends / ends[-1], rng.random(rows.size)), labels - 1)] = 1
+    noise = 0.5 / np.sqrt(d) * rng.standard_normal((n, d), dtype=np.float32)
+    return (offset + Y @ directions).astype(np.float32) + noise, Y

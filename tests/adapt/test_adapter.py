@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from _support.support import angle
+from _support.support import angle, tagged_vectors
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.decomposition import PCA
@@ -12,7 +12,7 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from labelspan import MLSI, Adapter, as_operator
-from labelspan.datasets import load_debtags, make_tagged_vectors
+from labelspan.datasets import load_debtags
 from labelspan.errors import (
     InvalidInput,
     InvalidLabels,
@@ -31,8 +31,8 @@ def test_scikit_learn_checks(estimator, check):
 
 
 def tagged(rows=240, columns=20, labels=6, seed=0):
-    data = make_tagged_vectors(rows, columns, labels, random_state=seed)
-    return np.asarray(data.X, dtype=np.float64), data.Y.toarray().astype(float)
+    X, Y = tagged_vectors(rows, columns, labels, seed=seed)
+    return X.astype(float), Y
 
 
 # --- certificates and identities --------------------------------------------------------

@@ -5,9 +5,9 @@ import tracemalloc
 import numpy as np
 import pytest
 from _support.stored import rewritten
+from _support.support import tagged_vectors
 
 from labelspan import Adapter, SemanticIndex
-from labelspan.datasets import make_tagged_vectors
 from labelspan.errors import InvalidFile
 from labelspan.index.label_table import LabelTable
 from labelspan.index.vectors import LabelDirections, UnitVectors, label_places, unit_rows
@@ -17,7 +17,7 @@ from labelspan.index.vectors import LabelDirections, UnitVectors, label_places, 
 
 @pytest.fixture(scope="module")
 def base():
-    X = make_tagged_vectors(3040, 24, 40, rank=16, random_state=0).X
+    X, _ = tagged_vectors(3040, 24, 40, rank=16)
     return unit_rows(X - X.mean(axis=0))
 
 

@@ -1,4 +1,4 @@
-"""Data sets by name, readers for your own files, and synthetic data.
+"""Data sets by name, and readers for your own files.
 
 :func:`load` looks for a file in ``data_home`` (its argument, the environment variable
 ``LABELSPAN_DATA``, or the user's cache) and verifies it by sha256; if there is none, it uses a
@@ -7,7 +7,6 @@ public source, where scikit-learn or OpenML has the set.
 
 from .arff import read_arff
 from .dataset import Card, DataSet
-from .generators import make_tagged_vectors
 from .npz import read_npz, write_npz
 from .registry import card, data_home, load, load_debtags, names
 
@@ -18,7 +17,6 @@ __all__ = [
     "data_home",
     "load",
     "load_debtags",
-    "make_tagged_vectors",
     "names",
     "read_arff",
     "read_npz",
