@@ -14,6 +14,7 @@ from labelspan.metrics import (
     retrieval_at_k,
     threshold_by_share,
 )
+from labelspan.metrics.retrieval import LabelGains
 
 SEEDS = range(2)
 BY_LABEL = [mean_auc, average_precision]
@@ -197,6 +198,15 @@ def test_a_query_does_not_find_itself(seed):
     found = retrieval_at_k(items, labels, items, labels, k=5, exclude_self=True)
     np.testing.assert_allclose(three(found), brute_force(lists, labels, labels, 5, left))
     assert retrieval_at_k(items, labels, items, labels, k=5).jaccard > found.jaccard
+
+
+def test_lists_are_compared_with_those_of_other_queries():
+    _, labels, _, item_labels = corpus(0)
+    gains = LabelGains.of(labels, item_labels, 4)
+    lists = np.random.default_rng(0).integers(0, len(item_labels), (len(labels), 4))
+    every = np.array([gains.ndcg(np.tile(one, (len(labels), 1))) for one in lists])
+    expected = [every[q, q] - np.nanmean(np.delete(every[q], q)) for q in range(len(labels))]
+    np.testing.assert_allclose(gains.above_others(lists), expected)
 
 
 @pytest.mark.parametrize(

@@ -50,9 +50,10 @@ class Adapter(Embedding):
 
     The fit compares the map on held-out rows with the original vectors and with PCA to the same
     number of dimensions, for training labels and for held-out labels, on a sample of 2,400
-    labelled rows and 1,000 others. If nothing is gained, or
-    fewer than 20 rows have labels, the fit returns PCA, and ``report_`` says so. If the original
-    vectors are better than the map, ``report_`` and ``status_`` say so.
+    labelled rows and 1,000 others. If no gain over PCA is certain (2.5 standard errors, beyond
+    what the same neighbours would gain for labels of other rows), or fewer than 20 rows have
+    labels, the fit returns PCA, and ``report_`` says so. If the original vectors are better than
+    the map, ``report_`` and ``status_`` say so.
 
     Special cases: ``beta=0`` is PCA, and ``beta=1`` keeps only directions of the labels.
 

@@ -174,6 +174,14 @@ class LabelGains:
         known = self.ideal > 0
         return np.where(known, gained / np.where(known, self.ideal, 1.0), np.nan)
 
+    def above_others(self, ranked: Array) -> Array:
+        """Return the nDCG of each list, less its mean nDCG for the labels of other queries."""
+        own = self.ndcg(ranked)
+        known = self.ideal > 0
+        total = (self.table[known] / self.ideal[known, None]).sum(axis=0)
+        others = total[ranked] @ _discount(ranked.shape[1]) - own
+        return own - others / max(int(known.sum()) - 1, 1)
+
 
 def _discount(depth: int) -> Array:
     return 1.0 / np.log2(np.arange(2, depth + 2, dtype=np.float64))
