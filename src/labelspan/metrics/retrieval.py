@@ -179,7 +179,7 @@ class LabelGains:
         own = self.ndcg(ranked)
         known = self.ideal > 0
         total = (self.table[known] / self.ideal[known, None]).sum(axis=0)
-        others = total[ranked] @ _discount(ranked.shape[1]) - own
+        others: Array = total[ranked] @ _discount(ranked.shape[1]) - own
         return own - others / max(int(known.sum()) - 1, 1)
 
 
