@@ -97,16 +97,16 @@ def bombs(folder):
     for opening in ("[", '{"a":', '[{"a":'):
         yield "deep.json", opening * 300_000
         yield "deep.jsonl", '{"text": "a", "b": ' + opening * 300_000
-    yield "wide.json", json.dumps({f"key {n}": n for n in range(300_000)})
-    yield "wide.jsonl", "".join(json.dumps({f"key {n}": "a b c"}) + "\n" for n in range(60_000))
+    yield "wide.json", json.dumps({f"key {n}": n for n in range(100_000)})
+    yield "wide.jsonl", "".join(json.dumps({f"key {n}": "a b c"}) + "\n" for n in range(30_000))
     yield "digits.json", '[{"text": "a", "n": ' + "1" * 5_000_000 + "}]"
     yield "laughs.xml", XML + "<posts><row Title='&l9;'/></posts>"
     yield "laughs.rdf", XML + "<RDF><a>&l9;</a></RDF>"
     yield "laughs.enex", XML + "<en-export><note><title>&l9;</title></note></en-export>"
-    yield "deep.xml", "<posts>" * 1_000_000
+    yield "deep.xml", "<posts>" * 300_000
     yield "open.ris", "TY  - JOUR\n" * 200_000
     yield "wiki.csv", "text,tags\n" + "a b,[[a]] " + "[[b " * 500_000
-    yield "deep.ods", ods("<table>" * 1_000_000)
+    yield "deep.ods", ods("<table>" * 300_000)
     yield "laughs.ods", ods(XML + "<table>&l9;</table>")
     cell = '<table-cell number-columns-repeated="2000000000"><p>a b</p></table-cell>'
     row = f'<table-row number-rows-repeated="2000000000">{cell}</table-row>'
@@ -124,8 +124,8 @@ def bombs(folder):
     yield "comments.dat", "% " * 200_000
     yield "deep.bib", "@article{a, title={" + "{" * 300_000
     yield "strings.bib", "".join(f"@string{{s{n} = s{n + 1} # s{n + 1}}}\n" for n in range(5000))
-    yield "entries.bib", "@article{a,\n" * 20_000
-    yield "deep.html", "<!DOCTYPE NETSCAPE-Bookmark-file-1>" + "<DL><DT><H3>a</H3>" * 60_000
+    yield "entries.bib", "@article{a,\n" * 10_000
+    yield "deep.html", "<!DOCTYPE NETSCAPE-Bookmark-file-1>" + "<DL><DT><H3>a</H3>" * 30_000
     for piece in ("<a ", "<!--", "</", "<!", "&", "<a href='"):
         yield "open.html", "<!DOCTYPE NETSCAPE-Bookmark-file-1>" + piece * 100_000
     nested = "".join(
@@ -134,8 +134,8 @@ def bombs(folder):
     yield "deep.eml", f"Subject: a\n{nested}"
     yield "same.eml", "Content-Type: multipart/mixed; boundary=x\n\n--x\n" * 20_000
     yield "words.eml", f"Subject: {'=?utf-8?q?a?= ' * 50_000}\n\na"
-    yield "options.eml", f"Content-Type: text/plain; {'a*0*=x; ' * 30_000}\n\na"
-    yield "wide.eml", "".join(f"X-Header-{n}: a\n" for n in range(100_000)) + "\n\na"
+    yield "options.eml", f"Content-Type: text/plain; {'a*0*=x; ' * 20_000}\n\na"
+    yield "wide.eml", "".join(f"X-Header-{n}: a\n" for n in range(50_000)) + "\n\na"
     script = "<script>" * 100_000
     yield "script.eml", f"Subject: a\nContent-Type: text/html\n\n{script}"
     yield "length.mrc", b"99999" + marc_record(0).as_marc()[5:] * 100

@@ -224,16 +224,17 @@ UNFINISHED = [b"", b"G", b"GET / HTTP/1.1\r\n", b"GET / HTTP/1.1\r\nHost: localh
 
 def test_headers_that_do_not_end_are_not_waited_for(folder):
     with listen(folder, header_seconds=1.0) as address:
-        for data in UNFINISHED:
-            with socket.create_connection(address, timeout=120) as connection:
+        with ExitStack() as opened:
+            begun = [
+                opened.enter_context(socket.create_connection(address, timeout=120))
+                for _ in (*UNFINISHED, "second")
+            ]
+            # Neither is the second request on a connection.
+            begun[-1].sendall(b"GET /index.json HTTP/1.1\r\n" + HOST + b"\r\n")
+            assert begun[-1].recv(100).startswith(b"HTTP/1.1 200")
+            for connection, data in zip(begun, (*UNFINISHED, UNFINISHED[-1]), strict=True):
                 connection.sendall(data)
-                assert left(connection), data
-        # Neither is the second request on a connection.
-        with socket.create_connection(address, timeout=120) as connection:
-            connection.sendall(b"GET /index.json HTTP/1.1\r\n" + HOST + b"\r\n")
-            assert connection.recv(100).startswith(b"HTTP/1.1 200")
-            connection.sendall(UNFINISHED[-1])
-            assert left(connection)
+            assert all(map(left, begun))
         assert works(address)
 
 
