@@ -16,7 +16,7 @@ from ..text import Analyzer
 from .layout import stored_layout
 from .map_regions import MapRegions, Region, name_regions, word_lists
 from .mesh_tsne import Watch
-from .style import GREY, make_axes, palettes, shorten
+from .style import GREY, palettes, shorten
 
 __all__ = ["CorpusMap", "CorpusMapDisplay"]
 
@@ -201,12 +201,14 @@ class CorpusMapDisplay:
         self
             With ``ax_``, ``figure_`` and ``names_``.
         """
-        from matplotlib.patheffects import withStroke  # noqa: PLC0415 - an optional dependency
+        import matplotlib.pyplot as plt  # noqa: PLC0415 - an optional dependency
+        from matplotlib.patheffects import withStroke  # noqa: PLC0415
 
         found = self.corpus_map
         if not len(found.points):
             raise InvalidInput("CorpusMapDisplay: there are no items to draw.")
-        ax = make_axes(ax, (10, 10))
+        if ax is None:
+            _, ax = plt.subplots(figsize=(10, 10), layout="constrained")
         count = len(found.points)
         colours = np.array(found.point_colours())
         # In random order, so that no label hides another; grey ones below.

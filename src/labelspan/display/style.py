@@ -1,4 +1,4 @@
-"""Colours, names and axes that displays share."""
+"""Colours and names of maps."""
 
 from __future__ import annotations
 
@@ -8,12 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = [
-    "GREY",
-    "make_axes",
-    "palettes",
-    "shorten",
-]
+__all__ = ["GREY", "palettes", "shorten"]
 
 GREY = "#BDBDBD"
 
@@ -44,12 +39,3 @@ def shorten(name: Any) -> str:
         return text
     half = (_LONGEST - 1) // 2
     return f"{text[: _LONGEST - 1 - half]}…{text[-half:]}"
-
-
-def make_axes(ax: Any, size: tuple[float, float]) -> Any:
-    """Return the given axes, or those of a new figure."""
-    import matplotlib.pyplot as plt  # noqa: PLC0415
-
-    if ax is None:
-        _, ax = plt.subplots(figsize=size, layout="constrained")
-    return ax
