@@ -72,7 +72,7 @@ def read(source, heads=(1 << 23, 1500), **options):
         stream = CorpusReader(source, head=head, **options)
         items = list(stream)
         assert [item.text for item in items] == list(found.texts)
-        assert [item.labels for item in items] == list(found.labels)
+        assert [item.labels and list(item.labels) for item in items] == found.labels
         assert [item.id for item in items] == list(found.ids)
         assert [item.metadata for item in items] == list(found.metadata)
         for skip in (1, len(items) // 2, len(items) - 1):

@@ -529,12 +529,15 @@ def open_corpus(
 
 def _bundled(*, labelled: bool) -> TaggedTexts:
     """Return the corpus that comes with labelspan."""
-    from ..corpus import Record, TaggedTexts  # noqa: PLC0415
+    from ..corpus.tagged_texts import Item, TaggedTexts  # noqa: PLC0415
     from ..datasets.registry import load_debtags  # noqa: PLC0415
 
     data = load_debtags()
     about = "debtags, the Debian programs that come with labelspan"
-    labels: list[list[str] | None] = list(data.labels or ()) if labelled else [None] * len(data)
-    parts = zip(data.ids or (), data.texts or (), labels, data.metadata or (), strict=True)
-    items = [Record(name, text, own, dict(known)) for name, text, own, known in parts]
+    known = data.labels or (), data.metadata or ()
+    parts = zip(data.ids or (), data.texts or (), *known, strict=True)
+    items = [
+        Item(name, text, tuple(own) if labelled else None, dict(table))
+        for name, text, own, table in parts
+    ]
     return TaggedTexts(BUNDLED, items, (about,))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .label_vocabulary import Concept, LabelVocabulary, read_vocabulary
     from .reader import CorpusReader, read_corpus
     from .reading_report import FieldReport, ReadingReport
-    from .tagged_texts import Record, TaggedTexts
+    from .tagged_texts import TaggedTexts
 
 __all__ = [
     "Concept",
@@ -22,7 +22,6 @@ __all__ = [
     "FieldReport",
     "LabelVocabulary",
     "ReadingReport",
-    "Record",
     "TaggedTexts",
     "edit_corpus",
     "read_corpus",
@@ -33,7 +32,7 @@ _MODULES = {
     "edit": ("CorpusEdit", "edit_corpus"),
     "label_vocabulary": ("Concept", "LabelVocabulary", "read_vocabulary"),
     "reader": ("CorpusReader", "read_corpus"),
-    "tagged_texts": ("Record", "TaggedTexts"),
+    "tagged_texts": ("TaggedTexts",),
     "reading_report": ("FieldReport", "ReadingReport"),
 }
 

@@ -28,7 +28,6 @@ __all__ = [
     "is_bracketed",
     "is_missing",
     "is_names",
-    "keep_labels",
     "name_key",
     "name_of",
     "truth_of",
@@ -346,15 +345,3 @@ def unique_names(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
         uri: name if counts[name] == 1 or name == uri else f"{name} <{uri}>"
         for uri, name in names.items()
     }
-
-
-def keep_labels(lists: Sequence[Labels], min_count: int) -> tuple[list[Labels], int]:
-    """Drop labels of fewer than ``min_count`` items; also return the number of those dropped."""
-    if min_count < 2:
-        return list(lists), 0
-    counts = Counter(label for found in lists for label in found or ())
-    kept = {label for label, count in counts.items() if count >= min_count}
-    shorter: list[Labels] = [
-        None if found is None else [label for label in found if label in kept] for found in lists
-    ]
-    return shorter, len(counts) - len(kept)

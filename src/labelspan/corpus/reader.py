@@ -6,6 +6,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -20,7 +21,6 @@ from .label_values import (
     LabelParser,
     clean,
     is_missing,
-    keep_labels,
     truths_of,
     words_of_truth,
 )
@@ -28,7 +28,7 @@ from .label_vocabulary import read_vocabulary
 from .notes import inline_tags
 from .reading_report import ReadingReport, make_report, shorten
 from .sources import check_encoding, open_source
-from .tagged_texts import Record, TaggedTexts
+from .tagged_texts import Item, TaggedTexts
 from .xml_records import plain_text
 
 __all__ = ["CorpusReader", "read_corpus"]
@@ -45,8 +45,8 @@ _SHARE = 0.3
 # Formats in which nothing is left to guess.
 _FIXED = ("lines", "folder", "uris", "fasttext")
 
-# Number of the file, number of the line or item in it, fields, record.
-PlacedRecord = tuple[int, int, dict[str, Any], Record]
+# Number of the file, number of the line or item in it, fields, item.
+PlacedItem = tuple[int, int, dict[str, Any], Item]
 
 
 class CorpusReader:
@@ -124,7 +124,7 @@ class CorpusReader:
     >>> from labelspan.corpus import CorpusReader
     >>> corpus = CorpusReader(io.BytesIO(b"title,tags\nChess,game|board\nGo,game|board\n"))
     >>> [(record.text, record.labels) for record in corpus.items()]
-    [('Chess', ['game', 'board']), ('Go', ['game', 'board'])]
+    [('Chess', ('game', 'board')), ('Go', ('game', 'board'))]
     """
 
     def __init__(
@@ -227,10 +227,10 @@ class CorpusReader:
         """Values for JSON that identify the content of the corpus."""
         return self._source.fingerprint()
 
-    def __iter__(self) -> Iterator[Record]:
+    def __iter__(self) -> Iterator[Item]:
         return self.items()
 
-    def items(self, skip: int = 0) -> Iterator[Record]:
+    def items(self, skip: int = 0) -> Iterator[Item]:
         """Yield all items, optionally skipping the first ones.
 
         Parameters
@@ -240,7 +240,7 @@ class CorpusReader:
 
         Yields
         ------
-        Record
+        Item
             The uniqueness of ids is not checked.
         """
         if self.reading["joined"]:
@@ -249,12 +249,12 @@ class CorpusReader:
         else:
             yield from (record for *_, record in self._placed(skip))
 
-    def _joined(self, rows: Iterable[Record], *, everywhere: bool = True) -> Iterator[Record]:
+    def _joined(self, rows: Iterable[Item], *, everywhere: bool = True) -> Iterator[Item]:
         """Yield items with the labels of all rows of their text: everywhere, or next to it."""
         if not self.reading["joined"]:
             yield from rows
             return
-        groups: dict[str, Record] = {}
+        groups: dict[str, Item] = {}
         count = 0
         for row in rows:
             same = groups.get(row.text)
@@ -263,13 +263,13 @@ class CorpusReader:
                     yield from groups.values()
                     groups.clear()
                 name = str(count) if self.reading["ids"] is None else row.id
-                groups[row.text] = row._replace(id=name)
+                groups[row.text] = replace(row, id=name)
                 count += 1
             elif same.labels is None or row.labels is None:
-                groups[row.text] = same._replace(labels=same.labels or row.labels)
+                groups[row.text] = replace(same, labels=same.labels or row.labels)
             else:
-                both = list(dict.fromkeys([*same.labels, *row.labels]))
-                groups[row.text] = same._replace(labels=both)
+                both = tuple(dict.fromkeys((*same.labels, *row.labels)))
+                groups[row.text] = replace(same, labels=both)
         yield from groups.values()
 
     def report(self, texts: TaggedTexts | None = None) -> ReadingReport:
@@ -318,7 +318,7 @@ class CorpusReader:
             return None
         return f"{problem}; export the decisions (--export decisions.csv)."
 
-    def _placed(self, skip: int = 0) -> Iterator[PlacedRecord]:
+    def _placed(self, skip: int = 0) -> Iterator[PlacedItem]:
         yield from self._first_records[skip:]
         if not self.complete:
             skip = max(skip, len(self._first_records))
@@ -340,7 +340,7 @@ class CorpusReader:
         """
         if min_count < 1:
             raise InvalidParameter(f"min_count must be at least 1, but is {min_count}.")
-        records: list[Record] = []
+        records: list[Item] = []
         ids: set[str] = set()
         guessed = "ids" in self.reading["guessed"] or self.reading["joined"]
         for file, number, _, record in self._placed():
@@ -357,7 +357,7 @@ class CorpusReader:
             self.n_joined = count - len(records)
         twice = len({record.id for record in records}) < len(records)
         if twice:
-            records = [record._replace(id=str(row)) for row, record in enumerate(records)]
+            records = [replace(record, id=str(row)) for row, record in enumerate(records)]
         return self._as_texts(records, min_count, numbered=twice)
 
     def _read_head(self, size: int) -> tuple[list[Placed], bool]:
@@ -373,7 +373,7 @@ class CorpusReader:
                 return found, last is None
         return found, True
 
-    def _records(self, rows: Iterable[Placed], start: int = 0) -> Iterator[PlacedRecord]:
+    def _records(self, rows: Iterable[Placed], start: int = 0) -> Iterator[PlacedItem]:
         ids, text, metadata, html = (
             self.reading[key] for key in ("ids", "text", "metadata", "html")
         )
@@ -382,7 +382,7 @@ class CorpusReader:
             try:
                 if tagged and INLINE not in row:
                     row[INLINE] = inline_tags(_text(row, text, ()))
-                record = Record(
+                record = Item(
                     str(count) if ids is None else _id(row, ids),
                     _text(row, text, html),
                     self._labels(row),
@@ -392,21 +392,21 @@ class CorpusReader:
                 raise InvalidFile(f"{self.files.where(file, number)}: {error}") from None
             yield file, number, row, record
 
-    def _labels(self, row: dict[str, Any]) -> list[str] | None:
+    def _labels(self, row: dict[str, Any]) -> tuple[str, ...] | None:
         if not self._labelled:
             return None
         found = [label for parse in self.parsers for label in parse(row.get(parse.field)) or ()]
         if not found and self.parsers and self.parsers[0].column:
             # All cells say 0: it is known that there are none.
-            return [] if any(p(row.get(p.field)) is not None for p in self.parsers) else None
+            return () if any(p(row.get(p.field)) is not None for p in self.parsers) else None
         if self._names:
             found = [self._names.get(label, label) for label in found]
         if len(self.parsers) > 1 or self._names:
             found = list(dict.fromkeys(found))
-        return found or (None if self._empty == "unknown" else [])
+        return tuple(found) or (None if self._empty == "unknown" else ())
 
     def _as_texts(
-        self, rows: Iterable[Record], min_count: int = 1, *, numbered: bool = False
+        self, rows: Iterable[Item], min_count: int = 1, *, numbered: bool = False
     ) -> TaggedTexts:
         records = list(rows)
         notes = [*self.files.notes(), *self.reading["notes"]]
@@ -417,31 +417,26 @@ class CorpusReader:
         blank = sum(not record.text for record in records)
         if blank:
             notes.append(f"{blank:,} item(s) have no text")
-        lists = [record.labels for record in records]
-        if self._names:
-            there = {label for own in lists for label in own or ()} - set(self._names.values())
-            if there:
-                notes.append(
-                    f"{len(there):,} label(s) are not in the vocabulary: {min(there)!r:.60}"
-                )
-        lists, dropped = keep_labels(lists, min_count)
-        if dropped:
-            notes.append(f"{dropped:,} rare label(s) left out")
-        if self._labelled and self._empty == "unknown" and not self._has_columns:
-            lists = [own or None for own in lists]
-        if dropped or lists != [record.labels for record in records]:
-            pairs = zip(records, lists, strict=True)
-            records = [record._replace(labels=own) for record, own in pairs]
+        counts = Counter(label for record in records for label in record.labels or ())
+        strange = counts.keys() - set(self._names.values()) if self._names else ()
+        if strange:
+            notes.append(
+                f"{len(strange):,} label(s) are not in the vocabulary: {min(strange)!r:.60}"
+            )
+        rare = {label for label, count in counts.items() if count < min_count}
+        if rare:
+            notes.append(f"{len(rare):,} rare label(s) left out")
+            known = self._empty == "none" or bool(self.parsers[0].column)
+            for row, record in enumerate(records):
+                if record.labels and not rare.isdisjoint(record.labels):
+                    own = tuple(label for label in record.labels if label not in rare)
+                    records[row] = replace(record, labels=own or (() if known else None))
         if numbered:
             ids = self.reading["ids"]
             notes.append(f"items are numbered because {ids!r} has the same id twice")
         reading = {**self.reading, "notes": tuple(notes)}
         numbered = numbered or reading["ids"] is None
         return TaggedTexts(self.name, records, tuple(notes), numbered, reading)
-
-    @property
-    def _has_columns(self) -> bool:
-        return bool(self.parsers) and bool(self.parsers[0].column)
 
 
 def read_corpus(

@@ -2,44 +2,63 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
-__all__ = ["Record", "TaggedTexts"]
+__all__ = ["Item", "TaggedTexts"]
+
+_LONGEST_TITLE = 90
+# A first sentence of a line that is too long for a title.
+_SENTENCE = re.compile(r".{15,89}?(?:[.!?](?=\s)|[\u3002\uff01\uff1f])")
 
 
-class Record(NamedTuple):
-    """Item of a corpus.
+@dataclass(frozen=True)
+class Item:
+    """Item of a corpus or an index.
 
     Attributes
     ----------
-    id : str
-        Its id; a number in the order of the file if there is no field of ids.
-    text : str
-        The fields of the text, joined; a title is its beginning.
-    labels : list of str or None
+    id, text : str
+    labels : tuple of str or None
         None if they are unknown.
     metadata : dict
         Strings, numbers, booleans or None by field.
 
     See Also
     --------
-    CorpusReader : Yields records.
+    labelspan.SemanticIndex.item : Returns it.
+    labelspan.corpus.CorpusReader : Yields the items of a file.
 
     Examples
     --------
-    >>> from labelspan.corpus import Record
-    >>> Record("1", "a game", ["play"], {}).labels
-    ['play']
+    >>> from labelspan.index import Item
+    >>> Item("gimp", "An image editor", ("graphics",), {}).title
+    'An image editor'
     """
 
     id: str
     text: str
-    labels: list[str] | None
+    labels: tuple[str, ...] | None
     metadata: dict[str, Any]
+
+    @property
+    def title(self) -> str:
+        """First line of the text, or its first sentence if it is long, cut between words.
+
+        The id if the text is empty.
+        """
+        line = next((part for part in self.text.splitlines() if part.strip()), self.id)
+        line = " ".join(line.split())
+        if len(line) <= _LONGEST_TITLE:
+            return line
+        if sentence := _SENTENCE.match(line):
+            return sentence.group()
+        start = line[:_LONGEST_TITLE]
+        return f"{start.rpartition(' ')[0] or start[:-1]}…"
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +69,7 @@ class TaggedTexts:
     ----------
     name : str
         Where it came from.
-    items : sequence of Record
+    items : sequence of Item
         The items.
     notes : tuple of str
         What was skipped, joined or repaired; :meth:`CorpusReader.report` says how it was read.
@@ -69,15 +88,16 @@ class TaggedTexts:
 
     Examples
     --------
-    >>> from labelspan.corpus import Record, TaggedTexts
-    >>> items = [Record("1", "a game", ["play"], {}), Record("2", "a tool", None, {})]
+    >>> from labelspan.corpus import TaggedTexts
+    >>> from labelspan.index import Item
+    >>> items = [Item("1", "a game", ("play",), {}), Item("2", "a tool", None, {})]
     >>> texts = TaggedTexts("mine", items)
     >>> texts.labels, texts.n_labelled, texts.label_names
     ([['play'], None], 1, ['play'])
     """
 
     name: str
-    items: Sequence[Record] = field(repr=False)
+    items: Sequence[Item] = field(repr=False)
     notes: tuple[str, ...] = ()
     numbered: bool = False
     reading: dict[str, Any] | None = field(default=None, repr=False)
@@ -98,7 +118,7 @@ class TaggedTexts:
     @cached_property
     def labels(self) -> list[list[str] | None]:
         """Labels of each item; None if they are unknown."""
-        return [one.labels for one in self.items]
+        return [None if one.labels is None else list(one.labels) for one in self.items]
 
     @cached_property
     def metadata(self) -> list[dict[str, Any]]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from ..corpus.tagged_texts import Item
 
 if TYPE_CHECKING:
     from .._axis_ends import Ends, Entry
@@ -26,52 +27,6 @@ __all__ = [
 ]
 
 _SNIPPET = 200
-_LONGEST_TITLE = 90
-# A first sentence of a line that is too long for a title.
-_SENTENCE = re.compile(r".{15,89}?(?:[.!?](?=\s)|[\u3002\uff01\uff1f])")
-
-
-@dataclass(frozen=True)
-class Item:
-    """Item of an index.
-
-    Attributes
-    ----------
-    id, text : str
-    labels : tuple of str or None
-        None if they are unknown.
-    metadata : dict
-
-    See Also
-    --------
-    labelspan.SemanticIndex.item : Returns it.
-
-    Examples
-    --------
-    >>> from labelspan.index import Item
-    >>> Item("gimp", "An image editor", ("graphics",), {}).title
-    'An image editor'
-    """
-
-    id: str
-    text: str
-    labels: tuple[str, ...] | None
-    metadata: dict[str, Any]
-
-    @property
-    def title(self) -> str:
-        """First line of the text, or its first sentence if it is long, cut between words.
-
-        The id if the text is empty.
-        """
-        line = next((part for part in self.text.splitlines() if part.strip()), self.id)
-        line = " ".join(line.split())
-        if len(line) <= _LONGEST_TITLE:
-            return line
-        if sentence := _SENTENCE.match(line):
-            return sentence.group()
-        start = line[:_LONGEST_TITLE]
-        return f"{start.rpartition(' ')[0] or start[:-1]}…"
 
 
 @dataclass(frozen=True)
