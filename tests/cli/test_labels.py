@@ -32,7 +32,7 @@ def test_labels_reports_every_label(saved):
 
 def test_relabel_changes_an_item(saved):
     told = one_sentence(run("relabel", "item0", "game", "gane", "-i", saved))
-    assert "No item has the label 'gane'; did you mean 'game'? Give --new-label" in told
+    assert "No item has the label 'gane'; did you mean 'game'? Correct it" in told
     near = one_sentence(run("relabel", "item0", "Games", "--new-label", "-i", saved))
     assert "The new label 'Games' is spelt nearly like 'game'" in near
     assert "--similar-label" in near

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,7 +28,6 @@ from .shared import (
 
 if TYPE_CHECKING:
     from ..index import SemanticIndex
-    from ..index.label_table import LabelTable
 
 __all__ = ["add", "relabel", "remove"]
 
@@ -80,8 +79,7 @@ def add(
                     f"{len(taken):,} items of {found.name} are in {index} already, for example "
                     f"{taken[0]!r}; give --replace to replace them."
                 )
-            if not similar:
-                _check_similar(opened, [name for own in found.labels or () for name in own or ()])
+            _check_new(opened, found.labels, create=True, similar=similar)
             opened.add(
                 found.texts,
                 found.labels,
@@ -171,10 +169,7 @@ def relabel(  # noqa: PLR0917 - typer reads options from parameters
             assert item is not None
             wanted = {item: None if unknown else list(names or [])}
         with open_index(index, write=True) as opened:
-            if not new_label:
-                _check_known(opened.store.labels, wanted)
-            if not similar:
-                _check_similar(opened, [name for own in wanted.values() for name in own or ()])
+            _check_new(opened, wanted.values(), create=new_label, similar=similar)
             before = {one.id: one.labels for one in opened.items(list(wanted))}
             lists = read_label_lists(list(wanted.values()), len(wanted), "relabel")
             LabelEdits(opened).relabel(dict(zip(wanted, lists, strict=True)))
@@ -223,26 +218,16 @@ def _read_changes(source: str) -> dict[str, list[str] | None]:
     return found
 
 
-def _check_known(table: LabelTable, wanted: Mapping[str, Sequence[str] | None]) -> None:
-    from ..errors import InvalidInput  # noqa: PLC0415
-    from ..index.inputs import label_name  # noqa: PLC0415
-
-    for own in wanted.values():
-        for name in own or ():
-            if label_name(name) not in table.totals:
-                message = str(table.unknown(label_name(name)))
-                raise InvalidInput(f"{message} Give --new-label to create it.")
-
-
-def _check_similar(opened: SemanticIndex, labels: Sequence[str]) -> None:
-    from ..curation import LabelEdits  # noqa: PLC0415
-    from ..curation.label_spelling import similar_words  # noqa: PLC0415
+def _check_new(opened: SemanticIndex, lists: Iterable[Any], *, create: bool, similar: bool) -> None:
+    """Raise an error for labels that no item has, or that are spelt nearly like others."""
+    from ..curation.label_edits import LabelEdits, doubted  # noqa: PLC0415
     from ..errors import InvalidInput  # noqa: PLC0415
 
-    similar = LabelEdits(opened).similar(labels)
-    if similar:
-        said = similar_words(similar, opened.labels)
-        raise InvalidInput(f"{said} Correct it, or give --similar-label to create it.")
+    names = [name for own in lists for name in own or ()]
+    what, said = doubted(LabelEdits(opened), names, create=create, similar=similar)
+    if what:
+        option = {"create": "--new-label", "similar": "--similar-label"}[what]
+        raise InvalidInput(f"{said} Correct it, or give {option} to create it.")
 
 
 def remove(

@@ -224,15 +224,15 @@ def _decide(review: Review, finding: Finding, decision: Verdict) -> DecisionGrou
 
 def _rename(review: Review, finding: Finding, name: str) -> DecisionGroup | None:
     """Give the labels of a finding another name; a name like another label is refused."""
-    from ..curation.label_spelling import similar_words  # noqa: PLC0415
+    from ..curation.label_edits import doubted  # noqa: PLC0415
 
     if not name:
         typer.echo("Type the name after r.")
         return None
     edit = review.plan_replace(finding.labels, name)
-    similar = review.similar(edit.new_labels, edit.removed)
-    if similar:
-        echo(f"{similar_words(similar, review.index.labels)} Give that name, or another.")
+    what, said = doubted(review, edit.new_labels, edit.removed, create=True, similar=False)
+    if what:
+        echo(f"{said} Give that name, or another.")
         return None
     return review.apply(edit, create=True)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ..errors import InvalidFile, InvalidInput
 from ..index.inputs import as_names, label_name, read_label_lists
@@ -26,12 +26,12 @@ from .decisions import (
     Verdict,
     signed,
 )
-from .label_spelling import near_spellings
+from .label_spelling import near_spellings, similar_words
 
 if TYPE_CHECKING:
     from ..index import SemanticIndex
 
-__all__ = ["LabelEdits"]
+__all__ = ["LabelEdits", "doubted"]
 
 Pair = tuple[str, str]
 
@@ -189,10 +189,9 @@ class LabelEdits:
             None if nothing changes.
         """
         with self._lock:
-            new = self._new(edit.added)
-            if new and not create:
-                unknown = self.index.store.labels.unknown(new[0])
-                raise InvalidInput(f"{unknown} Say that it is to be created.")
+            what, said = doubted(self, edit.added, create=create, similar=True)
+            if what:
+                raise InvalidInput(f"{said} Say that it is to be created.")
             return self._decide([("accept", pair) for pair in edit.pairs], who, edit.action)
 
     def feedback(
@@ -404,6 +403,27 @@ class LabelEdits:
             # They were unknown before the decision that is undone.
             found[one.item] = None if has is None and not own else tuple(sorted(own))
         return found
+
+
+def doubted(
+    edits: LabelEdits,
+    labels: Iterable[str],
+    without: Sequence[str] = (),
+    *,
+    create: bool,
+    similar: bool,
+) -> tuple[Literal["", "create", "similar"], str]:
+    """Return what must be allowed before labels are given to items, and a sentence about it.
+
+    ``create`` allows those that do not exist yet, ``similar`` those that are spelt nearly like
+    another one, except some that are replaced.
+    """
+    names, table = [label_name(one) for one in labels], edits.index.store.labels
+    new = next((one for one in names if not edits.index.store.has_label(one)), None)
+    if new is not None and not create:
+        return "create", str(table.unknown(new))
+    near = {} if similar else edits.similar(names, without)
+    return ("similar", similar_words(near, table.totals)) if near else ("", "")
 
 
 def _read_decisions(store: ItemStore) -> dict[int, DecisionGroup]:

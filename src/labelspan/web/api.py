@@ -23,10 +23,9 @@ from starlette.routing import Route
 from typing_extensions import TypedDict
 
 from ..curation import Review
-from ..curation.label_spelling import similar_words
+from ..curation.label_edits import doubted
 from ..errors import InvalidFile, MissingData
 from ..index import Hit, Item, Tag
-from ..index.inputs import label_name
 from ..index.results import Vote, WordShare
 from .answer_parts import PageData, find_item, labels_by_count, page_of, rounded
 from .edit_routes import Create, DecisionData, Labels, Similar, decision_data, known_items
@@ -385,14 +384,10 @@ def _named(review: Review, labels: Any) -> Any:
 
 def _check_labels(review: Review, labels: list[str], given: dict[str, Any]) -> None:
     """Refuse labels that do not exist, unless they may be created."""
-    store = review.index.store
-    for name in map(label_name, labels):
-        if not store.has_label(name) and not given.get("create"):
-            raise Refused(409, f'{store.labels.unknown(name)} Send "create": true to create it.')
-    similar = {} if given.get("similar") else review.similar(labels)
-    if similar:
-        said = similar_words(similar, store.labels.totals)
-        raise Refused(409, f'{said} Send "similar": true to create it all the same.')
+    allowed = {key: given.get(key, False) for key in ("create", "similar")}
+    what, said = doubted(review, labels, **allowed)
+    if what:
+        raise Refused(409, f'{said} Send "{what}": true to create it.')
 
 
 @dataclass(frozen=True, eq=False)

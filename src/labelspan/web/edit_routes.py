@@ -23,7 +23,7 @@ from typing_extensions import TypedDict
 from ..corpus import CorpusEdit, edit_corpus
 from ..curation import DecisionGroup, LabelEdit
 from ..curation.decisions import Action
-from ..curation.label_spelling import similar_words
+from ..curation.label_edits import doubted
 from ..curation.review_queue import finding_key
 from ..errors import InvalidFile, InvalidInput
 from ..index import SemanticIndex
@@ -181,16 +181,14 @@ class _Edits:
 
     def _apply(self, edit: LabelEdit, given: Given, replaced: Sequence[str] = ()) -> dict[str, Any]:
         new = edit.new_labels if edit.pairs else ()
-        similar = self._review.similar(new, replaced)
-        table = self._review.index.store.labels
         if given.get("preview"):
-            asked = similar_words(similar, table.totals) if similar else ""
+            _, asked = doubted(self._review, new, replaced, create=True, similar=False)
+            similar = self._review.similar(new, replaced)
             return self._edited(edit, None, given) | {"similar": similar, "asked": asked}
-        if new and not given.get("create"):
-            raise Refused(409, f"{table.unknown(new[0])} Confirm that it is to be created.")
-        if similar and not given.get("similar"):
-            asked = similar_words(similar, table.totals)
-            raise Refused(409, f"{asked} Confirm that it is another label.")
+        allowed = {key: given.get(key, False) for key in ("create", "similar")}
+        what, said = doubted(self._review, new, replaced, **allowed)
+        if what:
+            raise Refused(409, f"{said} Confirm that it is to be created.")
         made = self._review.apply(edit, who=self._editing.name(given), create=True)
         if made is not None:
             self._changed()
