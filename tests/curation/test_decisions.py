@@ -12,7 +12,6 @@ from _support.topics import corpus, planted, planted_index
 
 from labelspan import LSI, SemanticIndex
 from labelspan.curation import Finding, Review, audit_labels
-from labelspan.curation.review_queue import finding_key
 from labelspan.errors import InvalidFile, InvalidInput, InvalidParameter, Mismatch, Replaced
 
 
@@ -147,7 +146,7 @@ def test_a_review_from_the_first_finding_to_a_new_fit(saved):
         wrong = next(one for one in review.waiting(kind="wrong") if one.items == ("item0",))
         assert wrong.labels == ("sound",)
         assert review.explain(wrong).label == "sound"
-        assert review.find([finding_key(wrong), "other"]) == [wrong]
+        assert review.find([wrong.key, "other"]) == [wrong]
         before, total = index.item("item0").labels, review.progress()["total"]
         review.decide([wrong], "accept")
         assert "sound" not in index.item("item0").labels

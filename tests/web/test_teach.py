@@ -60,22 +60,23 @@ def started(client):
 
 def test_a_lesson_from_start_to_undo(client, served):
     state = started(client)
-    assert (state["yes"], state["no"]) == (2, 0)
+    assert (state["progress"]["yes"], state["progress"]["no"]) == (2, 0)
     first = state["questions"][0]
     assert {"title", "text", "labels", "metadata", "words"} <= first.keys()
     shown = state["questions"][1]["id"]
     body = {"answer": "no", "shown": shown}
     after = post(client, "answer", item=first["id"], who="ben", window="one", **body).json()
-    assert (after["yes"], after["no"], after["keep"]) == (2, 1, True)
+    done = after["progress"]
+    assert (done["yes"], done["no"], after["keep"]) == (2, 1, True)
     assert not {one["id"] for one in after["questions"]} & {first["id"], shown}
     # Another window that shows the same item is asked about others.
     other = post(client, "answer", item=first["id"], window="two", **body).json()
     assert not other["keep"]
     assert not {one["id"] for one in other["questions"]} & {first["id"], shown}
     back = post(client, "undo", item=first["id"]).json()
-    assert back["no"] == 1, "the answer before it counts again"
+    assert back["progress"]["no"] == 1, "the answer before it counts again"
     back = post(client, "undo", item=first["id"]).json()
-    assert back["no"] == 0
+    assert back["progress"]["no"] == 0
     assert back["questions"][0]["id"] == first["id"]
     assert post(client, "undo", item=first["id"]).status_code == 409
     post(client, "answer", item=first["id"], answer="yes")
@@ -133,7 +134,7 @@ def test_two_clients_lose_no_answer(client, served):
     teacher = Teacher(served.editing.review.index, "new")
     assert sum(one == "no" for one in teacher.answers().values()) == len(ids)
     assert {one.who for one in teacher.log()} == {"anna", "a", "b"}
-    assert state["yes"] == 2
+    assert state["progress"]["yes"] == 2
 
 
 def test_only_those_who_were_let_in_can_answer(client, folder, served):
@@ -160,6 +161,6 @@ def test_without_editing_lessons_can_be_read(folder):
     with TestClient(make_app(Served(folder), watch=False), base_url="http://localhost") as reader:
         assert "serve --edit" in reader.get("/teach").text
         found = reader.get("/teach.json", params={"label": "new"}).json()
-        assert found["lesson"]["yes"] == 2
+        assert found["lesson"]["progress"]["yes"] == 2
         assert "Next items" in reader.get("/teach", params={"label": "new"}).text
         assert reader.post("/edit/teach/answer.json", json={}).status_code in (404, 405)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -112,15 +113,7 @@ def teach(  # noqa: PLR0917 - typer reads options from parameters
 
 def _described(teacher: Teacher) -> dict[str, object]:
     done = teacher.progress()
-    return {
-        "label": teacher.label,
-        "yes": done.yes,
-        "no": done.no,
-        "skipped": done.skipped,
-        "unseen": done.unseen,
-        "left": None if done.left is None else done.left.__dict__,
-        "enough": done.enough,
-    }
+    return {"label": teacher.label, **asdict(done), "enough": done.enough}
 
 
 def _export(teacher: Teacher, target: str) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["KINDS", "Finding", "LabelAudit"]
+__all__ = ["KINDS", "PAIRS", "Finding", "LabelAudit"]
 
 KINDS = {
     "missing": "Labels that look missing",
@@ -18,6 +19,8 @@ KINDS = {
     "junk": "Labels that say nothing",
     "wrong": "Labels that look wrong",
 }
+# Findings about one label of one item, which can be decided.
+PAIRS = ("wrong", "missing")
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,14 @@ class Finding:
     def sure(self) -> bool:
         """Whether the evidence is clear; otherwise it is about as often wrong as right."""
         return bool(self.evidence.get("sure", True))
+
+    @property
+    def key(self) -> str:
+        """Short name, from kind, item and label; empty unless a label looks wrong or missing."""
+        if self.kind not in PAIRS:
+            return ""
+        parts = "\0".join((self.kind, str(len(self.items[0])), self.items[0], self.labels[0]))
+        return hashlib.blake2b(parts.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidInput
 from ..index.metadata_fields import MetadataField, metadata_text
@@ -93,7 +94,8 @@ def _text_field(index: SemanticIndex, field: str) -> MetadataField:
     return found
 
 
-class MetadataEdit(NamedTuple):
+@dataclass(frozen=True)
+class MetadataEdit:
     """Values of a field of the metadata that were replaced at once.
 
     Attributes
@@ -269,7 +271,7 @@ class MetadataEdits:
                 if item.metadata.get(made.field) == value["after"][item.id]
             }
             self._write(made.field, wanted, (*signature, "undo", str(number)))
-            return made._replace(undone=True)
+            return replace(made, undone=True)
 
     def history(self) -> list[MetadataEdit]:
         """List the changes, the last one first.
@@ -286,7 +288,7 @@ class MetadataEdits:
                 about = value["field"], value["replaced"], len(value["before"])
                 found[number] = MetadataEdit(number, time, who, *about, undone=False)
             elif event == "undo":
-                found[int(text)] = found[int(text)]._replace(undone=True)
+                found[int(text)] = replace(found[int(text)], undone=True)
         return [*reversed(found.values())]
 
     def _write(

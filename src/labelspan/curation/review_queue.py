@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -20,7 +19,7 @@ from .label_edits import LabelEdits, Pair
 if TYPE_CHECKING:
     from ..index import SemanticIndex
 
-__all__ = ["Review", "finding_key", "pair_of"]
+__all__ = ["Review", "pair_of"]
 
 _WORDS = 6
 
@@ -189,7 +188,7 @@ class Review(LabelEdits):
             Only those whose key is known.
         """
         with self._lock:
-            by_key = {finding_key(one): one for one in self._queue().values()}
+            by_key = {one.key: one for one in self._queue().values()}
         return [by_key[key] for key in keys if key in by_key]
 
     def explain(self, finding: Finding) -> TagExplanation | None:
@@ -271,10 +270,3 @@ class Review(LabelEdits):
 def pair_of(finding: Finding) -> Pair:
     """Return the item and the label of a finding."""
     return finding.items[0], finding.labels[0]
-
-
-def finding_key(finding: Finding) -> str:
-    """Return a short name for a finding, from its kind, item and label."""
-    item, label = pair_of(finding)
-    parts = "\0".join((finding.kind, str(len(item)), item, label))
-    return hashlib.blake2b(parts.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()

@@ -73,7 +73,8 @@ class Answer(NamedTuple):
     undone: bool
 
 
-class Lesson(NamedTuple):
+@dataclass(frozen=True)
+class Lesson:
     """A label that is being taught, its number of answers, and when the last event was (UTC)."""
 
     label: str

@@ -24,7 +24,6 @@ from ..corpus import CorpusEdit, edit_corpus
 from ..curation import DecisionGroup, LabelEdit
 from ..curation.decisions import Action
 from ..curation.label_edits import doubted
-from ..curation.review_queue import finding_key
 from ..errors import InvalidFile, InvalidInput
 from ..index import SemanticIndex
 from .editing import Editing, Given, Name, Who
@@ -209,8 +208,8 @@ class _Edits:
         # Another page may have decided about some of them.
         review = self._review
         with self._lock:
-            there = {finding_key(one) for one in (*review.waiting(), *review.waiting(skipped=True))}
-            found = [one for one in review.find(given["findings"]) if finding_key(one) in there]
+            there = {one.key for one in (*review.waiting(), *review.waiting(skipped=True))}
+            found = [one for one in review.find(given["findings"]) if one.key in there]
             made = review.decide(found, given["decision"], who=self._editing.name(given))
             return self._decided(made, given)
 

@@ -8,13 +8,13 @@ from typing import Annotated, Literal
 
 from typing_extensions import TypedDict
 
-from ..curation.audit_results import KINDS
+from ..curation.audit_results import KINDS, PAIRS
 from ..display.map_data import SCALE, small_place
 from ..display.map_regions import Region
 from ..display.style import shorten
 from .answer_parts import Asked, find_item, find_label, labels_by_count
 from .schema import Count
-from .snapshot import MOST_OTHERS, PAIRS, Snapshot
+from .snapshot import MOST_OTHERS, Snapshot
 
 __all__ = ["home", "map_page"]
 

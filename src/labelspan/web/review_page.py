@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from typing_extensions import TypedDict
 
 from ..curation import Finding, LabelDecision
-from ..curation.audit_results import KINDS
-from ..curation.review_queue import finding_key
+from ..curation.audit_results import KINDS, PAIRS
 from ..index.results import WordShare
 from .answer_parts import Asked, NearItemData, PageData, find_item, near_items, page_of, rounded
 from .requests import Refused
 from .schema import Count, Unit
-from .snapshot import PAIRS, Snapshot
+from .snapshot import Snapshot
 
 __all__ = ["KEY", "finding", "review"]
 
@@ -36,26 +36,13 @@ class KindData(TypedDict):
     sure: Annotated[Count, "number of those that are not unsure"]
 
 
-class FindingData(TypedDict):
-    """Something to look at."""
-
-    key: Annotated[str, "short name; empty if there is nothing to decide"]
-    kind: str
-    score: Annotated[Unit, "how clear it is"]
-    sure: Annotated[bool, "whether the evidence is clear"]
-    items: Annotated[list[str], "ids of the items concerned"]
-    titles: list[str]
-    labels: list[str]
-    reason: Annotated[str, "the evidence in a sentence"]
-
-
 class ReviewData(PageData):
     """The answer of ``/review``."""
 
     state: Annotated[Literal["computing", "ready", "failed", "none"], "of the audit"]
     kinds: Annotated[list[KindData], "kinds with findings"]
     labels: Annotated[dict[str, Count], "numbers of findings that match by label"]
-    rows: Annotated[list[FindingData], "findings of this page"]
+    rows: Annotated[list[Finding], "findings of this page"]
     progress: Annotated[
         dict[str, Count] | None,
         "accepted, rejected, skipped, waiting and total; null if nothing can be decided",
@@ -105,23 +92,11 @@ def _matching(found: Sequence[Finding], kind: str, label: str) -> list[Finding]:
     ]
 
 
-def _rows(snapshot: Snapshot, found: Sequence[Finding]) -> list[FindingData]:
+def _rows(snapshot: Snapshot, found: Sequence[Finding]) -> list[Finding]:
     names = dict.fromkeys(name for one in found for name in one.items)
     there = snapshot.index.items([name for name in names if name in snapshot.index])
     titles = {item.id: item.title for item in there}
-    return [
-        {
-            "key": finding_key(one) if one.kind in PAIRS else "",
-            "kind": one.kind,
-            "score": rounded(min(max(one.score, 0.0), 1.0)),
-            "sure": one.sure,
-            "items": list(one.items),
-            "titles": [titles.get(name, name) for name in one.items],
-            "labels": list(one.labels),
-            "reason": one.reason,
-        }
-        for one in found
-    ]
+    return [replace(one, titles=tuple(titles.get(id, id) for id in one.items)) for one in found]
 
 
 def _enough(made: Sequence[LabelDecision]) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 
 from .._typing import Array
 from ..curation import Finding, Review, audit_labels
-from ..curation.audit_results import KINDS
+from ..curation.audit_results import KINDS, PAIRS
 from ..display.map_data import MapPoints, draw_points, whole_positions
 from ..errors import LabelspanError
 from ..index import SemanticIndex, Tag
@@ -27,15 +27,14 @@ from ..text import WordSearch
 from .access import Access
 from .editing import Editing
 
-__all__ = ["MOST_OTHERS", "PAIRS", "Served", "Snapshot"]
+__all__ = ["MOST_OTHERS", "Served", "Snapshot"]
 
 _log = logging.getLogger("labelspan.web")
 _SECONDS_TO_STOP = 5.0
 _SECONDS_BETWEEN_LOOKS = 1.0
 # Loading an index reads all its files, so after a failure it is tried less often.
 _LOOKS_AFTER_A_PROBLEM = 5
-# Findings about one label of one item, which can be decided; of other kinds only some are listed.
-PAIRS = ("wrong", "missing")
+# Of findings about more than a label of an item only some are listed.
 MOST_OTHERS = 200
 _MOST_KEPT = 20
 # Labels that are predicted for an item.

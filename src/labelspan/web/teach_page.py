@@ -15,14 +15,14 @@ from starlette.responses import Response
 from starlette.routing import Route
 from typing_extensions import TypedDict
 
-from ..curation import Teacher
-from ..curation.teach import Question
+from ..curation import Teacher, TeachProgress
+from ..curation.teach import Lesson, Question
 from ..index import SemanticIndex
 from ..index.results import WordShare
 from .answer_parts import Asked, rounded
 from .editing import Editing, Given, Name, Text, Who
 from .requests import LONGEST_QUERY, Refused, text_input
-from .schema import Body, Count, MaxLen, Unit
+from .schema import Body, MaxLen, Unit
 from .snapshot import Snapshot
 
 __all__ = ["TEACH_INPUTS", "map_colours", "teach", "teach_routes"]
@@ -42,14 +42,6 @@ TEACH_INPUTS = (
     text_input("within", "Ask only about items with this label."),
 )
 _LABEL = text_input("label", "The label that is taught.", None)
-
-
-class LessonData(TypedDict):
-    """A label that is being taught."""
-
-    label: str
-    answers: Count
-    time: Annotated[str, "of the last answer, in UTC"]
 
 
 class QuestionData(TypedDict):
@@ -72,19 +64,7 @@ class StateData(TypedDict):
 
     label: str
     within: str
-    yes: Count
-    no: Count
-    skipped: Count
-    members: Annotated[Count, "items that have the label and no answer"]
-    unseen: Count
-    left: Annotated[float | None, "expected number of unseen items that belong"]
-    left_low: Annotated[
-        int | None,
-        "lower end of its interval, an estimate: results/teach.md says how often it held",
-    ]
-    left_high: Annotated[int | None, "higher end"]
-    enough: Annotated[bool, "whether further answers have stopped helping"]
-    said: Annotated[str, "the state as a sentence"]
+    progress: Annotated[TeachProgress, "answers, and an estimate of what is left"]
     keep: Annotated[bool, "whether what a window shows is neither answered nor shown in another"]
     questions: list[QuestionData]
 
@@ -92,7 +72,7 @@ class StateData(TypedDict):
 class TeachData(TypedDict):
     """The answer of ``/teach``."""
 
-    lessons: list[LessonData]
+    lessons: list[Lesson]
     lesson: Annotated[StateData | None, "of the label, if its lesson was started"]
     exists: Annotated[bool, "whether items have the label"]
 
@@ -132,7 +112,7 @@ def teach(snapshot: Snapshot, asked: Asked) -> TeachData:
     found = Teacher.lessons(index)
     started = label in {one.label for one in found}
     return {
-        "lessons": [{"label": one[0], "answers": one[1], "time": one[2]} for one in found],
+        "lessons": found,
         "lesson": _state(_teacher(index, label)) if started else None,
         "exists": label in index.labels,
     }
@@ -178,21 +158,11 @@ def _question(teacher: Teacher, question: Question) -> QuestionData:
 
 
 def _state(teacher: Teacher, without: Sequence[str] = (), *, keep: bool = False) -> StateData:
-    done = teacher.progress()
     asked = teacher.questions(_SHOWN, without=without)
     return {
         "label": teacher.label,
         "within": teacher.within,
-        "yes": done.yes,
-        "no": done.no,
-        "skipped": done.skipped,
-        "members": done.members,
-        "unseen": done.unseen,
-        "left": None if done.left is None else rounded(done.left.expected),
-        "left_low": None if done.left is None else done.left.low,
-        "left_high": None if done.left is None else done.left.high,
-        "enough": done.enough,
-        "said": done.said,
+        "progress": teacher.progress(),
         "keep": keep,
         "questions": [_question(teacher, one) for one in asked],
     }

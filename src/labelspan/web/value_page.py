@@ -6,9 +6,8 @@ from collections.abc import Callable
 from typing import Annotated, Any, NotRequired
 
 from starlette.routing import Route
-from typing_extensions import TypedDict
 
-from ..curation import MetadataEdits, SavedSearches, value_groups
+from ..curation import MetadataEdit, MetadataEdits, SavedSearches, value_groups
 from ..curation.metadata_edits import value_counts
 from .answer_parts import Asked, PageData, page_of
 from .editing import Editing, Given, Name, Who
@@ -41,23 +40,13 @@ VALUE_INPUTS = (
 )
 
 
-class ValueChangeData(TypedDict):
-    """Values of the metadata that were replaced at once."""
-
-    number: Count
-    time: Annotated[str, "in UTC"]
-    who: str
-    said: Annotated[str, "the change as a sentence"]
-    undone: bool
-
-
 class ValuesData(PageData):
     """The answer of ``/values``."""
 
     fields: Annotated[list[str], "keys of the metadata whose values are texts"]
     different: Annotated[Count, "number of different values, or labels"]
     groups: Annotated[list[dict[str, Count]], "values that are probably the same, and their items"]
-    changes: Annotated[list[ValueChangeData], "the last changes of metadata, the newest first"]
+    changes: Annotated[list[MetadataEdit], "the last changes of metadata, the newest first"]
 
 
 def values(snapshot: Snapshot, asked: Asked) -> ValuesData:
@@ -73,22 +62,12 @@ def values(snapshot: Snapshot, asked: Asked) -> ValuesData:
 
     different, found = snapshot.cached(("values", field, how), make)
     shown, page = page_of(asked, found, _GROUPS_PER_PAGE)
-    changes = MetadataEdits(index).history()[:_LAST_CHANGES]
     return {
         **page,
         "fields": fields,
         "different": different,
         "groups": shown,
-        "changes": [
-            {
-                "number": one.number,
-                "time": one.time,
-                "who": one.who,
-                "said": one.said,
-                "undone": one.undone,
-            }
-            for one in changes
-        ],
+        "changes": MetadataEdits(index).history()[:_LAST_CHANGES],
     }
 
 

@@ -115,7 +115,7 @@
       drawing = false;
     };
     const take = (state) => {
-      document.getElementById("state").textContent = state.said;
+      document.getElementById("state").textContent = state.progress.said;
       const answered = new Set(done.map(({ id }) => id));
       // What is not shown yet is replaced: the ranking may be new. What is shown stays, unless
       // another has answered about it, or is asked about it in another window.
