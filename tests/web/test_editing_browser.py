@@ -454,9 +454,11 @@ def test_two_who_teach_one_label_lose_no_answer(browser, folder):
         likely = [item for item, answer in dict(given).items() if answer == "yes"]
         page.get_by_role("button", name="Preview").click()
         page.get_by_role("button", name="Change labels").press("Enter")
-        said(page, f"Done: Add tunes to {len(likely)} items.", "#apply-said")
+        undo = page.locator("#apply-said").get_by_role("button", name="Undo")
+        undo.wait_for()
+        said(page, f"Add tunes to {len(likely)} items.", "#apply-said")
         assert page.request.get("/search.json?label=tunes").json()["count"] == len(likely)
-        page.locator("#apply").get_by_role("button", name="Undo").click()
+        undo.click()
         said(page, "Undone", "#apply-said")
         assert "tunes" not in page.request.get("/labels.json").json()["labels"]
 

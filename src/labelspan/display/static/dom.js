@@ -17,6 +17,14 @@ globalThis.Dom = (() => {
     line.setAttribute("role", "status");
     return line;
   };
+  // Work that says in a line why it failed.
+  const saying = (line, work) => async (...given) => {
+    try {
+      await work(...given);
+    } catch (error) {
+      line.textContent = error.message;
+    }
+  };
   const number = (value) => value.toLocaleString("en");
   const plural = (count, word) => `${number(count)} ${word}${count === 1 ? "" : "s"}`;
   const wait = (seconds) => new Promise((done) => setTimeout(done, 1000 * seconds));
@@ -43,5 +51,5 @@ globalThis.Dom = (() => {
   };
   const chip = (name) => element("li", {}, element("a", { className: "label", href: address("/label", { name }) }, isolated(name)));
 
-  return { element, button, status, number, plural, wait, shown, isolated, address, ask, chip };
+  return { element, button, status, saying, number, plural, wait, shown, isolated, address, ask, chip };
 })();

@@ -2,7 +2,7 @@
 // dropped; similar names are merged; searches are saved; and the history, which undoes.
 "use strict";
 {
-  const { element, plural, status, chip, address, ask } = Dom;
+  const { element, plural, status, saying, chip, address, ask } = Dom;
   const { ready, post, who, button, cut, editor, labelInput, report, follow, told } = Edit;
 
   const nothing = (labels) => {
@@ -30,14 +30,10 @@
     };
     const page = { shown: () => [id], draw };
     const box = editor(() => [id], page, { remove: false });
-    const change = async (body) => {
-      try {
-        report(box.line, await post("/edit/labels.json", { items: [id], ...body, show: [id] }), page);
-        box.input.focus();
-      } catch (error) {
-        box.line.textContent = error.message;
-      }
-    };
+    const change = saying(box.line, async (body) => {
+      report(box.line, await post("/edit/labels.json", { items: [id], ...body, show: [id] }), page);
+      box.input.focus();
+    });
     draw({ [id]: JSON.parse(section.dataset.labels) });
     follow(page);
     section.append(box, element("p", { className: "more" }, element("a", { href: address("/history", { item: id }) }, "History of this item")));
@@ -142,33 +138,24 @@
     const [input, list] = labelInput("New name, or another label to merge into");
     const line = status();
     const page = { shown: () => [], draw: () => {} };
-    const plan = async (by) => {
+    const plan = saying(line, async (by) => {
       if (by === "") {
         line.textContent = "Type a name.";
         return;
       }
       const body = { labels: [label], by, create: true };
-      try {
-        const found = await post("/edit/replace.json", { ...body, preview: true });
-        const near = (found.similar[by] ?? []).slice(0, 3);
-        const title = found.items ? `Change ${plural(found.items, "item")}` : "Do it";
-        const apply = button(near.length ? `Rename it to “${cut(by, 30)}” all the same` : title, async () => {
-          try {
-            const done = await post("/edit/replace.json", { ...body, similar: true });
-            report(line, done, page);
-            if (by) line.append(" ", element("a", { href: address("/label", { name: by }) }, `Open ${cut(by)}`));
-          } catch (error) {
-            line.textContent = error.message;
-          }
-        }, "danger");
-        line.replaceChildren(element("span", {}, `${found.said} ${found.asked}`));
-        for (const one of near) line.append(" ", button(`Merge into “${cut(one, 30)}” …`, () => plan(one), "quiet"));
-        line.append(" ", apply, " ", button("Cancel", () => line.replaceChildren()));
-        line.querySelector("button").focus();
-      } catch (error) {
-        line.textContent = error.message;
-      }
-    };
+      const found = await post("/edit/replace.json", { ...body, preview: true });
+      const near = (found.similar[by] ?? []).slice(0, 3);
+      const title = found.items ? `Change ${plural(found.items, "item")}` : "Do it";
+      const apply = button(near.length ? `Rename it to “${cut(by, 30)}” all the same` : title, saying(line, async () => {
+        report(line, await post("/edit/replace.json", { ...body, similar: true }), page);
+        if (by) line.append(" ", element("a", { href: address("/label", { name: by }) }, `Open ${cut(by)}`));
+      }), "danger");
+      line.replaceChildren(element("span", {}, `${found.said} ${found.asked}`));
+      for (const one of near) line.append(" ", button(`Merge into “${cut(one, 30)}” …`, () => plan(one), "quiet"));
+      line.append(" ", apply, " ", button("Cancel", () => line.replaceChildren()));
+      line.querySelector("button").focus();
+    });
     const form = element("form", { className: "label-editor" }, input, list,
       element("button", { type: "submit", className: "quiet" }, "Rename or merge …"), button("Drop it …", () => plan(null), "quiet"));
     form.addEventListener("submit", (event) => {
@@ -185,15 +172,11 @@
       const labels = JSON.parse(row.dataset.merge);
       const line = element("span", { className: "edit-said" });
       line.setAttribute("role", "status");
-      const buttons = labels.map((by) => button(`Merge into “${cut(by, 30)}”`, async () => {
-        try {
-          const done = await post("/edit/replace.json", { labels: labels.filter((one) => one !== by), by });
-          report(line, done, { shown: () => [], draw: () => {} });
-          for (const one of buttons) one.remove();
-        } catch (error) {
-          line.textContent = error.message;
-        }
-      }));
+      const buttons = labels.map((by) => button(`Merge into “${cut(by, 30)}”`, saying(line, async () => {
+        const done = await post("/edit/replace.json", { labels: labels.filter((one) => one !== by), by });
+        report(line, done, { shown: () => [], draw: () => {} });
+        for (const one of buttons) one.remove();
+      })));
       row.append(" ", ...buttons.flatMap((one) => [one, " "]), line);
     }
   };
@@ -203,15 +186,11 @@
     for (const row of list.querySelectorAll("li:not(.undone)")) {
       const line = element("span", { className: "edit-said" });
       line.setAttribute("role", "status");
-      const undo = button("Undo", async () => {
-        try {
-          await post(list.dataset.undo, { number: Number(row.dataset.number) });
-          told();
-          location.reload();
-        } catch (error) {
-          line.textContent = error.message;
-        }
-      });
+      const undo = button("Undo", saying(line, async () => {
+        await post(list.dataset.undo, { number: Number(row.dataset.number) });
+        told();
+        location.reload();
+      }));
       undo.setAttribute("aria-label", `Undo: ${row.querySelector(".said").textContent}`);
       row.append(" ", undo, " ", line);
     }
@@ -271,40 +250,28 @@
         undo: made.map((one) => ["/edit/undo.json", { number: one.decision.number }]),
       };
     };
-    const back = (steps) => button("Undo", async () => {
-      try {
-        for (const [path, body] of steps) await post(path, body);
-        told();
-        location.reload();
-      } catch (error) {
-        line.textContent = error.message;
-      }
-    });
-    const merge = button("Merge what is selected …", async () => {
+    const back = (steps) => button("Undo", saying(line, async () => {
+      for (const [path, body] of steps) await post(path, body);
+      told();
+      location.reload();
+    }));
+    const merge = button("Merge what is selected …", saying(line, async () => {
       const wanted = chosen();
       if (!wanted.length) {
         line.textContent = "Select names that are the same; one group or several.";
         return;
       }
-      try {
-        const plan = await send(wanted, true);
-        const words = wanted.map(({ values, by }) => `${values.filter((one) => one !== by).map((one) => `“${cut(one)}”`).join(", ")} into “${cut(by)}”`).join("; ");
-        const apply = button(`Change ${plural(plan.items, "item")}`, async () => {
-          try {
-            const done = await send(wanted, false);
-            line.replaceChildren(element("span", {}, done.said), " ", back(done.undo));
-            for (const { box } of wanted) box.remove();
-            told();
-          } catch (error) {
-            line.textContent = error.message;
-          }
-        }, "danger");
-        line.replaceChildren(element("span", {}, `Merge ${words}.`), " ", apply, " ", button("Cancel", () => line.replaceChildren()));
-        apply.focus();
-      } catch (error) {
-        line.textContent = error.message;
-      }
-    }, "quiet");
+      const plan = await send(wanted, true);
+      const words = wanted.map(({ values, by }) => `${values.filter((one) => one !== by).map((one) => `“${cut(one)}”`).join(", ")} into “${cut(by)}”`).join("; ");
+      const apply = button(`Change ${plural(plan.items, "item")}`, saying(line, async () => {
+        const done = await send(wanted, false);
+        line.replaceChildren(element("span", {}, done.said), " ", back(done.undo));
+        for (const { box } of wanted) box.remove();
+        told();
+      }), "danger");
+      line.replaceChildren(element("span", {}, `Merge ${words}.`), " ", apply, " ", button("Cancel", () => line.replaceChildren()));
+      apply.focus();
+    }), "quiet");
     const bar = element("section", { className: "edit-bar" }, merge, line);
     bar.setAttribute("aria-label", "Merge selected names");
     section.prepend(bar);
@@ -314,14 +281,10 @@
     const line = status();
     const query = new URLSearchParams(location.search);
     for (const name of ["page", "show", "open"]) query.delete(name);
-    const save = async (name, text) => {
-      try {
-        await post("/edit/search.json", { name, query: text });
-        location.reload();
-      } catch (error) {
-        line.textContent = error.message;
-      }
-    };
+    const save = saying(line, async (name, text) => {
+      await post("/edit/search.json", { name, query: text });
+      location.reload();
+    });
     for (const row of section.querySelectorAll("li[data-name]")) {
       const drop = button("×", () => save(row.dataset.name, ""));
       drop.setAttribute("aria-label", `Remove the saved search ${cut(row.dataset.name)}`);

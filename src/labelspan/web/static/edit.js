@@ -2,7 +2,7 @@
 // is one decision, which can be undone.
 "use strict";
 globalThis.Edit = (() => {
-  const { element, button: made, status, address, ask, shown } = Dom;
+  const { element, button: made, status, saying, address, ask, shown } = Dom;
   const cut = (name, most = 60) => shown(name, most);
   const button = (text, act, className = "quiet small") => made(text, act, { className });
 
@@ -48,16 +48,12 @@ globalThis.Edit = (() => {
     page.draw(done.labels);
     if (!done.decision) return;
     others?.postMessage("labels");
-    const undo = button("Undo", async () => {
-      try {
-        const back = await post("/edit/undo.json", { number: done.decision.number, show: page.shown() });
-        line.replaceChildren(element("span", {}, back.said));
-        page.draw(back.labels);
-        others?.postMessage("labels");
-      } catch (error) {
-        line.replaceChildren(element("span", {}, error.message));
-      }
-    });
+    const undo = button("Undo", saying(line, async () => {
+      const back = await post("/edit/undo.json", { number: done.decision.number, show: page.shown() });
+      line.replaceChildren(element("span", {}, back.said));
+      page.draw(back.labels);
+      others?.postMessage("labels");
+    }));
     line.append(" ", undo, " ", element("a", { href: "/history" }, "History"));
   };
 
@@ -73,6 +69,22 @@ globalThis.Edit = (() => {
     };
     others?.addEventListener("message", again);
     document.addEventListener("visibilitychange", again);
+  };
+
+  // What is decided on a page: by its buttons, and by keys that have the names of acts.
+  const decided = (section, keys, act) => {
+    section.addEventListener("click", (event) => {
+      const name = event.target.closest("button")?.dataset.act;
+      if (name) act(name);
+    });
+    document.addEventListener("keydown", (event) => {
+      const key = event.key.toLowerCase();
+      if (!(key in keys) || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+      // In a text, arrows scroll.
+      if (event.target.closest(`input, textarea, select${key.startsWith("arrow") ? ", .text" : ""}`)) return;
+      event.preventDefault();
+      act(keys[key]);
+    });
   };
 
   let lists = 0;
@@ -122,7 +134,7 @@ globalThis.Edit = (() => {
       line.replaceChildren(element("span", {}, asked ? `${words} Press again to create it.` : `${words} press again to create it.`));
       for (const one of near) line.append(" ", one);
     };
-    const act = async (field) => {
+    const act = saying(line, async (field) => {
       const name = input.value.trim();
       const ids = items();
       if (!name || !ids.length) {
@@ -131,22 +143,18 @@ globalThis.Edit = (() => {
       }
       const sure = confirmed === name;
       const body = { items: ids, [field]: [name], create: sure, similar: sure };
-      try {
-        if (field === "add" && !sure) {
-          const plan = await post("/edit/labels.json", { ...body, preview: true });
-          if (plan.new_labels.length) {
-            ask(name, plan);
-            return;
-          }
+      if (field === "add" && !sure) {
+        const plan = await post("/edit/labels.json", { ...body, preview: true });
+        if (plan.new_labels.length) {
+          ask(name, plan);
+          return;
         }
-        const done = await post("/edit/labels.json", { ...body, show: page.shown() });
-        calm();
-        input.value = "";
-        report(line, done, page);
-      } catch (error) {
-        line.textContent = error.message;
       }
-    };
+      const done = await post("/edit/labels.json", { ...body, show: page.shown() });
+      calm();
+      input.value = "";
+      report(line, done, page);
+    });
     const form = element("form", { className: "label-editor" }, input, list, add);
     form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -157,5 +165,5 @@ globalThis.Edit = (() => {
     return Object.assign(box, { line, input });
   };
 
-  return { ready, post, who, button, cut, editor, completed, labelInput, report, follow, told: () => others?.postMessage("labels") };
+  return { ready, post, who, button, cut, editor, completed, labelInput, report, decided, follow, told: () => others?.postMessage("labels") };
 })();

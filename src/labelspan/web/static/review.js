@@ -179,18 +179,7 @@
     // While the audit runs there is nothing to decide.
     if (!may || !section) return;
     take([...(list?.children ?? [])].map((row) => ({ ...row.dataset, title: row.querySelector(".of")?.textContent ?? "" })));
-    section.addEventListener("click", (event) => {
-      const name = event.target.closest("button")?.dataset.act;
-      if (name) act(name);
-    });
-    document.addEventListener("keydown", (event) => {
-      if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
-      if (event.target.closest("input, textarea, select, .text")) return;
-      const name = KEYS[event.key.toLowerCase()];
-      if (!name) return;
-      event.preventDefault();
-      act(name);
-    });
+    Edit.decided(section, KEYS, act);
     // What is still to be sent is not lost by leaving.
     window.addEventListener("beforeunload", (event) => {
       if (sending) event.preventDefault();

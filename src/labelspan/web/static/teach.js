@@ -1,7 +1,7 @@
 // Teach by keys. Every press is about the item that is shown; answers are sent one after the other.
 "use strict";
 {
-  const { element, isolated, address, chip, plural, wait } = Dom;
+  const { element, button, isolated, address, chip, plural, wait, saying } = Dom;
 
   // --- starting ------------------------------------------------------------------------
 
@@ -19,18 +19,14 @@
       line.hidden = false;
     }
     for (const name of ["label", "within"]) form.append(Edit.completed(form.elements[name]));
-    form.addEventListener("submit", async (event) => {
+    form.addEventListener("submit", saying(document.getElementById("start-said"), async (event) => {
       event.preventDefault();
       const given = new FormData(form);
       const body = { label: given.get("label").trim(), query: given.get("q").trim(), within: given.get("within").trim(), items: examples };
-      try {
-        const { label } = await Edit.post("/edit/teach/start.json", body);
-        sessionStorage.removeItem(CHOSEN);
-        location.assign(address("/teach", { label }));
-      } catch (error) {
-        document.getElementById("start-said").textContent = error.message;
-      }
-    });
+      const { label } = await Edit.post("/edit/teach/start.json", body);
+      sessionStorage.removeItem(CHOSEN);
+      location.assign(address("/teach", { label }));
+    }));
   };
 
   // --- one item ------------------------------------------------------------------------
@@ -163,19 +159,7 @@
       if (name === "undo") undo();
       else if (queue[0]) answer(name);
     };
-    const KEYS = { y: "yes", n: "no", s: "skip", u: "undo" };
-    section.addEventListener("click", (event) => {
-      const name = event.target.closest("button")?.dataset.act;
-      if (name) act(name);
-    });
-    document.addEventListener("keydown", (event) => {
-      if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
-      if (event.target.closest("input, textarea, select")) return;
-      const name = KEYS[event.key.toLowerCase()];
-      if (!name) return;
-      event.preventDefault();
-      act(name);
-    });
+    Edit.decided(section, { y: "yes", n: "no", s: "skip", u: "undo" }, act);
     window.addEventListener("beforeunload", (event) => {
       if (waiting) event.preventDefault();
     });
@@ -184,48 +168,22 @@
 
     const form = document.querySelector("#apply form");
     const line = document.getElementById("apply-said");
-    // What was done, with a button that undoes it.
-    const report = ({ said: words, decision }) => {
-      line.replaceChildren(element("span", {}, `Done: ${words}`));
-      drawSoon();
-      if (!decision) return;
-      const back = element("button", { type: "button", className: "quiet small" }, "Undo");
-      back.addEventListener("click", async () => {
-        try {
-          await Edit.post("/edit/undo.json", { number: decision.number });
-          line.textContent = "Undone; the answers are still there.";
-          drawSoon();
-        } catch (error) {
-          line.textContent = error.message;
-        }
-      });
-      line.append(" ", back, " ", element("a", { href: "/history" }, "History"));
-    };
-    form.addEventListener("submit", async (event) => {
+    form.addEventListener("submit", saying(line, async (event) => {
       event.preventDefault();
       const body = { label, form: form.elements.form.value };
       if (body.form === "split" && form.elements.rest?.value.trim()) body.rest = form.elements.rest.value.trim();
       if (document.getElementById("likely").checked) body.at_least = 0.8;
-      try {
-        const found = await Edit.post("/edit/teach/apply.json", { ...body, preview: true });
-        if (!found.items) {
-          line.textContent = "Nothing to change.";
-          return;
-        }
-        const apply = element("button", { type: "button", className: "danger" }, "Change labels");
-        apply.addEventListener("click", async () => {
-          try {
-            report(await Edit.post("/edit/teach/apply.json", body));
-          } catch (error) {
-            line.textContent = error.message;
-          }
-        });
-        line.replaceChildren(element("span", {}, found.said), " ", apply);
-        apply.focus();
-      } catch (error) {
-        line.textContent = error.message;
+      const found = await Edit.post("/edit/teach/apply.json", { ...body, preview: true });
+      if (!found.items) {
+        line.textContent = "Nothing to change.";
+        return;
       }
-    });
+      const apply = button("Change labels", saying(line, async () => {
+        Edit.report(line, await Edit.post("/edit/teach/apply.json", body), { shown: () => [], draw: drawSoon });
+      }), { className: "danger" });
+      line.replaceChildren(element("span", {}, found.said), " ", apply);
+      apply.focus();
+    }));
 
     const first = await Dom.ask(address("/teach.json", { label }));
     host.hidden = false;
