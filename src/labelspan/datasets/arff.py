@@ -83,26 +83,16 @@ def read_arff(
     """
     path = Path(path)
     (member,) = open_source(path).members
-    number = 0
-
-    def content(text: Any) -> Iterator[str]:
-        nonlocal number
-        for line in map(str.strip, lines_of(text, member.name)):
-            number += 1
-            if line and not line.startswith("%"):
-                yield line
-
+    rows: Iterator[str]
     with open_text(member, None) as (text, _):
-        lines = content(text)
+        lines = _Lines(lines_of(text, member.name))
         try:
             relation, attributes, tree = _read_header(lines)
             names = list(attributes)
             if tree is not None and labels is None:
                 classes = _classes(attributes.pop(tree) or {})
                 place, width = names.index(tree), len(names)
-                rows: Iterator[str] = (
-                    _without_class(line, place, width, classes) for line in lines
-                )
+                rows = (_without_class(line, place, width, classes) for line in lines)
                 attributes |= {name: {"0": 0.0, "1": 1.0} for name in classes}
                 names = list(attributes)
                 labelled = list(range(width - 1, len(names)))
@@ -113,7 +103,7 @@ def read_arff(
                 attributes[name] = _label_codes(name, attributes[name])
             block = _read_rows(rows, attributes)
         except _MalformedError as error:
-            raise InvalidFile(f"{path}, line {number}: {error}.") from None
+            raise InvalidFile(f"{path}, line {lines.number}: {error}.") from None
     features = sorted(set(range(len(names))) - set(labelled))
     Y = block[:, labelled]
     # NaN, which was a question mark, has no place among whole numbers.
@@ -153,17 +143,8 @@ def _without_class(line: str, place: int, width: int, classes: dict[str, int]) -
 
 def arff_records(name: str, lines: Iterable[str]) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the rows of an ARFF file by line and attribute, as texts; classes of Clus are lists."""
-    number = 0
-
-    def content() -> Iterator[str]:
-        nonlocal number
-        for line in map(str.strip, lines):
-            number += 1
-            if line and not line.startswith("%"):
-                yield line
-
+    rows = _Lines(lines)
     try:
-        rows = content()
         _, attributes, tree = _read_header(rows, texts=True)
         columns = list(attributes)
         for line in rows:
@@ -175,9 +156,9 @@ def arff_records(name: str, lines: Iterable[str]) -> Iterator[tuple[int, dict[st
                 row = dict(zip(columns, _split(line), strict=False))
             if tree is not None and tree in row:
                 row[tree] = [one.removeprefix("root/") for one in row[tree].split("@")]
-            yield number, {key: None if one == "?" else one for key, one in row.items()}
+            yield rows.number, {key: None if one == "?" else one for key, one in row.items()}
     except _MalformedError as error:
-        raise InvalidFile(f"{name}, line {number}: {error}.") from None
+        raise InvalidFile(f"{name}, line {rows.number}: {error}.") from None
 
 
 def _label_columns(path: Path, relation: str, names: list[str], labels: Any) -> list[int]:
@@ -223,8 +204,21 @@ class _MalformedError(Exception):
     """What is wrong with a line."""
 
 
+class _Lines:
+    """Lines that are neither empty nor comments, and the number of the last one."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self._lines, self.number = enumerate(map(str.strip, lines), 1), 0
+
+    def __iter__(self) -> Iterator[str]:
+        for number, line in self._lines:
+            self.number = number
+            if line and not line.startswith("%"):
+                yield line
+
+
 def _read_header(
-    lines: Iterator[str], *, texts: bool = False
+    lines: Iterable[str], *, texts: bool = False
 ) -> tuple[str, Attributes, str | None]:
     """Read up to ``@data``: the relation, the attributes, and the one of classes in a tree."""
     relation, tree = "", None
@@ -279,7 +273,7 @@ def _label_codes(name: str, codes: dict[str, float] | None) -> dict[str, float]:
     return {value: code for value, code in truth.items() if code is not None}
 
 
-def _read_rows(lines: Iterator[str], attributes: Attributes) -> Any:
+def _read_rows(lines: Iterable[str], attributes: Attributes) -> Any:
     """Return all columns: an array, or compressed rows if the file is sparse. NaN is not known."""
     data, indices, indptr = array("d"), array("q"), array("q", [0])
     columns = list(attributes.items())
