@@ -9,18 +9,28 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Any
 from urllib.parse import urlsplit
 
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from .requests import Refused, read_pairs, read_parameters, text_input
+from .requests import (
+    Parameter,
+    Refused,
+    read_json_body,
+    read_pairs,
+    read_parameters,
+    text_input,
+)
+from .schema import as_json
 
-if TYPE_CHECKING:
-    from starlette.requests import Request
+__all__ = ["SECRET_HEADER", "Access", "Given"]
 
-__all__ = ["SECRET_HEADER", "Access"]
+Given = dict[str, Any]
 
 SECRET_HEADER = "x-labelspan-secret"
 _ENTRANCE = "/enter"
@@ -75,6 +85,32 @@ class Access:
             raise Refused(403, "This can only be asked for by a page of this server.")
         if not _same(request.headers.get(SECRET_HEADER, ""), self.form_secret):
             raise Refused(403, "This form is from an earlier start of the server; load it again.")
+
+    # --- addresses ----------------------------------------------------------------------
+
+    def post(self, path: str, kind: Any, work: Callable[[Given], Any]) -> Route:
+        """Return an address that takes a body of a type, and changes something."""
+
+        async def answer(request: Request) -> Response:
+            self.check_writing(request)
+            given = await read_json_body(request, kind)
+            return as_json(await run_in_threadpool(work, given))
+
+        return Route(path, answer, methods=["POST"])
+
+    def get(
+        self, path: str, work: Callable[[Given], Response], known: tuple[Parameter, ...] = ()
+    ) -> Route:
+        """Return an address that only those who may edit can read."""
+
+        async def answer(request: Request) -> Response:
+            self.check(request)
+            given = read_parameters(known, read_pairs(request.scope["query_string"]))
+            response = await run_in_threadpool(work, given)
+            response.headers["cache-control"] = "no-store"
+            return response
+
+        return Route(path, answer)
 
 
 def _place(origin: str) -> str:

@@ -26,7 +26,8 @@ from ..curation.decisions import Action
 from ..curation.label_edits import doubted
 from ..errors import InvalidFile, InvalidInput
 from ..index import SemanticIndex
-from .editing import Editing, Given, Name, Who
+from .access import Given
+from .editing import Editing, Name, Who
 from .pages import Page
 from .render import as_page
 from .requests import (
@@ -127,7 +128,7 @@ _ENTRIES = (
 
 def edit_routes(editing: Editing, changed: Callable[..., None]) -> list[Route]:
     """Return the routes; ``changed`` is called after labels have changed."""
-    made, get, post = _Edits(editing, changed), editing.get, editing.post
+    made, get, post = _Edits(editing, changed), editing.access.get, editing.access.post
     return [
         editing.access.route("/review"),
         get("/edit/session.json", made.session),

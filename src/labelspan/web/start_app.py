@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from .access import Access
+from .access import Access, Given
 from .app import guarded, make_app
 from .file_fit import FileFit
 from .pages import Page
@@ -21,7 +21,6 @@ from .requests import (
     LONGEST_NAME,
     LONGEST_UPLOAD,
     Refused,
-    read_json_body,
     read_pairs,
     read_parameters,
     read_parts,
@@ -74,15 +73,23 @@ class StartApp:
         self.fit = FileFit(folder, self._opened)
         self._page = Page("start", "/", "Start", lambda snapshot, asked: {})
         templates()
+
+        def post(path: str, kind: Any, work: Callable[[Given], None]) -> Route:
+            def answer(given: Given) -> dict[str, Any]:
+                work(given)
+                return self._state()
+
+            return self.access.post(path, kind, answer)
+
         self._start: ASGIApp = guarded(
             [
                 self.access.route("/"),
-                Route("/", self._answer(self._show)),
-                Route(_STATE, self._answer(self._state)),
-                Route("/start/file", self._answer(self._receive, write=True), methods=["POST"]),
-                self._post("/start/read.json", ReadBody, self._read),
-                self._post("/start/fit.json", NoBody, lambda given: self.fit.fit()),
-                self._post("/start/cancel.json", NoBody, lambda given: self.fit.cancel()),
+                self.access.get("/", self._show),
+                self.access.get(_STATE, lambda given: as_json(self._state())),
+                Route("/start/file", self._receive, methods=["POST"]),
+                post("/start/read.json", ReadBody, self._read),
+                post("/start/fit.json", NoBody, lambda given: self.fit.fit()),
+                post("/start/cancel.json", NoBody, lambda given: self.fit.cancel()),
             ],
             self._hosts,
             self._lifespan,
@@ -116,38 +123,22 @@ class StartApp:
 
     # --- addresses ------------------------------------------------------------------------
 
-    def _answer(self, work: Callable[[Request], Any], *, write: bool = False) -> Any:
-        async def answer(request: Request) -> Response:
-            (self.access.check_writing if write else self.access.check)(request)
-            response: Response = await work(request)
-            response.headers["cache-control"] = "no-store"
-            return response
-
-        return answer
-
-    def _post(self, path: str, kind: Any, work: Callable[[dict[str, Any]], None]) -> Route:
-        async def answer(request: Request) -> Response:
-            given = await read_json_body(request, kind)
-            await run_sync(work, given)
-            return await self._state(request)
-
-        return Route(path, self._answer(answer, write=True), methods=["POST"])
-
-    async def _show(self, request: Request) -> Response:
+    def _show(self, given: Given) -> Response:
         content = {"longest": LONGEST_UPLOAD, "edit": self._edit}
         return as_page(self._page, content, {}, json_link="", menu=())
 
-    async def _state(self, request: Request) -> Response:
-        return as_json({**self.fit.state(), "secret": self.access.form_secret})
+    def _state(self) -> dict[str, Any]:
+        return {**self.fit.state(), "secret": self.access.form_secret}
 
     async def _receive(self, request: Request) -> Response:
+        self.access.check_writing(request)
         if request.headers.get("content-type") != "application/octet-stream":
             raise Refused(415, "A file must be sent as application/octet-stream.")
         name = read_parameters(_FILE, read_pairs(request.scope["query_string"]))["name"]
         await self.fit.receive(name, read_parts(request.receive, longest=LONGEST_UPLOAD))
-        return await self._state(request)
+        return as_json(self._state())
 
-    def _read(self, given: dict[str, Any]) -> None:
+    def _read(self, given: Given) -> None:
         options = [f"--text={name}" for name in given.get("text", ())]
         if "labels" in given:
             options += [f"--labels={name}" for name in given["labels"] or ("",)]

@@ -19,8 +19,9 @@ from ..curation import Teacher, TeachProgress
 from ..curation.teach import Lesson, Question
 from ..index import SemanticIndex
 from ..index.results import WordShare
+from .access import Given
 from .answer_parts import Asked, rounded
-from .editing import Editing, Given, Name, Text, Who
+from .editing import Editing, Name, Text, Who
 from .requests import LONGEST_QUERY, Refused, text_input
 from .schema import Body, MaxLen, Unit
 from .snapshot import Snapshot
@@ -272,9 +273,9 @@ def teach_routes(editing: Editing, changed: Callable[[], None]) -> list[Route]:
         return Response(teacher.to_csv(), headers=headers, media_type="text/csv")
 
     return [
-        editing.post("/edit/teach/start.json", StartBody, start),
-        editing.post("/edit/teach/answer.json", AnswerBody, answer),
-        editing.post("/edit/teach/undo.json", UndoAnswerBody, undo),
-        editing.post("/edit/teach/apply.json", ApplyBody, apply),
-        editing.get("/teach/answers.csv", send, (_LABEL,)),
+        editing.access.post("/edit/teach/start.json", StartBody, start),
+        editing.access.post("/edit/teach/answer.json", AnswerBody, answer),
+        editing.access.post("/edit/teach/undo.json", UndoAnswerBody, undo),
+        editing.access.post("/edit/teach/apply.json", ApplyBody, apply),
+        editing.access.get("/teach/answers.csv", send, (_LABEL,)),
     ]

@@ -9,8 +9,9 @@ from starlette.routing import Route
 
 from ..curation import MetadataEdit, MetadataEdits, SavedSearches, value_groups
 from ..curation.metadata_edits import value_counts
+from .access import Given
 from .answer_parts import Asked, PageData, page_of
-from .editing import Editing, Given, Name, Who
+from .editing import Editing, Name, Who
 from .fragments import link
 from .item_list import SELECTION, SORT
 from .requests import (
@@ -140,7 +141,7 @@ def value_routes(editing: Editing, changed: Callable[..., None]) -> list[Route]:
         return {"searches": searches.all()}
 
     return [
-        editing.post("/edit/values.json", ValuesBody, replace),
-        editing.post("/edit/values-undo.json", UndoValuesBody, undo),
-        editing.post("/edit/search.json", SearchBody, save),
+        editing.access.post("/edit/values.json", ValuesBody, replace),
+        editing.access.post("/edit/values-undo.json", UndoValuesBody, undo),
+        editing.access.post("/edit/search.json", SearchBody, save),
     ]
