@@ -1,4 +1,4 @@
-"""Data frames in and out, and results as tables in a notebook."""
+"""Data frames as input, and results as tables in a notebook."""
 
 import pytest
 
@@ -15,7 +15,7 @@ COLUMNS = {
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_a_frame_in_and_out(library):
+def test_a_frame_is_fitted(library):
     module = pytest.importorskip(library)
     frame = module.DataFrame(COLUMNS)
     index = SemanticIndex.from_frame(frame, text=["title", "body"], labels="tags", id="name")
@@ -25,10 +25,6 @@ def test_a_frame_in_and_out(library):
     assert index.item("b").labels == ("game", "net")
     assert index.item("c").labels is None
     assert [index.item(name).metadata.get("year") for name in "abcd"] == [2001, None, 2003, 2005]
-    found = index.to_frame(library)
-    assert found["id"].to_list() == index.ids
-    labels = [None if one is None else list(one) for one in found["labels"].to_list()]
-    assert labels == COLUMNS["tags"]
     assert frame["title"].to_list() == COLUMNS["title"]
 
 
@@ -37,8 +33,6 @@ def test_results_are_tables_in_a_notebook():
     with pytest.raises(InvalidParameter, match="no column 'txt'; the columns are name, title"):
         SemanticIndex.from_frame(pandas.DataFrame(COLUMNS), text="txt")
     index = SemanticIndex.from_frame(pandas.DataFrame(COLUMNS), text="title", labels="tags")
-    with pytest.raises(InvalidParameter, match="'pandas' or 'polars', but 'dask'"):
-        index.to_frame("dask")
     page = index.search("photos", 2)._repr_html_()
     assert page.count("<tr>") == 2
     assert "Crop &lt;photos&gt;" in page

@@ -6,20 +6,17 @@ import difflib
 import math
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidInput, InvalidLabels, InvalidParameter, MissingData
-from .results import Item
+from ..errors import InvalidInput, InvalidLabels, InvalidParameter
 
 __all__ = [
     "LabelLists",
     "as_names",
     "check_count",
     "did_you_mean",
-    "frame_of",
     "label_name",
     "read_frame",
     "read_ids",
@@ -257,25 +254,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, str | int | bool) or (isinstance(value, float) and math.isfinite(value)):
         return value
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
-
-
-def frame_of(items: Iterable[Item], library: str) -> Any:
-    """Return items as a data frame: id, text, labels and metadata."""
-    if library not in ("pandas", "polars"):
-        raise InvalidParameter(
-            f"to_frame: library must be 'pandas' or 'polars', but {library!r} was given."
-        )
-    try:
-        module = import_module(library)
-    except ImportError as error:
-        raise MissingData(
-            f"to_frame needs {library}, which is not installed; pip install {library}."
-        ) from error
-    rows = []
-    for item in items:
-        labels = None if item.labels is None else list(item.labels)
-        own = {"id": item.id, "text": item.text, "labels": labels}
-        taken = ((f"metadata_{name}" if name in own else name) for name in item.metadata)
-        rows.append({**own, **dict(zip(taken, item.metadata.values(), strict=True))})
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    return module.DataFrame({name: [row.get(name) for row in rows] for name in names})

@@ -23,7 +23,6 @@ from .folder import Files, IndexFolder
 from .inputs import (
     as_names,
     check_count,
-    frame_of,
     read_frame,
     read_ids,
     read_label_lists,
@@ -300,21 +299,6 @@ class SemanticIndex:
         """
         found = read_frame(frame, text=text, labels=labels, id=id, separator=separator)
         return cls(**settings).fit(**found)
-
-    def to_frame(self, library: str = "pandas") -> Any:
-        """Return all items as a data frame: id, text, labels and metadata.
-
-        Parameters
-        ----------
-        library : {"pandas", "polars"}, default="pandas"
-            Library that creates the frame.
-
-        Returns
-        -------
-        DataFrame
-            One row per item.
-        """
-        return frame_of(self.items(), library)
 
     # --- items ------------------------------------------------------------------------
 
