@@ -20,7 +20,7 @@ RESULTS = ROOT / "results"
 
 MARK = re.compile(
     r"(?P<number>[-+]?\d[\d,]*(?:\.\d+)?|[-+]?\.\d+)(?P<after>\*{0,2})"
-    r"<!-- (?P<where>[\w/-]+(?:\.md)?): (?P<keys>[^>]+?) -->"
+    r"<!--\s+(?P<where>[\w/-]+(?:\.md)?):\s+(?P<keys>[^>]+?)\s+-->"
 )
 RECORDS = RESULTS / "records"
 
@@ -37,6 +37,7 @@ def marked_pages() -> list[str]:
 
 def recorded(where: str, keys: str) -> float:
     """Look a number up; KeyError says what is missing."""
+    keys = " ".join(keys.split())  # a page may break its lines anywhere
     if where.endswith(".md"):
         heading, rows, *others = (key.strip() for key in keys.split(";"))
         found = [_cell(RESULTS / where, heading, row, *others) for row in rows.split(" & ")]
