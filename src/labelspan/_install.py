@@ -1,11 +1,13 @@
-"""The command that installs an extra, from where labelspan itself was installed."""
+"""Optional packages, and the command that installs them from where labelspan was installed."""
 
 from __future__ import annotations
 
 import json
+from importlib import import_module
 from importlib.util import find_spec
+from typing import Any
 
-__all__ = ["install_command", "missing_for_app"]
+__all__ = ["install_command", "missing_for_app", "needed"]
 
 
 def missing_for_app() -> list[str]:
@@ -13,6 +15,18 @@ def missing_for_app() -> list[str]:
     return [
         name for name in ("starlette", "uvicorn", "jinja2", "pydantic") if find_spec(name) is None
     ]
+
+
+def needed(what: str, module: str, extra: str = "") -> Any:
+    """Import a module; if it is missing, say what needs it, and the extra that installs it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        from .errors import MissingData  # noqa: PLC0415 - takes time
+
+        package = module.partition(".")[0]
+        command = install_command(extra) if extra else f"pip install {package}"
+        raise MissingData(f"{what} needs {package}, which is not installed; {command}.") from error
 
 
 def install_command(extras: str) -> str:

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 from unicodedata import normalize
 
-from .._install import install_command
-from ..errors import InvalidFile, MissingData
+from .._install import needed
+from ..errors import InvalidFile
 from .label_values import name_of, unique_names
 
 __all__ = ["RDF_FORMATS", "Concept", "LabelVocabulary", "read_vocabulary"]
@@ -328,12 +328,7 @@ def _lines(path: Any, content: str) -> dict[str, str]:
 
 
 def _skos(path: Path, content: str, kind: str, language: str | None) -> LabelVocabulary:
-    try:
-        import rdflib  # noqa: PLC0415 - an optional dependency
-    except ImportError as error:
-        raise MissingData(
-            f"{path} needs rdflib, which is not installed; {install_command('skos')}."
-        ) from error
+    rdflib = needed(str(path), "rdflib", "skos")
     graph = rdflib.Graph()
     try:
         graph.parse(data=content, format=kind)

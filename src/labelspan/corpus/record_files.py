@@ -22,14 +22,14 @@ from importlib import import_module
 from typing import Any
 from unicodedata import combining
 
-from .._install import install_command
-from ..errors import InvalidFile, MissingData
+from .._install import needed
+from ..errors import InvalidFile
 from .label_values import best_separator
 from .sources import Member, text_of
 from .tables import Tally
 from .xml_records import marc_row, plain_text
 
-__all__ = ["bibtex_entries", "bibtex_rows", "bookmark_rows", "latex_decoder", "library_for"]
+__all__ = ["bibtex_entries", "bibtex_rows", "bookmark_rows", "latex_decoder"]
 __all__ += ["mail_rows", "marc_rows", "ris_rows"]
 
 Fields = dict[str, Any]
@@ -40,23 +40,12 @@ _DEEPEST = 100
 _JOINT = re.compile(r"[}\"]\s*#\s*[{\"\w]")
 
 
-def library_for(what: str, module: str, extra: str = "formats") -> Any:
-    """Import the library that reads a format; say how to install it if it is missing."""
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise MissingData(
-            f"{what} needs {module.partition('.')[0]}, which is not installed; "
-            f"{install_command(extra)}."
-        ) from error
-
-
 # --- bibliographies ---------------------------------------------------------------------------
 
 
 def bibtex_entries(text: str) -> tuple[list[Any], dict[str, str], list[int]]:
     """Return the entries of BibTeX, its strings, and the lines of what is malformed."""
-    bibtex = library_for("BibTeX", "bibtexparser")
+    bibtex = needed("BibTeX", "bibtexparser", "formats")
     # The parser prints what it cannot read.
     logging.getLogger("bibtexparser").setLevel(logging.CRITICAL)
     found = bibtex.parse_string(text, parse_stack=[])
@@ -136,7 +125,7 @@ _RIS_NAMES = {
 
 def ris_rows(member: Member, encoding: str | None) -> Iterator[Fields]:
     """Yield the references of a RIS file."""
-    rispy = library_for("RIS", "rispy")
+    rispy = needed("RIS", "rispy", "formats")
     text = text_of(member, encoding)
     # Databases put lines such as "Record #1 of 2" between references.
     references, inside = list[str](), False
@@ -164,7 +153,7 @@ def ris_rows(member: Member, encoding: str | None) -> Iterator[Fields]:
 
 def marc_rows(member: Member, encoding: str | None, tally: Tally) -> Iterator[Fields]:
     """Yield the records of a MARC 21 file; an encoding is used instead of MARC-8."""
-    pymarc = library_for("MARC 21", "pymarc")
+    pymarc = needed("MARC 21", "pymarc", "formats")
     options = {} if encoding is None else {"file_encoding": encoding}
     problem: Exception | None = None
     count = 0

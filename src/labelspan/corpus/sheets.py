@@ -17,10 +17,9 @@ from typing import Any
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
-from .._install import install_command
+from .._install import needed
 from ..errors import InvalidFile, InvalidInput, InvalidParameter, LabelspanError
 from .names import MOST_FIELDS, is_known, known_names, listed, normal, rank
-from .record_files import library_for
 from .sources import Member, check_unpacked
 from .tables import column_names, header_of
 from .xml_records import plain_text, xml_elements
@@ -77,7 +76,7 @@ def _sheet_rows(
 
 def xlsx_rows(member: Member, table: str | None, notes: list[str]) -> Iterator[tuple[int, Fields]]:
     """Yield the rows of a sheet of a workbook; formulas have the values that were saved."""
-    openpyxl = library_for("A workbook", "openpyxl")
+    openpyxl = needed("A workbook", "openpyxl", "formats")
     content = io.BytesIO(member.read())
     try:
         with zipfile.ZipFile(content) as archive:
@@ -265,13 +264,7 @@ def _cells(sheet: Any) -> Iterator[list[Any]]:
 @contextmanager
 def arrow_errors(name: str | os.PathLike[str]) -> Iterator[tuple[Any, Any]]:
     """Yield pyarrow and its parquet module; their errors are reported as a damaged file."""
-    try:
-        import pyarrow as arrow  # noqa: PLC0415 - optional
-        from pyarrow import parquet  # noqa: PLC0415
-    except ImportError as error:
-        raise InvalidInput(
-            f"A parquet file needs pyarrow, which is not installed; {install_command('io')}."
-        ) from error
+    arrow, parquet = (needed("A parquet file", one, "io") for one in ("pyarrow", "pyarrow.parquet"))
     try:
         yield arrow, parquet
     except (arrow.ArrowException, OSError) as error:

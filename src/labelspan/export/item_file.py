@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from .._files import write_whole
-from .._install import install_command
+from .._install import needed
 from .._typing import Array
 from ..display.layout import stored_layout
-from ..errors import InvalidParameter, MissingData
+from ..errors import InvalidParameter
 
 if TYPE_CHECKING:
     from ..index import SemanticIndex
@@ -124,13 +124,8 @@ def _json_lines(rows: Iterator[dict[str, Any]]) -> Callable[[BinaryIO], None]:
 
 def _parquet(rows: Iterator[dict[str, Any]]) -> Callable[[BinaryIO], None]:
     """Make columns of one type each; metadata of several types are written as JSON."""
-    try:
-        import pyarrow  # noqa: PLC0415 - an optional dependency
-        from pyarrow import parquet  # noqa: PLC0415
-    except ImportError as error:
-        raise MissingData(
-            f"A parquet file needs pyarrow, which is not installed; {install_command('io')}."
-        ) from error
+    pyarrow = needed("A parquet file", "pyarrow", "io")
+    parquet = needed("A parquet file", "pyarrow.parquet", "io")
     every = list(rows)
     vectors = np.array([row.pop("vector") for row in every], np.float32).reshape(len(every), -1)
     text, number = pyarrow.string(), pyarrow.float32()

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import MissingData
+from .._install import needed
 from ..estimators import CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS
 from ..operators.array_backend import host
 
@@ -29,15 +29,10 @@ def register_onnx() -> None:
     >>> register_onnx()  # doctest: +SKIP
     >>> model = to_onnx(MLSI(2).fit(X, Y), X[:1].astype("float32"))  # doctest: +SKIP
     """
-    try:
-        from skl2onnx import update_registered_converter  # noqa: PLC0415 - optional
-    except ImportError as error:
-        raise MissingData(
-            "register_onnx needs skl2onnx, which is not installed; run pip install skl2onnx."
-        ) from error
+    register = needed("register_onnx", "skl2onnx").update_registered_converter
     for kind in (LSI, MLSI, OPLS, CCA, LDA, HSL, DLE, LPP):
         alias = f"Labelspan{kind.__name__}"
-        update_registered_converter(kind, alias, _shape, _convert, overwrite=True, parser=_parse)
+        register(kind, alias, _shape, _convert, overwrite=True, parser=_parse)
 
 
 def _parse(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:

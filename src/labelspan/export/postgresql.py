@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._install import install_command
+from .._install import needed
 from .._typing import Array
 from ..errors import InvalidInput, Mismatch, MissingData
 from ..index.results import Item
@@ -203,13 +203,7 @@ def export_postgresql(
     >>> export_postgresql(index, "postgresql://localhost/notes")  # doctest: +SKIP
     {'written': 4899, 'removed': 0, 'unchanged': 0}
     """
-    try:
-        import psycopg  # noqa: PLC0415 - an optional dependency
-    except ImportError as error:
-        raise MissingData(
-            "Writing to PostgreSQL needs psycopg, which is not installed; "
-            f"{install_command('postgresql')}."
-        ) from error
+    psycopg = needed("Writing to PostgreSQL", "psycopg", "postgresql")
     if index.store.words is None:
         raise Mismatch("export: this index has no texts, so there are no words to write.")
     if not schema.isidentifier() or not schema.isascii():

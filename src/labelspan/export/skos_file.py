@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from .._files import write_whole
-from .._install import install_command
+from .._install import needed
 from ..corpus import LabelVocabulary
 from ..corpus.label_vocabulary import RDF_FORMATS
-from ..errors import InvalidParameter, MissingData
+from ..errors import InvalidParameter
 
 if TYPE_CHECKING:
     from ..index import SemanticIndex
@@ -60,12 +60,7 @@ def export_skos(index: SemanticIndex, path: str | os.PathLike[str]) -> int:
         raise InvalidParameter(
             f"A vocabulary must end in {', '.join(SKOS_SUFFIXES)}, but {str(path)!r} was given."
         )
-    try:
-        import rdflib  # noqa: PLC0415 - an optional dependency
-    except ImportError as error:
-        raise MissingData(
-            f"{path} needs rdflib, which is not installed; {install_command('skos')}."
-        ) from error
+    rdflib = needed(str(path), "rdflib", "skos")
     known = index.vocabulary or LabelVocabulary()
     labels = list(index.labels)
     names = sorted({*labels, *(above for one in labels for above in known.broader(one))})

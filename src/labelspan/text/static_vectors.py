@@ -17,6 +17,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from scipy import sparse
 
+from .._install import needed
 from .._typing import Array
 from ..errors import InvalidFile, InvalidInput, MissingData
 from .analysis import normalise
@@ -292,14 +293,9 @@ def _tokens(
     path: Path, model: Mapping[str, Any], count: int, words: Sequence[str]
 ) -> dict[int, list[int]]:
     """Return the tokens of each word that has some."""
+    tokenizers = needed(str(path), "tokenizers")
     try:
-        from tokenizers import Tokenizer  # noqa: PLC0415 - an optional dependency
-    except ImportError as error:
-        raise MissingData(
-            f"{path} needs the package tokenizers, which is not installed; pip install tokenizers."
-        ) from error
-    try:
-        tokenizer = Tokenizer.from_file(str(path))
+        tokenizer = tokenizers.Tokenizer.from_file(str(path))
     except Exception as error:  # the package raises no more specific error
         raise InvalidFile(f"{path} is not a tokenizer: {error}; get it again.") from error
     tokenizer.no_padding()
