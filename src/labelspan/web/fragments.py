@@ -1,4 +1,4 @@
-"""What pages repeat most: links, labels, choices and cards, several times as fast as templates.
+"""What pages repeat most: links, labels and choices, several times as fast as templates.
 
 Functions that return Markup escape all their arguments; the others return plain text, or HTML
 for those.
@@ -19,7 +19,7 @@ from ..index.metadata_fields import metadata_text
 from ..index.passages import word_places
 from .requests import LONGEST_NAME
 
-__all__ = ["FILTERS", "hit_list", "link"]
+__all__ = ["FILTERS", "link"]
 
 # Characters of a label in a list.
 _LONGEST_SHOWN = 80
@@ -164,42 +164,7 @@ def more_values(name: str, count: int, base: str, part: str) -> Markup:
     )
 
 
-# --- cards ----------------------------------------------------------------------------------
-
-
-def hit_list(
-    hits: Sequence[Mapping[str, Any]],
-    q: str = "",
-    columns: Sequence[str] = (),
-    reasons: Mapping[str, Any] | None = None,
-) -> Markup:
-    """Return items as a list of cards; ``reasons`` are parameters of the page that explains."""
-    why = "" if reasons is None else escape(link("/why", **reasons))
-    asked = bool(q.strip())
-    cards = [_card(one, _facts(one, asked, columns), why) for one in hits]
-    return Markup("\n".join(['<ol class="hits">', *cards, "</ol>"]))
-
-
-def _card(one: Mapping[str, Any], about: str, why: str) -> str:
-    name, snippet = escape(one["id"]), one["snippet"]
-    if why and len(one["id"]) <= LONGEST_NAME:
-        address = f"{why}&amp;id={quote_plus(one['id'])}"
-        about += f' <a class="why" href="{address}">Why?<span class="unseen"> ({name})</span></a>'
-    parts = [
-        f'<li class="hit" data-id="{name}">',
-        f"<h3>{heading(one)}</h3>",
-        f'<p class="about">{about}</p>',
-        f'<p class="snippet">{marked(snippet, one.get("words", ()))}</p>' if snippet else "",
-        _shared(one) if "shared_words" in one else own_labels(one["labels"], 4),
-    ]
-    if one.get("suggested"):
-        guesses = [
-            f'<span class="guess">{label(tag.label)} <span>{tag.probability:.0%}</span></span>'
-            for tag in one["suggested"]
-        ]
-        words = "<span>Predicted as well:</span>"
-        parts.append(f'<p class="predicted">{words} {" ".join(guesses)}</p>')
-    return "\n".join([*parts, "</li>"])
+# --- items ---------------------------------------------------------------------------------
 
 
 def heading(one: Mapping[str, Any]) -> Markup:
@@ -208,40 +173,6 @@ def heading(one: Mapping[str, Any]) -> Markup:
     if len(one["id"]) > LONGEST_NAME:
         return Markup(f'<span class="long">{title}</span>')
     return Markup(f'<a href="{escape(link("/item", id=one["id"]))}">{title}</a>')
-
-
-def _facts(one: Mapping[str, Any], asked: bool, columns: Sequence[str]) -> str:
-    """Return the id of an item, its score and its other properties."""
-    parts = [f'<span class="id">{escape(one["id"])}</span>']
-    if one["score"] is not None:
-        about = "From 0 to 1"
-        if asked:
-            words, space = one["from_words"], one["from_space"]
-            about = f"{words:.2f} from words, {space:.2f} from meaning"
-        parts.append(f'<span class="score" title="{about}">{one["score"]:.2f}</span>')
-    if one.get("exact"):
-        parts.append(f'<span class="mark">same {one["exact"]}</span>')
-    for key in columns:
-        value = one["metadata"].get(key)
-        if value not in (None, ""):
-            shown = escape(cut(metadata_text(value)))
-            parts.append(f'<span class="fact" title="{escape(cut(key))}">{shown}</span>')
-    return " ".join(parts)
-
-
-def _shared(one: Mapping[str, Any]) -> str:
-    """Return the words and labels that two similar items share."""
-    words = [
-        f'<a href="{escape(link("/search", q=word))}">{escape(word)}</a>'
-        for word in one["shared_words"]
-    ]
-    both = one["shared_labels"]
-    others = [name for name in one["labels"] or () if name not in both]
-    parts = [f'<dt>Words in both</dt><dd class="words">{", ".join(words)}</dd>'] if words else []
-    for title, names in (("Labels in both", both), ("Other labels", others)):
-        if names:
-            parts.append(f'<dt>{title}</dt><dd><ul class="chips">{chips(names)}</ul></dd>')
-    return f'<dl class="reasons">{"".join(f"<div>{part}</div>" for part in parts)}</dl>'
 
 
 _ADDRESS = re.compile(r"https?://[^\s<>\"]+", re.IGNORECASE)

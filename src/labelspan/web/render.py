@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from .. import __version__
 from ..index.searching import BALANCE
-from .fragments import FILTERS, hit_list, link
+from .fragments import FILTERS, link
 from .item_list import range_of
 from .pages import PAGES, Page
 from .requests import LONGEST_NAME, LONGEST_QUERY, LONGEST_TEXT, Refused, refusal
@@ -123,7 +123,6 @@ def templates() -> Environment:
     )
     environment.globals |= {
         "link": link,
-        "hit_list": hit_list,
         "menu": [page for page in PAGES if page.name in _IN_MENU],
         "version": __version__,
         "longest_name": LONGEST_NAME,
