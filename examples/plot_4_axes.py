@@ -15,6 +15,7 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, TfidfVectorizer
 from labelspan import OPLS
 from labelspan.datasets import load_debtags
 from labelspan.metrics import average_precision
+from labelspan.papers.sun2009 import LeastSquares
 
 COLOURS = ["#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7"]
 corpus = load_debtags()
@@ -35,9 +36,9 @@ Y, Y_new = train.Y[:, topics].toarray(), test.Y[:, topics].toarray()
 print(X.shape, "words,", len(topics), "tags")
 
 # %%
-# Four axes of OPLS with a 1-norm penalty, each described by the words at its two ends. Numbers in
-# brackets are the numbers of nonzero weights.
-model = OPLS(4, penalty="l1", alpha=0.3).fit(X, Y)
+# Four axes of OPLS with the 1-norm penalty of sun2009's least squares, each described by the words
+# at its two ends. Numbers in brackets are the numbers of nonzero weights.
+model = OPLS(4, alpha=0.3, solver=LeastSquares("l1")).fit(X, Y)
 
 fig, axes = plt.subplots(1, 4, figsize=(11, 4.6), layout="constrained")
 for number, ax in enumerate(axes):
@@ -63,7 +64,7 @@ plt.show()
 strengths = [1.0, 0.3, 0.1, 0.03]
 points = []
 for alpha in strengths:
-    space = OPLS(8, penalty="l1", alpha=alpha).fit(X, Y)
+    space = OPLS(8, alpha=alpha, solver=LeastSquares("l1")).fit(X, Y)
     used = int((space.components_ != 0).any(axis=0).sum())
     points.append((used, average_precision(Y_new, space.label_scores(X_new)).value))
     print(f"alpha {alpha}: {used} words, average precision {points[-1][1]:.3f}")

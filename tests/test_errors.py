@@ -20,6 +20,7 @@ from labelspan.errors import (
     NotConverged,
 )
 from labelspan.operators import VStack, as_operator
+from labelspan.papers.sun2009 import LeastSquares
 from labelspan.solvers import Krylov, KrylovOptions
 
 X = features("tall", 0)
@@ -47,8 +48,6 @@ PARAMETERS = [
     (LSI(tol=-1.0), "tol must be a number of at least 0, or None, but -1.0"),
     (LSI(max_iter=0), "max_iter must be a whole number of at least 1, or None, but 0"),
     (LSI(random_state="x"), "random_state must be"),
-    (CCA(penalty="l0"), "penalty must be one of 'l2', 'l1', but 'l0'"),
-    (CCA(penalty="l1", alpha=0.0), "penalty='l1' needs alpha above 0"),
     (HSL(laplacian="random"), "laplacian must be one of 'clique', 'star', 'zhou', but 'random'"),
 ]
 
@@ -75,10 +74,8 @@ def test_more_components_than_there_are_become_fewer(estimator, message, count):
 
 
 PAIRS = [
-    (LSI(solver="least-squares"), "LSI: solver='least-squares' needs a factor made only"),
-    (MLSI(solver="least-squares"), "MLSI: solver='least-squares' .*Use solver='auto'"),
-    (OPLS(penalty="l1", alpha=1.0, solver="krylov"), "penalty='l1'.*'least-squares'"),
-    (OPLS(penalty="l1", alpha=1.0, solver="exact"), "penalty='l1'.*'least-squares'"),
+    (LSI(solver=LeastSquares()), "LSI: LeastSquares needs a factor made only of labels"),
+    (MLSI(solver=LeastSquares()), "MLSI: LeastSquares .*Use solver='auto'"),
     (OPLS(solver="exact", tol=1e-3), "tol=0.001 has no meaning for solver='exact'.*at None"),
     (OPLS(solver="exact", max_iter=5), "max_iter=5 has no meaning for solver='exact'"),
     (OPLS(solver=Krylov(), tol=1e-3), "tol is set both here and on the solver"),
@@ -201,7 +198,7 @@ def caller_cases():
         "an operator": lambda: LPP(2, alpha=1.0).fit(X, graph=crooked),
         "a kernel": lambda: KernelFeatures("precomputed").fit(indefinite),
         "labels": lambda: OPLS(2, alpha=1.0).fit(X, prices),
-        "the 1-norm": lambda: OPLS(2, penalty="l1", alpha=1e9).fit(X, Y),
+        "the 1-norm": lambda: OPLS(2, alpha=1e9, solver=LeastSquares("l1")).fit(X, Y),
     }
 
 

@@ -16,6 +16,7 @@ from hypothesis import assume
 from labelspan import CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS
 from labelspan.errors import InvalidLabels
 from labelspan.labels import cca_factor, hsl_factor, lda_factor, opls_factor, read_labels
+from labelspan.papers.sun2009 import LeastSquares
 
 ANY = ("classes", "names", "indicator", "targets")
 NAMED = ("classes", "names", "indicator")
@@ -311,8 +312,8 @@ ITERATED = {
     "MLSI-krylov": Member(
         lambda s: MLSI(1, alpha=s**2, solver="krylov", tol=1e-13), partial(mlsi, tolerance=1e-5)
     ),
-    "OPLS-least-squares": Member(lambda s: OPLS(alpha=0.5 * s**2, solver="least-squares"), None),
+    "OPLS-least-squares": Member(lambda s: OPLS(alpha=0.5 * s**2, solver=LeastSquares()), None),
     # Not CCA, whose targets are of one length: which basis of them the lasso gets is open.
-    "OPLS-lasso": Member(lambda s: OPLS(alpha=0.2 * s, penalty="l1"), None),
+    "OPLS-lasso": Member(lambda s: OPLS(alpha=0.2 * s, solver=LeastSquares("l1")), None),
 }
 FAMILY = {**LINEAR, **GRAPHS, **ITERATED}

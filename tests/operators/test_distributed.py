@@ -20,6 +20,7 @@ from labelspan.errors import (
     Mismatch,
 )
 from labelspan.operators.cluster import row_blocks, row_blocks_of, worker_blocks
+from labelspan.papers.sun2009 import LeastSquares
 from labelspan.solvers import Krylov
 from labelspan.solvers.krylov import KrylovOptions
 
@@ -100,7 +101,7 @@ MODELS = [
     MLSI(4, solver="exact"),
     CCA(alpha=0.5),
     OPLS(alpha=0.1, solver="exact"),
-    CCA(1, alpha=0.5, solver="least-squares", tol=1e-7),
+    CCA(1, alpha=0.5, solver=LeastSquares(tol=1e-7)),
     HSL(laplacian="star"),
     LDA(alpha=0.1),
 ]
@@ -186,8 +187,8 @@ def test_refusals(client):
         with pytest.raises(InvalidInput, match="row numbers from 0 to 59"):
             operator.rows(np.array(index))
 
-    with pytest.raises(Mismatch, match="use penalty='l2', or fit on one machine"):
-        OPLS(alpha=0.1, penalty="l1").fit(operator, Y)
+    with pytest.raises(Mismatch, match="X stays on the workers"):
+        OPLS(alpha=0.1, solver=LeastSquares("l1")).fit(operator, Y)
     for gone in (operator.cogram, operator.toarray):
         with pytest.raises(Mismatch):
             gone()

@@ -12,7 +12,7 @@ from labelspan import CCA, HSL, LDA, OPLS
 from labelspan.datasets import DataSet
 from labelspan.evaluation.measurements import Results
 from labelspan.papers.paper import Scale
-from labelspan.papers.sun2009 import PAPER, measures, subsets
+from labelspan.papers.sun2009 import PAPER, LeastSquares, measures, subsets
 from labelspan.papers.sun2009.figure1 import GAMMAS
 from labelspan.papers.sun2009.paper_solvers import DirectLeastSquares, Factored
 from labelspan.papers.verdicts import judge, load_claims
@@ -150,7 +150,7 @@ def test_factored_solves_the_penalised_eigenproblem(shape, form, method):
 def test_direct_least_squares_is_what_lsqr_comes_to(shape, alpha):
     X = features(shape, 1)
     y = classes(X.shape[0], 1)
-    lsqr = LDA(alpha=alpha, solver="least-squares", tol=1e-13).fit(X, y)
+    lsqr = LDA(alpha=alpha, solver=LeastSquares(tol=1e-13)).fit(X, y)
     direct = LDA(alpha=alpha, solver=DirectLeastSquares()).fit(X, y)
     np.testing.assert_allclose(direct.components_, lsqr.components_, atol=1e-8)
     np.testing.assert_allclose(direct.eigenvalues_, lsqr.eigenvalues_, rtol=1e-9)

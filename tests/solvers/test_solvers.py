@@ -16,26 +16,21 @@ from _support.support import (
     thin_factor,
 )
 from scipy import sparse
-from sklearn.linear_model import Lasso, Ridge
 
 from labelspan import CCA, HSL, MLSI, OPLS
 from labelspan.labels import Factor, Regression
 from labelspan.labels.factor import block_rank
 from labelspan.operators import as_operator
 from labelspan.solvers import (
-    L1,
-    L2,
     SOLVERS,
     Exact,
     Krylov,
     KrylovOptions,
-    LeastSquares,
     Problem,
     choose_solver,
     eigen_residual,
 )
 from labelspan.solvers.exact import decompose
-from labelspan.solvers.least_squares import targets
 from labelspan.solvers.regression import block_cg, regress
 
 ALPHAS = [0.0, 0.3, 30.0]
@@ -47,7 +42,7 @@ def thin_problem(shape, factor, alpha, seed, operator="dense"):
     made, dense = operators(features(shape, seed))
     H = thin_factor(factor, dense.shape[0], seed)
     count = min(block_rank(H), np.linalg.matrix_rank(dense))
-    return Problem(made[operator], Factor(labels=H), count, L2(alpha)), dense, H
+    return Problem(made[operator], Factor(labels=H), count, alpha), dense, H
 
 
 @pytest.fixture(params=["direct", "iterative"])
@@ -59,7 +54,7 @@ def krylov(request):
 
 def check_certificates(problem, dense, solution, tolerance=1e-8):
     W = solution.weights
-    metric = dense.T @ dense + problem.metric_alpha * np.eye(dense.shape[1])
+    metric = dense.T @ dense + problem.alpha * np.eye(dense.shape[1])
     np.testing.assert_allclose(W.T @ metric @ W, np.eye(W.shape[1]), atol=tolerance)
     assert eigen_residual(problem, solution) < tolerance
     assert (np.diff(solution.eigenvalues) <= 1e-12).all()
@@ -112,101 +107,6 @@ def test_krylov_says_when_it_did_not_converge():
     assert not solution.converged
     assert solution.n_iter == 2
     assert "raise alpha, max_iter or tol" in solution.status
-
-
-# --- least squares, as printed --------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("factor", "intercept", "operator"),
-    [
-        (factor, ["implicit", "bias"][n % 2], ["dense", "sparse"][n // 2 % 2])
-        for n, factor in enumerate(THIN)
-    ],
-)
-def test_least_squares_equals_eigen_when_rank_is_n_minus_1(factor, intercept, operator):
-    problem, dense, _ = thin_problem("wide", factor, 0.0, 3, operator)
-    assert np.linalg.matrix_rank(dense) == dense.shape[0] - 1
-    solution = LeastSquares(tol=1e-13, intercept=intercept).solve(problem)
-    exact = Exact().solve(problem)
-    assert solution.exact
-    assert "as rank(X) = n - 1 implies" in solution.status
-    np.testing.assert_allclose(solution.eigenvalues, exact.eigenvalues, rtol=1e-7)
-    assert angle(dense @ solution.weights, dense @ exact.weights) < 1e-6
-    if intercept == "implicit":
-        assert angle(solution.weights, exact.weights) < 1e-6
-
-
-def test_least_squares_says_that_the_condition_fails():
-    problem, _, _ = thin_problem("tall", "opls", 0.0, 3)
-    solution = LeastSquares().solve(problem)
-    assert not solution.exact
-    assert "d = 12 < n - 1 = 59" in solution.status
-    low, _, _ = thin_problem("low-rank", "opls", 0.0, 3)
-    assert "rank(X) = n - 1 does not hold" in LeastSquares().solve(low).status
-
-
-def test_corollary_1_keeps_the_leading_targets():
-    problem, _, H = thin_problem("wide", "opls", 0.0, 5)
-    T = targets(H)
-    np.testing.assert_allclose(T.T @ T, np.eye(T.shape[1]), atol=1e-12)
-    values = np.linalg.eigvalsh(H @ H.T)[::-1][: T.shape[1]]
-    np.testing.assert_allclose(np.diag(T.T @ H @ H.T @ T), values, rtol=1e-10)
-    fewer = Problem(problem.X, problem.factor, 2)
-    exact = Exact().solve(fewer)
-    assert angle(LeastSquares(tol=1e-13).solve(fewer).weights, exact.weights) < 1e-6
-
-
-@pytest.mark.parametrize(
-    ("operator", "intercept"), [("dense", "bias"), ("sparse", "bias"), ("sparse", "implicit")]
-)
-def test_least_squares_with_a_ridge_is_ridge_regression_on_the_targets(operator, intercept):
-    problem, _, H = thin_problem("tall", "star", 2.0, 4, operator)
-    solution = LeastSquares(tol=1e-13, intercept=intercept).solve(problem)
-    X = features("tall", 4)
-    expected = Ridge(alpha=2.0).fit(X, targets(H)[:, : problem.n_components]).coef_.T
-    np.testing.assert_allclose(solution.weights, expected, atol=1e-8)
-    assert "different methods" in solution.status
-
-
-@pytest.mark.parametrize("operator", ["dense", "sparse", "loopback"])
-def test_least_squares_with_the_1_norm_is_the_lasso(operator):
-    problem, dense, H = thin_problem("tall", "cca", 0.0, 4, operator)
-    penalised = Problem(problem.X, problem.factor, problem.n_components, L1(0.4))
-    solution = LeastSquares(tol=1e-12).solve(penalised)
-    T = targets(H)[:, : problem.n_components]
-    expected = Lasso(alpha=0.4 / 120, tol=1e-12, max_iter=10_000).fit(dense, T).coef_.T
-    np.testing.assert_allclose(solution.weights, expected, atol=1e-7)
-    assert (solution.weights == 0).any()
-
-
-@pytest.mark.parametrize(
-    ("condition", "form"),
-    [(1e2, np.asarray), (1e6, sparse.csr_array), (1e8, np.asarray), (1e10, sparse.csr_array)],
-)
-def test_least_squares_does_not_depend_on_the_condition(condition, form):
-    rng = np.random.default_rng(0)
-    left, right = (np.linalg.qr(rng.standard_normal((side, 20)))[0] for side in (200, 20))
-    X = (left * np.geomspace(1, 1 / condition, 20)) @ right.T
-    Y = (np.random.default_rng(1).random((200, 3)) < 0.3).astype(float)
-    model = OPLS(3, alpha=0, center=False, solver="least-squares").fit(form(X), Y)
-    # Without a penalty the fitted targets are their projections on the columns of X.
-    fitted = model.transform(X)
-    np.testing.assert_allclose(left @ (left.T @ fitted), fitted, atol=1e-6)
-    easy = OPLS(3, alpha=0, center=False, solver="least-squares").fit(left, Y)
-    np.testing.assert_allclose(model.eigenvalues_, easy.eigenvalues_, rtol=1e-5)
-
-
-@pytest.mark.parametrize("penalty", ["l1", "l2"])
-def test_more_targets_than_features_give_a_column_each(penalty):
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((60, 3))
-    Y = (X @ rng.standard_normal((3, 8)) + rng.standard_normal((60, 8)) > 0).astype(float)
-    model = OPLS(alpha=0.1, penalty=penalty, solver="least-squares").fit(X, Y)
-    assert model.components_.shape == (8, 3)
-    assert model.label_scores(X).shape == (60, 8)
-    # Without a penalty there are no more directions than features.
-    assert OPLS(alpha=0, solver="least-squares").fit(X, Y).n_components_ == 3
 
 
 # --- thin factors whose iteration stops by the missing eigenvalues ----------------
@@ -303,7 +203,7 @@ def test_labels_as_an_operator_are_the_same_labels(kind, thin):
     given = Y if kind == "array" else as_operator(Y)
     mixed = {"scaled": scale, "combined": mixing}.get(kind)
     regressed = None if thin else Regression(0.5, norm=0.7)
-    share, penalty = (0.0, L2(0.5)) if thin else (0.01, L2())
+    share, penalty = (0.0, 0.5) if thin else (0.01, 0.0)
     exact = Exact().solve(Problem(as_operator(X), Factor(L, share, regressed), 6, penalty))
     problem = Problem(as_operator(X), Factor(given, share, regressed, mixed), 6, penalty)
     found = Krylov(tol=1e-12).solve(problem)
@@ -326,7 +226,7 @@ def test_many_labels_are_represented_by_combinations_of_them(kind, thin):
     scale = rng.random(200)
     L = Y * scale if kind == "scaled" else Y
     share = 0.0 if thin else 0.4 / np.square(X).sum()
-    penalty = L2(0.5) if thin else L2()
+    penalty = 0.5 if thin else 0.0
     regressed, represented = (None, L) if thin else (Regression(0.5, norm=0.8), L)
     reference = regressed
     if not thin:
@@ -378,19 +278,11 @@ def test_krylov_restarts_and_ends_at_the_svd(flip):
 
 # --- who takes what -------------------------------------------------------------------
 
-X_TALL = as_operator(np.ones((6, 3)))
-LSI_CELL = Problem(X_TALL, Factor(share=1.0), 1)
-RIDGE_CELL = Problem(X_TALL, Factor(np.ones((6, 1)), 0.5, Regression(1.0)), 1)
-L1_CELL = Problem(X_TALL, Factor(labels=np.ones((6, 1))), 1, L1(1.0))
 HUGE = as_operator(sparse.csr_array((30_000, 25_000)))
 HUGE_CELL = Problem(HUGE, Factor(share=1.0), 1)
 
 REFUSALS = {
-    ("exact", "l1"): (L1_CELL, "'exact' does not support penalty='l1'"),
     ("exact", "huge"): (HUGE_CELL, "25000 x 25000.*limit of 20000"),
-    ("krylov", "l1"): (L1_CELL, "'krylov' does not support penalty='l1'"),
-    ("least-squares", "LSI"): (LSI_CELL, "needs a factor made only of labels"),
-    ("least-squares", "ridge"): (RIDGE_CELL, "needs a factor made only of labels"),
 }
 
 
@@ -400,10 +292,10 @@ def test_refusals_say_what_the_solver_cannot_take(solver, cell):
     assert re.search(message, SOLVERS[solver]().why_not(problem))
 
 
-def cell(rows, columns, factor, *, count=10, penalty=None, fill=0.0):
+def cell(rows, columns, factor, *, count=10, alpha=0.0, fill=0.0):
     X = as_operator(sparse.csr_array((rows, columns)))
     X.fill = fill
-    return Problem(X, factor, count, penalty or L2())
+    return Problem(X, factor, count, alpha)
 
 
 LABELS = np.ones((1, 1))
@@ -411,9 +303,8 @@ STACK = Factor(LABELS, 0.5, Regression(1.0))
 CHOICES = [
     (cell(1000, 50, Factor(labels=LABELS)), "exact", "thin"),
     (cell(3000, 2000, Factor(labels=LABELS)), "exact", "thin"),
-    (cell(3000, 2000, Factor(labels=LABELS), penalty=L2(1.0)), "krylov", "thin"),
+    (cell(3000, 2000, Factor(labels=LABELS), alpha=1.0), "krylov", "thin"),
     (cell(90_000, 90_000, Factor(labels=LABELS)), "krylov", "thin"),
-    (cell(90_000, 90_000, Factor(labels=LABELS), penalty=L1(1.0)), "least-squares", "1-norm"),
     (cell(100_000, 768, Factor(share=1.0), fill=1.0), "exact", "768, is short"),
     (cell(100_000, 768, Factor(share=1.0), fill=0.01), "krylov", "both n and d"),
     (cell(100, 50_000, Factor(share=1.0)), "exact", "100, is short"),

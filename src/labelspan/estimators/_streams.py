@@ -130,11 +130,6 @@ class when_streaming:  # noqa: N801 - it is used as a decorator
 def why_no_stream(model: Any) -> str | None:
     """Return why the solver needs all rows at once; None if it does not."""
     owner = type(model).__name__
-    if getattr(model, "penalty", "l2") == "l1":
-        return (
-            f"{owner}: partial_fit does not support penalty='l1', which needs all rows at once; "
-            "use fit."
-        )
     if model.solver not in ("auto", "exact"):
         return (
             f"{owner}: partial_fit solves from sufficient statistics and does not support "

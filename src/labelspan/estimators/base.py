@@ -370,7 +370,7 @@ class LabelledEmbedding(Embedding):
     n_components : int, "auto" or None, default=None
         None keeps every direction of the factor.
         {rank}
-    {alpha, penalty}
+    {alpha}
     scale : {"eigenvalue"} or None, default=None
         {scale}
     {center, solver}
@@ -408,7 +408,6 @@ class LabelledEmbedding(Embedding):
 
     # Defaults of options that a constructor does not have, with those of Embedding.
     alpha: float | str = "auto"
-    penalty: str = "l2"
     scale: str | None = None
 
     alpha_: float
@@ -424,7 +423,6 @@ class LabelledEmbedding(Embedding):
         n_components: int | str | None = None,
         *,
         alpha: float | str = "auto",
-        penalty: str = "l2",
         scale: str | None = None,
         center: bool = True,
         solver: str | Solver = "auto",
@@ -434,7 +432,6 @@ class LabelledEmbedding(Embedding):
     ) -> None:
         self.n_components = n_components
         self.alpha = alpha
-        self.penalty = penalty
         self.scale = scale
         self.center = center
         self.solver = solver
@@ -654,8 +651,7 @@ def transform_with_labels(self: Any, X: Any, labels: Any = None) -> Array:
     labels : labels of the form that was given to ``fit``, or None, default=None
         Known labels of the rows, for the items of a collection; -1 or NaN marks unknown
         entries, which add nothing. Rows that are embedded with their labels are closer to the
-        queries that should find them, which are embedded from features only. Not available for
-        ``penalty="l1"`` and ``solver="least-squares"``.
+        queries that should find them, which are embedded from features only.
 
     Returns
     -------

@@ -15,7 +15,7 @@ from sklearn.exceptions import DataConversionWarning
 
 from .._params import Constraint, OneOf
 from .._typing import Array
-from ..errors import InvalidInput, InvalidParameter, Mismatch, warn_caller
+from ..errors import InvalidInput, Mismatch, warn_caller
 from ..labels import Factor, Labels, cca_factor, hsl_factor, lda_factor, opls_factor
 from ..labels.factor import (
     HypergraphLaplacian,
@@ -34,7 +34,7 @@ from ..operators.array_backend import (
     sum_of_squares,
 )
 from ..operators.machine import refuse_too_large
-from ..solvers import L1, L2, AlphaCurve, LeastSquares, Problem, Solution, Solver, SolverChoice
+from ..solvers import AlphaCurve, Problem, Solution, Solver, SolverChoice
 from ..solvers import choose_solver as choose_for_problem
 from ._streams import Stream, why_no_stream
 from .base import LabelledEmbedding, placed_by_labels, transform_with_labels
@@ -110,15 +110,14 @@ def _fit_stream(model: Any, stream: Stream) -> None:
     rank = _rank(model, H)
     count = _count(model, (rows.n, rows.X.shape[1]), rank)
     alpha, curve = stream_penalty(model, rows.X, rows.Y, rows.n)
-    problem = Problem(rows.X, Factor(labels=H), count, L2(alpha))
+    problem = Problem(rows.X, Factor(labels=H), count, alpha)
     publish_factor_fit(model, FactorFit(rows, H, alpha, curve, problem))
 
 
 def state_factor_fit(model: Any, X: Any, y: Any) -> FactorFit:
     """Read the labelled rows, make H, and choose alpha."""
     model._check_params()
-    _check_penalty(model)
-    plain = model.penalty == "l2" and model.solver == "auto"
+    plain = model.solver == "auto"
     on_device = plain and model._factor_is_labels
     rows = training_rows(model, X, y, keep_sparse=plain, on_device=on_device)
     labels = rows.labels
@@ -127,8 +126,7 @@ def state_factor_fit(model: Any, X: Any, y: Any) -> FactorFit:
         rank = H.shape[1] if labels.many else _rank(model, H)
     count = _count(model, rows.X.shape, rank, many=labels.many)
     alpha, curve = choose_penalty(model, rows.X, labels if labels.many else rows.Y)
-    penalty = L1(alpha) if model.penalty == "l1" else L2(alpha)
-    problem = Problem(rows.X, Factor(labels=H), count, penalty)
+    problem = Problem(rows.X, Factor(labels=H), count, alpha)
     return FactorFit(rows, H, alpha, curve, problem)
 
 
@@ -194,27 +192,12 @@ def _count(model: Any, shape: tuple[int, int], rank: int, *, many: bool = False)
     rows, columns = shape
     limits = [
         (rank, f"the labels span {rank} directions" + (" once centred" if model.center else "")),
+        (columns, f"X has {columns} feature(s)"),
         (rows - model.center, f"X has {rows} labelled sample(s)"),
     ]
-    # Penalised least squares has one direction per target, even with few features.
-    targets = model.solver == "least-squares" or isinstance(model.solver, LeastSquares)
-    if model.penalty != "l1" and not (targets and model.alpha != 0):
-        limits.insert(1, (columns, f"X has {columns} feature(s)"))
     most, reason = min(limits, key=lambda pair: pair[0])
     few = many or model.n_components == "auto"
     return int(model._count(most, reason, default=dimensions_for(rank, rows) if few else most))
-
-
-def _check_penalty(model: Any) -> None:
-    """Raise an error if penalty and alpha do not match."""
-    owner = type(model).__name__
-    if model.penalty == "l1" and model.alpha == "auto":
-        raise InvalidParameter(
-            f"{owner}: penalty='l1' needs a number for alpha, but alpha='auto' was given, which "
-            "is only for the 2-norm penalty."
-        )
-    if model.penalty == "l1" and model.alpha == 0:
-        raise InvalidParameter(f"{owner}: penalty='l1' needs alpha above 0, but alpha=0 was given.")
 
 
 def _refuse_rounding(model: Any, solution: Solution, X: Operator, H: Array) -> None:
@@ -235,15 +218,15 @@ def _refuse_least_squares(model: Any) -> None:
     if model.solver_ == "least-squares":
         raise Mismatch(
             f"{type(model).__name__}: transform with labels= needs the directions of the "
-            "eigenproblem, which solver='least-squares' does not compute; use solver='auto' and "
-            "penalty='l2', or leave labels out."
+            "eigenproblem, which LeastSquares does not compute; use solver='auto', or leave "
+            "labels out."
         )
 
 
 def choose_solver(estimator: Any, X: Any, y: Any = None) -> SolverChoice:
     r"""Return which solver ``solver="auto"`` uses for an estimator and data, and why.
 
-    The choice depends only on the method, the penalty and the shape, never on the machine. The
+    The choice depends only on the method, alpha and the shape, never on the machine. The
     estimator is not changed, and the eigenproblem
 
     .. math:: X^\top S X w = \lambda (X^\top X + \alpha I) w
@@ -307,7 +290,7 @@ class OPLS(LabelledEmbedding):
         None keeps every direction of the labels: k, or k - 1 for classes. With sparse
         labels of more than 33 million entries it is "auto".
         {rank}
-    {alpha, penalty}
+    {alpha}
     scale : {"eigenvalue"} or None, default="eigenvalue"
         {scale}
     {center, solver}
@@ -341,7 +324,6 @@ class OPLS(LabelledEmbedding):
         n_components: int | str | None = None,
         *,
         alpha: float | str = "auto",
-        penalty: str = "l2",
         scale: str | None = "eigenvalue",
         center: bool = True,
         solver: str | Solver = "auto",
@@ -351,7 +333,6 @@ class OPLS(LabelledEmbedding):
     ) -> None:
         self.n_components = n_components
         self.alpha = alpha
-        self.penalty = penalty
         self.scale = scale
         self.center = center
         self.solver = solver
@@ -400,7 +381,7 @@ class CCA(LabelledEmbedding):
     n_components : int, "auto" or None, default=None
         None keeps every direction: the rank of the centred labels.
         {rank}
-    {alpha, penalty}
+    {alpha}
     scale : {"eigenvalue"} or None, default=None
         {scale}
     {center, solver}
@@ -489,7 +470,6 @@ class CCA(LabelledEmbedding):
         labels : labels of the form that was given to ``fit``, or None, default=None
             Known labels of the rows, for the items of a collection; -1 or NaN marks unknown
             entries, which add nothing. The result combines the fitted labels with the known ones.
-            Not available for ``penalty="l1"`` and ``solver="least-squares"``.
 
         Returns
         -------
@@ -546,7 +526,7 @@ class LDA(ClassifierMixin, LabelledEmbedding):
     n_components : int, "auto" or None, default=None
         None keeps every direction: the number of classes minus one.
         {rank}
-    {alpha, penalty}
+    {alpha}
     scale : {"eigenvalue"} or None, default=None
         {scale}
     {center, solver}
@@ -691,7 +671,7 @@ class HSL(LabelledEmbedding):
         {rank}
     laplacian : {"clique", "star", "zhou"}, default="clique"
         Laplacian of the hypergraph.
-    {alpha, penalty}
+    {alpha}
     scale : {"eigenvalue"} or None, default="eigenvalue"
         {scale}
     {solver}
@@ -732,7 +712,6 @@ class HSL(LabelledEmbedding):
         *,
         laplacian: str = "clique",
         alpha: float | str = "auto",
-        penalty: str = "l2",
         scale: str | None = "eigenvalue",
         solver: str | Solver = "auto",
         tol: float | None = None,
@@ -741,7 +720,6 @@ class HSL(LabelledEmbedding):
     ) -> None:
         self.n_components = n_components
         self.alpha = alpha
-        self.penalty = penalty
         self.scale = scale
         self.solver = solver
         self.tol = tol

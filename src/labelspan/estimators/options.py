@@ -66,7 +66,6 @@ METHOD_OPTIONS: Mapping[str, Constraint] = {
     **SHARED,
     "n_components": RANK,
     "alpha": ALPHA,
-    "penalty": OneOf(("l2", "l1")),
     "scale": Either((OneOf(("eigenvalue",)), Null())),
 }
 
@@ -83,9 +82,6 @@ alpha : float or "auto", default="auto"
     "auto" chooses the value with which ridge regression of the labels on the features predicts
     best: by the exact leave-one-out error if X has up to 1,000 rows or columns, on held-out
     rows if both are larger, by generalised cross-validation in a stream.""",
-    "penalty": """\
-penalty : {"l2", "l1"}, default="l2"
-    "l1" gives sparse loadings and needs ``solver="least-squares"`` and a number for alpha.""",
     "scale": """\
 "eigenvalue" gives ``sqrt(lambda_j) w_j'x``, so that better directions are longer, which
 suits nearest neighbours; None gives ``w_j'x``, with ``W'(X'X + alpha I)W = I``.""",
@@ -94,7 +90,7 @@ center : bool, default=True
     Whether to centre the columns; a sparse X stays sparse.""",
     "solver": """\
 solver : str or solver, default="auto"
-    "exact", "krylov" (to a given accuracy, for large data) or "least-squares".
+    "exact" or "krylov" (to a given accuracy, for large data).
 tol, max_iter : float and int or None, default=None
     Tolerance and maximum number of iterations, for iterative solvers; None uses the
     solver's default. If both n and d are above 4,096 and alpha is above 0, None stops when the
@@ -132,7 +128,7 @@ solver_, status_ : str
 
 
 def described(kind: C, descriptions: Mapping[str, str] = _DESCRIPTIONS) -> C:
-    """Complete the docstring of a class: a line ``{alpha, penalty}`` is replaced by two entries."""
+    """Complete the docstring of a class: a line ``{alpha, solver}`` is replaced by two entries."""
 
     def entries(line: re.Match[str]) -> str:
         margin, names = line.groups()

@@ -244,13 +244,6 @@ class Operator(ABC):
         """Select rows by number; a row may be selected more than once."""
         return _RowSubset(self, index)
 
-    def columns(self) -> tuple[Any, Array | None]:
-        """Return a matrix with fast access to columns, and the row to subtract from it or None.
-
-        Used by coordinate descent, which needs columns rather than products.
-        """
-        return np.asfortranarray(self.toarray()), None
-
     def wide_rows(self, part: slice) -> Array:
         """Return some rows as a dense array in float64, for factorisations of the data."""
         rows, columns = self.shape
@@ -422,10 +415,6 @@ class Centered(Composite):
     def arranged(self) -> tuple[Operator, Array | None]:
         base, order = self.base.arranged()
         return (self, None) if order is None else (Centered(base, self.offset[order]), order)
-
-    def columns(self) -> tuple[Any, Array | None]:
-        matrix, offset = self.base.columns()
-        return matrix, self.offset if offset is None else self.offset + offset
 
 
 class _RowSubset(Composite):

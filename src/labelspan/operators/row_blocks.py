@@ -295,13 +295,6 @@ class RowBlocks(Operator):
         )
         return super().cogram()
 
-    def columns(self) -> tuple[Any, Array | None]:
-        self._refuse_apart(
-            "penalty='l1' needs whole columns of X, but its rows are on "
-            "different workers; use penalty='l2', or fit on one machine."
-        )
-        return super().columns()
-
     def _refuse_apart(self, message: str) -> None:
         if not self.dual:
             raise Mismatch(message)

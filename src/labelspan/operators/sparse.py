@@ -342,9 +342,6 @@ class Sparse(Operator):
     def rows(self, index: Array) -> Operator:
         return self._with(self._csr[index])
 
-    def columns(self) -> tuple[Any, Array | None]:
-        return self._csr.tocsc(), None
-
     def wide_rows(self, part: slice) -> Array:
         return np.asarray(self._csr[part].toarray(), dtype=np.float64)
 

@@ -6,15 +6,13 @@ from typing import NamedTuple
 
 from .exact import Exact
 from .krylov import Krylov
-from .least_squares import LeastSquares
-from .problem import DIRECT_LIMIT, L1, Problem, Solver, decomposes
+from .problem import DIRECT_LIMIT, Problem, Solver, decomposes
 
 __all__ = ["FORMER", "SOLVERS", "SolverChoice", "choose_solver"]
 
 SOLVERS: dict[str, type[Solver]] = {
     "exact": Exact,
     "krylov": Krylov,
-    "least-squares": LeastSquares,
 }
 
 # Up to this size a decomposition costs less than a Krylov space for half as many labels.
@@ -51,7 +49,7 @@ class SolverChoice(NamedTuple):
 def choose_solver(problem: Problem) -> SolverChoice:
     """Choose the solver that ``solver="auto"`` uses for a problem, with the reason.
 
-    The choice depends only on the factor, the penalty and the shape, never on the machine.
+    The choice depends only on the factor, alpha and the shape, never on the machine.
 
     Parameters
     ----------
@@ -79,12 +77,10 @@ def choose_solver(problem: Problem) -> SolverChoice:
     """
     factor, X = problem.factor, problem.X
     short = X.short_side
-    if isinstance(problem.penalty, L1):
-        return SolverChoice("least-squares", "the 1-norm penalty has no eigenproblem")
     if factor.many:
         return SolverChoice("krylov", "there are too many labels for a dense array")
     if factor.thin and factor.labels is not None:
-        if decomposes(X) or (problem.metric_alpha == 0 and short <= DIRECT_LIMIT):
+        if decomposes(X) or (problem.alpha == 0 and short <= DIRECT_LIMIT):
             return SolverChoice("exact", f"the smaller side, {short}, is short, the factor thin")
         return SolverChoice("krylov", "the factor is thin: one block of regressions")
     if decomposes(X):

@@ -22,7 +22,6 @@ from ..labels.factor import rank_tolerance
 from ..operators import Operator
 from ..operators.array_backend import host
 from .problem import (
-    L1,
     Check,
     LazyProduct,
     OfRows,
@@ -112,8 +111,6 @@ class Exact:
         return "exact"
 
     def why_not(self, problem: Problem) -> str | None:
-        if isinstance(problem.penalty, L1):
-            return "solver='exact' does not support penalty='l1', which has no eigenproblem."
         smaller = problem.X.short_side
         if smaller > _LIMIT:
             return (
@@ -529,7 +526,7 @@ def _regression_alpha(factor: Factor, metric_alpha: float) -> float:
 
 def _by_products(problem: Problem) -> _Found | None:
     """Solve from the smaller Gram matrix; None if it is not accurate enough."""
-    X, factor, alpha = problem.X, problem.factor, problem.metric_alpha
+    X, factor, alpha = problem.X, problem.factor, problem.alpha
     if factor.labels is None and X not in DECOMPOSED:
         return _features(problem)
     if factor.thin and factor.labels is not None:
@@ -577,7 +574,7 @@ def _thin(fit: Ridge, count: int) -> _Found:
 
 def _in_basis(basis: Decomposition, problem: Problem, how: str) -> _Found:
     """Solve in the singular basis of X."""
-    factor, alpha, count = problem.factor, problem.metric_alpha, problem.n_components
+    factor, alpha, count = problem.factor, problem.alpha, problem.n_components
     coordinates = None if factor.labels is None else basis.coordinates
     penalty = _regression_alpha(factor, alpha)
     if coordinates is not None and factor.thin:
@@ -620,7 +617,7 @@ def _check(problem: Problem, found: _Found) -> Check:
     X, factor = problem.X, problem.factor
     check, slopes = Check(0.0), None
     if found.ridge is not None and factor.labels is not None:
-        penalty = _regression_alpha(factor, problem.metric_alpha)
+        penalty = _regression_alpha(factor, problem.alpha)
         check = found.ridge.checked(X, factor.labels, penalty)
     if found.ridge is not None and factor.regression is not None:
         slopes = found.level * found.ridge.slopes

@@ -21,7 +21,6 @@ from ..operators.array_backend import host, scale_columns, sum_of_squares
 from .block_krylov import BLOCK_WIDTH, TruncatedSVD, truncated_svd
 from .fitted_labels import WithLabels, fitted_square, level_of, targets_of
 from .problem import (
-    L1,
     Problem,
     Solution,
     finest_tolerance,
@@ -153,8 +152,6 @@ class Krylov:
         return "krylov"
 
     def why_not(self, problem: Problem) -> str | None:
-        if isinstance(problem.penalty, L1):
-            return "solver='krylov' does not support penalty='l1'."
         return None
 
     def solve(self, problem: Problem) -> Solution:
@@ -189,7 +186,7 @@ class Krylov:
             return False
         if _entries(X) * X.fill > most:
             return False
-        square, alpha = X.sum_of_squares(), problem.metric_alpha
+        square, alpha = X.sum_of_squares(), problem.alpha
         if factor.regression is not None:
             alpha = factor.regression.alpha
         labelled = factor.labels is not None
@@ -289,7 +286,7 @@ class Krylov:
 
     def _thin(self, problem: Problem) -> Solution:
         """Solve a thin factor: regressions first, then an eigenproblem as wide as the labels."""
-        X, alpha, count = problem.X, problem.metric_alpha, problem.n_components
+        X, alpha, count = problem.X, problem.alpha, problem.n_components
         labels = problem.factor.operator
         width = labels.shape[1]
         if width > 2 * count and not self._each(X, problem.factor, width, count):
@@ -343,7 +340,7 @@ class Krylov:
         The regression G of some combinations spans the space in which the directions are found;
         the labels along these directions are better combinations.
         """
-        X, alpha, count = problem.X, problem.metric_alpha, problem.n_components
+        X, alpha, count = problem.X, problem.alpha, problem.n_components
         tol = self.options.thin_tol if self.tol is None else self.tol
         axes, total, gained, n_iter = self._leading(labels, 2 * count), 0.0, np.inf, 0
         for _ in range(self.options.rounds):

@@ -8,7 +8,7 @@ the penalty stays in the units of the data.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Protocol, runtime_checkable
 
@@ -22,12 +22,9 @@ from ..operators.array_backend import host, inner, put_rows, times
 
 __all__ = [
     "DIRECT_LIMIT",
-    "L1",
-    "L2",
     "Check",
     "LazyProduct",
     "OfRows",
-    "Penalty",
     "Problem",
     "Solution",
     "Solver",
@@ -75,57 +72,6 @@ _CHECK_SEED = 20_09
 
 
 @dataclass(frozen=True)
-class L2:
-    """``alpha * |w|^2``, added to the metric: ``X'X + alpha I``.
-
-    Parameters
-    ----------
-    alpha : float, default=0.0
-        Regularization strength, in squared units of the features.
-
-    See Also
-    --------
-    L1 : Sparse loadings.
-
-    Examples
-    --------
-    >>> from labelspan.solvers import L2
-    >>> L2().alpha
-    0.0
-    """
-
-    alpha: float = 0.0
-    name = "l2"
-
-
-@dataclass(frozen=True)
-class L1:
-    """``alpha * |w|_1`` added to the squared error: sparse loadings.
-
-    Parameters
-    ----------
-    alpha : float
-        Regularization strength.
-
-    See Also
-    --------
-    L2 : Ridge.
-
-    Examples
-    --------
-    >>> from labelspan.solvers import L1
-    >>> L1(0.1).name
-    'l1'
-    """
-
-    alpha: float
-    name = "l1"
-
-
-Penalty = L1 | L2
-
-
-@dataclass(frozen=True)
 class Problem:
     """Maximise label agreement under a data metric.
 
@@ -141,8 +87,8 @@ class Problem:
         What the embedding should represent of features and labels.
     n_components : int
         Number of directions.
-    penalty : L2 or L1
-        No penalty by default.
+    alpha : float, default=0.0
+        Regularization strength, added to the diagonal of ``X'X``.
 
     See Also
     --------
@@ -154,26 +100,20 @@ class Problem:
     >>> import numpy as np
     >>> from labelspan.labels import Factor
     >>> from labelspan.operators import as_operator
-    >>> from labelspan.solvers import L2
-    >>> from labelspan.solvers import Problem
+    >>> from labelspan.solvers import Problem, choose_solver
     >>> X = as_operator(np.random.default_rng(0).standard_normal((20, 5)))
-    >>> Problem(X, Factor(labels=np.eye(20)[:, :2]), 2, L2(0.5)).metric_alpha
-    0.5
+    >>> choose_solver(Problem(X, Factor(labels=np.eye(20)[:, :2]), 2, alpha=0.5)).solver
+    'exact'
     """
 
     X: Operator
     factor: Factor
     n_components: int
-    penalty: Penalty = field(default_factory=L2)
+    alpha: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.metric_alpha and not self.factor.thin:
+        if self.alpha and not self.factor.thin:
             raise Mismatch("A penalty in the metric needs a factor made only of labels.")
-
-    @property
-    def metric_alpha(self) -> float:
-        """The 2-norm penalty in the metric."""
-        return self.penalty.alpha if isinstance(self.penalty, L2) else 0.0
 
 
 @dataclass(frozen=True)
@@ -345,7 +285,7 @@ def eigen_residual(problem: Problem, solution: Solution) -> float:
     if factor.labels is not None:
         agreement += factor.labels @ (factor.labels.T @ image)
     left = X.rmatmat(agreement)
-    metric = X.rmatmat(image) + problem.metric_alpha * weights
+    metric = X.rmatmat(image) + problem.alpha * weights
     gap = np.linalg.norm(left - metric * solution.eigenvalues, axis=0)
     return float(gap.max() / np.linalg.norm(left[:, 0]))
 

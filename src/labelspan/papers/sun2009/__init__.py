@@ -5,9 +5,10 @@ from .equivalence import EQUIVALENCE
 from .figure1 import FIGURE_1, ON_BUNDLED
 from .figure2 import FIGURE_2
 from .graph_penalty import fit_with_graph
+from .least_squares import LeastSquares
 from .two_stage_comparison import BEYOND
 
-__all__ = ["PAPER", "fit_with_graph"]
+__all__ = ["PAPER", "LeastSquares", "fit_with_graph"]
 
 PAPER = Paper(
     name="sun2009",

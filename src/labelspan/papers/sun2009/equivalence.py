@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from ...evaluation.measurements import Record, ReportTable, Results
-from ...solvers import LeastSquares
 from ..paper import Key, PaperPart, Scale
 from .figure_style import STYLES, legend_below
+from .least_squares import LeastSquares
 from .measures import centred_rank, gaps, leading_angle, worst
 from .subsets import FEATURES, METHODS, load_rows
 

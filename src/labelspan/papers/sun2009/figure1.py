@@ -19,6 +19,7 @@ from ...evaluation.measurements import Record, ReportTable, Results
 from ...metrics import mean_auc
 from ..paper import Key, PaperPart, Scale
 from .figure_style import curve, legend_below
+from .least_squares import LeastSquares
 from .measures import centred_rank
 from .paper_solvers import DirectLeastSquares, Eigen
 from .subsets import METHODS, SubsetRows, load_rows
@@ -50,7 +51,7 @@ class Form:
     gammas: Sequence[float] = ()
 
 
-_LASSO: Mapping[str, Any] = {"solver": "least-squares", "penalty": "l1", "tol": 1e-3}
+_LASSO: Mapping[str, Any] = {"solver": LeastSquares("l1", tol=1e-3)}
 FORMS: Mapping[str, Form] = {
     "eigen": Form({"solver": Eigen()}),
     "least squares": Form({"solver": DirectLeastSquares()}),

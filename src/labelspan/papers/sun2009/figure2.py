@@ -13,6 +13,7 @@ from ...evaluation.measurements import Record, ReportTable, Results
 from ...solvers import Solver
 from ..paper import Key, PaperPart, Scale
 from .figure_style import curve, legend_below
+from .least_squares import LeastSquares
 from .measures import seconds
 from .paper_solvers import Eigen, Factored
 from .subsets import METHODS, load_rows
@@ -20,7 +21,7 @@ from .subsets import METHODS, load_rows
 __all__ = ["FIGURE_2"]
 
 SOLVERS: Mapping[str, str | Solver] = {
-    "least squares": "least-squares",
+    "least squares": LeastSquares(),
     "eigen, as printed": Factored(),
     "eigen": Eigen(),
 }

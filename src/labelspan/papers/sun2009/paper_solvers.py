@@ -10,11 +10,12 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from ..._typing import Array
 from ...operators import Operator
-from ...solvers import L2, Exact, LeastSquares, Problem, Solution
+from ...solvers import Exact, Problem, Solution
 from ...solvers.exact import factorise
 from ...solvers.problem import formed
 from ...solvers.regression import regress
 from ...solvers.small_dense import spectral
+from .least_squares import LeastSquares
 
 __all__ = ["DirectLeastSquares", "Eigen", "Factored"]
 
@@ -39,7 +40,7 @@ class Eigen:
             basis.values,
             basis.coordinates,
             problem.factor,
-            problem.metric_alpha,
+            problem.alpha,
             problem.n_components,
         )
         return Solution(basis.right @ inside, values, self.name)
@@ -61,15 +62,15 @@ class Factored:
     def why_not(self, problem: Problem) -> str | None:
         if problem.factor.labels is None or not problem.factor.thin:
             return "Factored needs a factor made only of labels."
-        if not isinstance(problem.penalty, L2) or problem.penalty.alpha <= 0:
-            return "Factored needs a 2-norm penalty with alpha > 0."
+        if problem.alpha <= 0:
+            return "Factored needs alpha > 0."
         return None
 
     def solve(self, problem: Problem) -> Solution:
         labels = problem.factor.labels
         assert labels is not None
         square = problem.X.gram()
-        square[np.diag_indices_from(square)] += problem.metric_alpha
+        square[np.diag_indices_from(square)] += problem.alpha
         lower = linalg.cholesky(square, lower=True, overwrite_a=True, check_finite=False)
         thin = linalg.solve_triangular(lower, problem.X.cross(labels), lower=True)
         values, vectors = eigsh(

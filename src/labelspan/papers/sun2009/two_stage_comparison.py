@@ -11,6 +11,7 @@ from ...evaluation.measurements import Record, ReportTable, Results
 from ...solvers import Solver
 from ..paper import Key, PaperPart, Scale
 from .figure_style import STYLES, legend_below
+from .least_squares import LeastSquares
 from .measures import gaps, seconds, worst
 from .paper_solvers import Eigen
 from .subsets import FEATURES, METHODS, load_rows
@@ -19,7 +20,7 @@ __all__ = ["BEYOND"]
 
 SOLVERS: Mapping[str, str | Solver] = {
     "two-stage": "exact",
-    "least squares": "least-squares",
+    "least squares": LeastSquares(),
     "eigen": Eigen(),
 }
 

@@ -1,23 +1,24 @@
-"""``least-squares``: sun2009's Algorithm 1, with its 2-norm and 1-norm penalties."""
+"""Algorithm 1 of the paper as a solver, with its 2-norm and 1-norm penalties."""
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy import linalg
 from scipy.sparse.linalg import LinearOperator, lsqr
 from sklearn.exceptions import ConvergenceWarning
 
-from .._typing import Array
-from ..errors import LabelspanWarning, warn_caller
-from ..labels.factor import RANK_TOLERANCE
-from ..operators import Centered, Operator
-from ..operators.array_backend import host
-from .exact import factorise
-from .problem import L1, Problem, Solution, small_enough
+from ..._typing import Array
+from ...errors import LabelspanWarning, warn_caller
+from ...labels.factor import RANK_TOLERANCE
+from ...operators import Centered, Operator, Sparse
+from ...operators.array_backend import host
+from ...solvers import Problem, Solution
+from ...solvers.exact import factorise
+from ...solvers.problem import small_enough
 
 __all__ = ["LeastSquares", "targets"]
 
@@ -32,7 +33,10 @@ _REPRODUCED = 1e-5
 
 @dataclass(frozen=True)
 class LeastSquares:
-    """Regress targets that depend only on the factor on X.
+    """Solver that regresses targets, which depend only on the factor, on X.
+
+    Pass it to OPLS, CCA, LDA or HSL as ``solver=``. With ``penalty="l1"`` the loadings are sparse;
+    the regularization strength is the ``alpha`` of the estimator, which must be a number then.
 
     ``H P = Q R`` with column pivoting, ``R = U_R S_R V_R'``, targets ``T = Q U_R`` in the
     order of ``S_R``, of which the leading ones are kept (Corollary 1); then LSQR,
@@ -43,11 +47,13 @@ class LeastSquares:
 
     Parameters
     ----------
-    tol : float
+    penalty : {"l2", "l1"}, default="l2"
+        ``|XW - T|^2 + alpha |W|^2``, or ``|XW - T|^2 + alpha sum_j |w_j|_1``.
+    tol : float, default=1e-8
         LSQR's ``atol`` and ``btol``, or the coordinate descent's ``tol``.
-    max_iter : int
+    max_iter : int, default=10_000
         Maximum number of iterations per target.
-    intercept : {"implicit", "bias"}
+    intercept : {"implicit", "bias"}, default="implicit"
         A centred sparse X is either centred implicitly, or not centred and extended by a column of
         ones, as in the paper. The two agree on the rows of X, and with a penalty everywhere;
         without one, and with more features than rows, the paper's form minimises the norm of the
@@ -56,8 +62,7 @@ class LeastSquares:
 
     See Also
     --------
-    Exact : Exact also with a penalty.
-    L1 : Sparse loadings.
+    labelspan.solvers.Exact : Exact also with a penalty.
 
     References
     ----------
@@ -67,15 +72,16 @@ class LeastSquares:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from labelspan.labels import Factor
-    >>> from labelspan.operators import as_operator
-    >>> from labelspan.solvers import LeastSquares, Problem
-    >>> X = as_operator(np.random.default_rng(0).standard_normal((20, 5)))
-    >>> LeastSquares().solve(Problem(X, Factor(labels=np.eye(20)[:, :2]), n_components=2)).solver
-    'least-squares'
+    >>> from sklearn.datasets import load_linnerud
+    >>> from labelspan import OPLS
+    >>> from labelspan.papers.sun2009 import LeastSquares
+    >>> X, Y = load_linnerud(return_X_y=True)
+    >>> OPLS(alpha=300.0, solver=LeastSquares("l1")).fit(X, Y).components_ != 0
+    array([[False,  True, False],
+           [False, False, False]])
     """
 
+    penalty: Literal["l2", "l1"] = "l2"
     tol: float = 1e-8
     max_iter: int = 10_000
     intercept: Literal["implicit", "bias"] = "implicit"
@@ -87,19 +93,18 @@ class LeastSquares:
     def why_not(self, problem: Problem) -> str | None:
         if not problem.factor.thin or problem.factor.labels is None:
             return (
-                "solver='least-squares' needs a factor made only of labels, but this one "
-                "includes features."
+                "LeastSquares needs a factor made only of labels, but this one includes features."
             )
         return None
 
     def solve(self, problem: Problem) -> Solution:
         assert problem.factor.labels is not None
         wanted = targets(problem.factor.labels)[:, : problem.n_components]
-        if isinstance(problem.penalty, L1):
-            weights, n_iter, converged = self._lasso(problem.X, wanted, problem.penalty.alpha)
+        if self.penalty == "l1":
+            weights, n_iter, converged = self._lasso(problem.X, wanted, problem.alpha)
             _warn_of_zeros(problem, wanted, weights)
         else:
-            weights, n_iter, converged = self._lsqr(problem.X, wanted, problem.penalty.alpha)
+            weights, n_iter, converged = self._lsqr(problem.X, wanted, problem.alpha)
         return self._solution(problem, wanted, weights, n_iter, converged)
 
     def _lsqr(self, X: Operator, wanted: Array, alpha: float) -> tuple[Array, int, bool]:
@@ -126,11 +131,11 @@ class LeastSquares:
     def _lasso(self, X: Operator, wanted: Array, alpha: float) -> tuple[Array, int, bool]:
         from sklearn.linear_model import Lasso  # noqa: PLC0415 - slow to import
 
-        matrix, offset = X.columns()
+        matrix, centred = _columns(X)
         # scikit-learn's objective is |Xw - t|^2 / 2n + alpha |w|_1, the paper's has no 2n.
         model = Lasso(
             alpha=alpha / (2 * X.shape[0]),
-            fit_intercept=offset is not None,
+            fit_intercept=centred,
             tol=self.tol,
             max_iter=self.max_iter,
         )
@@ -152,15 +157,16 @@ class LeastSquares:
         assert labels is not None
         image = host(problem.X.matmat(weights))
         left_over = np.linalg.norm(image - wanted, axis=0)
-        metric = image.T @ image + problem.metric_alpha * weights.T @ weights
+        ridge = problem.alpha * (self.penalty == "l2")
+        metric = image.T @ image + ridge * weights.T @ weights
         lengths = np.diag(metric)
         agreement = np.square(labels.T @ image).sum(axis=0)
         eigenvalues = np.divide(agreement, lengths, out=np.zeros_like(lengths), where=lengths > 0)
-        equivalent = problem.penalty.alpha == 0 and bool((left_over <= _REPRODUCED).all())
-        status = _statement(problem, equivalent)
+        equivalent = problem.alpha == 0 and bool((left_over <= _REPRODUCED).all())
+        status = _statement(problem, self.penalty, equivalent)
         if not converged:
             status = (
-                f"solver='least-squares' stopped after {n_iter} iterations, by max_iter or "
+                f"LeastSquares stopped after {n_iter} iterations, by max_iter or "
                 "because X is ill-conditioned; raise max_iter, tol or alpha."
             )
         return Solution(
@@ -183,8 +189,7 @@ def _warn_of_zeros(problem: Problem, wanted: Array, weights: Array) -> None:
     # Features that are unrelated to the targets have no weights under any penalty.
     if largest > 0:
         warn_caller(
-            f"alpha={problem.penalty.alpha:g} makes every weight zero; use a value below "
-            f"{largest:.3g}.",
+            f"alpha={problem.alpha:g} makes every weight zero; use a value below {largest:.3g}.",
             LabelspanWarning,
         )
 
@@ -198,14 +203,14 @@ def targets(factor: Array) -> Array:
     return np.asarray(q[:, :rank] @ left)
 
 
-def _statement(problem: Problem, equivalent: bool) -> str:
+def _statement(problem: Problem, penalty: str, equivalent: bool) -> str:
     rows, columns = problem.X.shape
-    if isinstance(problem.penalty, L1):
+    if penalty == "l1":
         return (
             "With the 1-norm penalty, targets that are equally important can be rotated into "
             "each other; the sparse weights then depend on the order of the labels."
         )
-    if problem.penalty.alpha > 0:
+    if problem.alpha > 0:
         return (
             "With a penalty, least squares and the penalised eigenproblem are different methods; "
             "solver='exact' solves the latter."
@@ -220,6 +225,15 @@ def _statement(problem: Problem, equivalent: bool) -> str:
         f"rank(X) = n - 1 does not hold ({because}): this is sun2009's least squares answer, "
         "not that of the eigenproblem, which solver='exact' gives."
     )
+
+
+def _columns(X: Operator) -> tuple[Any, bool]:
+    """Return X with fast access to its columns, and whether they still have to be centred."""
+    centred = isinstance(X, Centered)
+    base = X.base if isinstance(X, Centered) else X
+    if isinstance(base, Sparse):
+        return base.csr.tocsc(), centred
+    return np.asfortranarray(X.toarray()), False
 
 
 def _system(X: Operator, *, bias: bool) -> LinearOperator:
