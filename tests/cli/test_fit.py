@@ -99,7 +99,6 @@ def test_fit_does_not_overwrite_an_index(here):
             "--beta works only with --method mlsi, but --method cca was given",
         ),
         (["a.jsonl", "--format", "docx"], "format must be one of"),
-        (["a.jsonl", "--stream", "--scheduler", "tcp://nowhere:1"], "omit --scheduler"),
         (["a.jsonl", "--dimensions", "0"], "must be a number of at least 1, or auto, but '0'"),
         (["a.jsonl", "--dimensions", "many"], "or auto, but 'many' was given"),
         (["a.jsonl", "--dimensions", "auto", "--method", "lsi"], "auto needs labels"),

@@ -7,7 +7,6 @@ import secrets
 import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
@@ -92,14 +91,6 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
             "such as en or fi, auto to detect it, or none to turn stemming off.",
         ),
     ] = "auto",
-    scheduler: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Fit on the workers of the Dask cluster with this scheduler, for example "
-            "tcp://host:8786; they need labelspan\\[dask].",
-        ),
-    ] = None,
     device: Annotated[
         str | None,
         typer.Option(
@@ -143,7 +134,6 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
       labelspan fit articles.csv --text title --text body --labels topics --separator ';'
       cat notes.jsonl | labelspan fit - --out notes.labelspan
       labelspan fit letters/ --method lsi --labels ''
-      labelspan fit papers.jsonl --scheduler tcp://host:8786
       labelspan fit papers.jsonl --device cuda
       labelspan fit everything.jsonl.gz --stream
       labelspan fit papers.jsonl --static glove.6B.100d.txt
@@ -151,7 +141,7 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
     Give the folder of an index to fit it again from its own items, even if its format is older:
       labelspan fit notes.labelspan
     """
-    with plain_errors(), ExitStack() as stack:
+    with plain_errors():
         from ..errors import Mismatch  # noqa: PLC0415
 
         start = time.perf_counter()
@@ -165,14 +155,10 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
         if older is None:
             check_corpus(corpus, reading["vocabulary"])
         language = _checked(language, device, static)
-        elsewhere = "--device" if device is not None else scheduler and "--scheduler"
         if stream is None:
-            stream = not elsewhere and _is_too_large(corpus)
-        if stream and elsewhere:
-            raise Mismatch(
-                f"--stream keeps the features on the disk of this machine; omit {elsewhere}."
-            )
-        client = None if scheduler is None else stack.enter_context(_cluster(scheduler))
+            stream = device is None and _is_too_large(corpus)
+        if stream and device is not None:
+            raise Mismatch("--stream keeps the features on the disk; omit --device.")
         min_count, reading["language"] = reading.pop("min_count"), language
         if older is not None:
             source = _index_source(older, reading)
@@ -188,7 +174,6 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
             empty_is_none=reading["empty_is_none"],
             # An index of all its items has a tagger of all of them.
             tag_sample=TAG_SAMPLE if stream and older is None else None,
-            client=client,
             device=device,
             fields={"name": _collection_name(corpus), **source.fields},
             static=static,
@@ -376,18 +361,6 @@ def _say(answer: dict[str, Any], out: Path, *, detected: bool, as_json: bool) ->
             f"     labelspan serve{named} --edit  the same in a browser, with search and map",
             err=True,
         )
-
-
-@contextmanager
-def _cluster(scheduler: str) -> Iterator[Any]:
-    """Connect to a cluster, and print its workers on stderr."""
-    from ..operators.cluster.cluster_client import cluster_client  # noqa: PLC0415
-
-    with cluster_client(scheduler) as client:
-        workers = client.nthreads()
-        found = f"{counted(len(workers), 'worker')} with {counted(sum(workers.values()), 'thread')}"
-        note(f"fitting on {found} at {scheduler}")
-        yield client
 
 
 def _check_out(out: Path, *, force: bool) -> None:

@@ -25,7 +25,6 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +89,7 @@ class FitOptions:
 
     Labels of fewer than ``min_count`` items are left out; ``empty_is_none`` says whether items
     without labels, after that, are known to have none. The tagger learns from at most
-    ``tag_sample`` labelled items (None: all), the space on a cluster (``client``) or a ``device``.
+    ``tag_sample`` labelled items (None: all), the space on a ``device``.
     ``fields`` says how more items are read later.
     """
 
@@ -99,7 +98,6 @@ class FitOptions:
     min_count: int = 1
     empty_is_none: bool = False
     tag_sample: int | None = None
-    client: Any = None
     device: Any = None
     fields: Mapping[str, Any] = field(default_factory=dict)
     static: Any = None
@@ -112,16 +110,10 @@ class FitOptions:
                 "SemanticIndex: estimator must be an estimator of labelspan, for example MLSI(), "
                 f"or None, but {self.estimator!r} was given."
             )
-        if self.client is not None and self.device is not None:
+        if self.device is not None and not _takes_operators(self.estimator):
             raise Mismatch(
-                f"fit: client= learns on a cluster and device={self.device!r} on one device; give "
-                "one of them."
-            )
-        if self.elsewhere and not _takes_operators(self.estimator):
-            given = "client" if self.device is None else "device"
-            raise Mismatch(
-                f"fit: {type(self.estimator).__name__} is learned on this machine, from all rows; "
-                f"omit {given}=, or use LSI, MLSI, OPLS, CCA, LDA or HSL."
+                f"fit: {type(self.estimator).__name__} is learned on the host, from all rows; "
+                "omit device=, or use LSI, MLSI, OPLS, CCA, LDA or HSL."
             )
         language = check_language("SemanticIndex", self.language)
         if language == AUTO:
@@ -129,11 +121,6 @@ class FitOptions:
         return replace(
             self, language=language, static=self.static and check_static(self.static).resolve()
         )
-
-    @property
-    def elsewhere(self) -> bool:
-        """Whether the space is learned on a cluster or on a device."""
-        return self.client is not None or self.device is not None
 
 
 @dataclass(frozen=True)
@@ -409,7 +396,7 @@ class _Fit:
         chosen = counts.choose(static)
         if not chosen.idf.size:
             raise InvalidInput("fit: the texts have no words to learn from; give texts with words.")
-        if self._folder is None or len(self.blocks) == 1 or self._options.elsewhere:
+        if self._folder is None or len(self.blocks) == 1 or self._options.device is not None:
             parts = [chosen.transform(block) for block in self._blocks()]
             return chosen, parts[0] if len(parts) == 1 else sparse.csr_matrix(sparse.vstack(parts))
         folder = self._folder / "rows"
@@ -463,22 +450,11 @@ class _Fit:
                 f"fit: {type(estimator).__name__} needs labels, but no item has a known label; "
                 "label some items, or use SemanticIndex(estimator=LSI())."
             )
-        fitted = _fitted(estimator, *_training(self._moved(rows), labels, required))
+        if self._options.device is not None:
+            rows = as_operator(rows, device=self._options.device)
+        fitted = _fitted(estimator, *_training(rows, labels, required))
         settled = fitted.settled() if hasattr(fitted, "settled") else estimator
         return settled, Space.of(fitted)
-
-    def _moved(self, rows: Any) -> Any:
-        """Move features to the device on which the embedding is learned."""
-        options, passes = self._options, count(1)
-        if options.client is None:
-            return rows if options.device is None else as_operator(rows, device=options.device)
-        from ..operators.cluster import row_blocks_of  # noqa: PLC0415 - needs dask
-
-        def on_pass(name: str) -> None:
-            said = f"pass {next(passes)} over the workers' rows ({name})"
-            self._report(_LEARNING, _STEPS, said)
-
-        return row_blocks_of(options.client, rows, on_pass=on_pass)
 
     def _vectors(self, space: Space, rows: Any) -> Array | None:
         """Compute the vectors of all items: in memory, or in a file of the index."""

@@ -180,7 +180,6 @@ class SemanticIndex:
         vectors: Any = None,
         encoder: Callable[[list[str]], Any] | None = None,
         progress: Callable[[int, int, str], Any] | None = None,
-        client: Any = None,
         device: Any = None,
     ) -> Self:
         """Fit the index on items.
@@ -204,12 +203,7 @@ class SemanticIndex:
             instead of words, by default by :class:`~labelspan.Adapter`; search still compares words
             as well. The function is not saved: pass it to :meth:`load` again.
         progress : function or None, default=None
-            Called with the number of steps done, their total, and what is being done; with
-            ``client`` also after every pass of the workers over the rows.
-        client : distributed.Client or None, default=None
-            A Dask cluster on whose workers the space is learned: the features are sent there
-            once, in blocks of rows. Everything else is done on this machine. Only for the linear
-            estimators.
+            Called with the number of steps done, their total, and what is being done.
         device : str, torch device or None, default=None
             Where the space is learned, for example "cuda"; needs torch. Everything else is done
             on the host, and the index is the same up to rounding. Only for the linear estimators.
@@ -231,9 +225,7 @@ class SemanticIndex:
         estimator = self.estimator
         if estimator is None and not self._default:
             estimator = self.space
-        options = FitOptions(
-            estimator, self.language, client=client, device=device, static=self.static
-        )
+        options = FitOptions(estimator, self.language, device=device, static=self.static)
         found = fit_items(items, options, encoder=encoder, vectors=vectors, report=progress)
         assert found.vectors is not None
         with self.write_lock:
