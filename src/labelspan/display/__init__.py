@@ -1,10 +1,9 @@
 """The map of a collection: its coordinates and names, as a plot and as a web page."""
 
 from .corpus_html import corpus_html
-from .corpus_map import CorpusMap, CorpusMapDisplay
+from .corpus_map import CorpusMap
 
 __all__ = [
     "CorpusMap",
-    "CorpusMapDisplay",
     "corpus_html",
 ]

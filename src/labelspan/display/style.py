@@ -8,9 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["GREY", "palettes", "shorten"]
-
-GREY = "#BDBDBD"
+__all__ = ["palettes", "shorten"]
 
 _LONGEST = 32
 _CONTROLS = re.compile("[\0-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]+")
