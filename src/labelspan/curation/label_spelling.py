@@ -34,21 +34,10 @@ def _words(name: str) -> tuple[str, ...]:
 
 
 def near_spellings(names: Iterable[str], known: Iterable[str]) -> dict[str, list[str]]:
-    """Find names among those known that differ from each name in its spelling only.
+    """Return for each name those known, but for itself, that differ in their spelling only.
 
-    Parameters
-    ----------
-    names : iterable of str
-        What to look for.
-    known : iterable of str
-        Where to look; a name is not near itself.
-
-    Returns
-    -------
-    dict
-        For each name that has any: those that are near, in the order of ``known``. One letter
-        differs in a word of four or more, and no digit: lang:c and lang:r are different, and so
-        are 2001 and 2002.
+    One letter differs in a word of four or more, and no digit: lang:c and lang:r are different, and
+    so are 2001 and 2002.
     """
     wanted = list(dict.fromkeys(names))
     parts: dict[str, list[str]] = {}

@@ -25,20 +25,7 @@ _ABOUT = "metadata"
 
 
 def value_counts(index: SemanticIndex, field: str = "") -> dict[str, int]:
-    """Count the items of each value of the metadata, or of each label.
-
-    Parameters
-    ----------
-    index : SemanticIndex
-        The index.
-    field : str, default=""
-        A key of the metadata; empty for the labels.
-
-    Returns
-    -------
-    dict
-        Number of items by value; of several values in one text, each is counted.
-    """
+    """Count the items of each value of a field, several in one text on their own, or of labels."""
     if not field:
         return dict(index.labels)
     found = _text_field(index, field)
