@@ -237,6 +237,25 @@ def test_labels_as_lists_and_strings(values, lists, how):
     assert found.n_labelled == sum(map(bool, lists))
 
 
+def test_a_few_commas_are_inside_names():
+    names = ["Queen", "Rush", "Yes", "Heart"] * 4
+    bands = ["Crosby, Stills & Nash", "Blood, Sweat & Tears", "Emerson, Lake & Palmer"]
+    content = as_lines([{"text": "x", "labels": one} for one in (*names, *bands)])
+    assert streamed(content).labels[-3:] == [[one] for one in bands]
+    hints = CorpusReader(io.BytesIO(content.encode())).report().hints
+    assert any("splits labels such as 'Crosby, Stills" in one for one in hints)
+    # In lists, parts are in other values, too.
+    assert labels_of([*names, "Queen, Rush", "Yes, Heart", "Rush, Dio"]).labels[-1] == ["Rush", "Dio"]
+
+
+def test_dates_and_user_names_are_no_texts():
+    rows = [{"show": f"{n}/11/99", "topic": "abc"[n % 3]} for n in range(1, 13)]
+    with pytest.raises(InvalidParameter, match="no field looks like a text"):
+        streamed(as_lines(rows))
+    rows = [{"screen_name": f"name{n}", "text": f"a long enough text {n}"} for n in range(12)]
+    assert streamed(as_lines(rows)).reading["text"] == ("text",)
+
+
 def test_options_say_how_a_corpus_is_read(tmp_path):
     assert labels_of(["a, b", "c"], separator="").labels == [["a, b"], ["c"]]
     assert labels_of(["a/b"], separator="/").labels == [["a", "b"]]

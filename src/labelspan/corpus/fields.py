@@ -315,6 +315,8 @@ def _guess_text(
     for kind in ("headings", "names"):
         if not headings:
             headings = [one for one in [_likeliest(varied, kind)] if one is not None]
+        # A show may be a date: no name of a thing.
+        varied = [one for one in varied if not one.is_measure]
     if main is not None:
         if not headings and not by_name:
             # A name of each item, in any language.
@@ -329,7 +331,8 @@ def _guess_text(
     prose = [
         one
         for one in free
-        if one.strings and one.spaces > 0.5 and not one.lists and one not in headings
+        if one.strings and one.spaces > 0.5 and not (one.lists or one.is_measure)
+        if one not in headings
     ]
     longest = max(prose, key=lambda one: one.length * one.distinct, default=None)
     # Shorter ones are names, dates or codes; with a heading, a text is longer than that.
@@ -435,7 +438,8 @@ def choose_fields(
     notes = [f"an export of {export['name']}"] if export else []
     missing = set[str]().union(*(one.missing for one in fields.values()))
     if missing:
-        notes.append(f"{listed(sorted(missing), ' and ')} stand(s) for no value")
+        stand = "stand" if len(missing) > 1 else "stands"
+        notes.append(f"{listed(sorted(missing), ' and ')} {stand} for no value")
     if record_id in fields and ids is None and not numbered:
         notes.append(f"items are numbered because {record_id!r} is missing or the same twice")
     if len(kept) < len(left):

@@ -175,7 +175,21 @@ def best_separator(texts: Sequence[str], *, blanks: bool = False) -> str:
         for mark in (_SLASH, " ") if blanks else (_SLASH,):
             if _parts_repeat(texts, mark):
                 return mark
-    return best if counts[best] else ""
+    return "" if not counts[best] or (best == "," and _are_names(texts)) else best
+
+
+def _are_names(texts: Sequence[str]) -> bool:
+    """Return whether the few strings with a comma are names, as "Crosby, Stills & Nash".
+
+    Of lists, most parts are in other strings, too.
+    """
+    several = {text for text in texts if "," in text}
+    if len(several) < 3 or sum(text in several for text in texts) >= 0.2 * len(texts):
+        return False
+    parts = [{part.strip() for part in text.split(",")} for text in {*texts}]
+    counts = Counter(part for own in parts for part in own)
+    inner = [part for own in parts if len(own) > 1 for part in own]
+    return sum(counts[part] > 1 for part in inner) < 0.5 * len(inner)
 
 
 def _inner_mark(parts: Sequence[str]) -> str:

@@ -256,6 +256,10 @@ def _hints(reading: dict[str, Any], items: TaggedTexts, once: int, n_labels: int
         yield "--text names the field of the text"
     if reading["label_style"] and "guessed" in reading["label_style"]:
         yield "--separator says how labels are separated, '' that each item has one"
+    elif reading["label_style"] == ONE_LABEL:
+        whole = next((label for label in items.label_counts if ", " in label), None)
+        if whole is not None:
+            yield f"--separator ',' splits labels such as {whole!r}"
     if n_labels > 20 and once > 0.9 * n_labels:
         yield "--labels takes another field; almost all labels occur once"
     elif n_labels > 100 and once > n_labels / 5:
