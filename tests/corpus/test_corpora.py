@@ -103,6 +103,12 @@ def test_other_encodings_are_refused_and_the_option_helps(tmp_path):
         assert read(path, encoding=encoding).texts[:2] == TEXTS
     with pytest.raises(InvalidFile, match=r"line 2: this is not ascii.*give its encoding"):
         streamed(TABLE, encoding="ascii")
+    with pytest.raises(InvalidFile, match=r"mac-roman reads '.*Schön und gut"):
+        streamed(TABLE.encode("mac-roman"), encoding="ascii")
+    # What was tried is not proposed again, nor what cannot be read.
+    with pytest.raises(InvalidFile, match="mac-roman reads") as error:
+        streamed("id,text\n1,\x81\n".encode("latin-1"), encoding="cp1252")
+    assert "cp1252 reads" not in str(error.value)
     for name in ("klingon", "base64", "\0"):
         with pytest.raises(InvalidParameter, match="encoding must be one that Python knows"):
             streamed(TABLE, encoding=name)
@@ -245,7 +251,15 @@ def test_a_few_commas_are_inside_names():
     hints = CorpusReader(io.BytesIO(content.encode())).report().hints
     assert any("splits labels such as 'Crosby, Stills" in one for one in hints)
     # In lists, parts are in other values, too.
-    assert labels_of([*names, "Queen, Rush", "Yes, Heart", "Rush, Dio"]).labels[-1] == ["Rush", "Dio"]
+    assert labels_of([*names, "Queen, Rush", "Yes, Heart", "Rush, Dio"]).labels[-1] == [
+        "Rush",
+        "Dio",
+    ]
+
+
+def test_numbers_of_labels_are_no_labels():
+    rows = [{"title": f"A title {n}", "n_tags": n % 4, "kind": "abc"[n % 3]} for n in range(12)]
+    assert streamed(as_lines(rows)).reading["labels"] == ("kind",)
 
 
 def test_dates_and_user_names_are_no_texts():

@@ -24,6 +24,8 @@ __all__ = [
 MOST_FIELDS = 10_000
 # Words of a name: NumPages, abstract_note, Schlagwörter.
 _WORDS = re.compile(r"[A-Z]+(?![^\W\d_A-Z])|[A-Z]?[^\W\d_A-Z]+|\d+|[^\W_]+")
+# With one of these in front a name is that of a number: "number of subjects", "n_tags".
+_COUNTS = frozenset(("number", "num", "count", "n", "total", "sum", "nb", "has", "is"))
 
 
 @cache
@@ -55,6 +57,8 @@ def rank(name: str, kind: str) -> int | None:
     if own in known:
         return known.index(own)
     words = own.split()
+    if words[0] in _COUNTS:
+        return None
     if len(words) == 2 and words[1].isdigit() and words[0] in known:
         return known.index(words[0])
     if len(words) > 1 and words[-1] in known and kind != "ids":

@@ -440,10 +440,14 @@ def lines_of(text: io.TextIOBase, name: str) -> Iterator[str]:
         yield line
 
 
+# What text that is not UTF-8 usually is: of Windows, of older Macs, Cyrillic, Chinese.
+_OTHERS = ("cp1252", "mac-roman", "cp1251", "gb18030")
+
+
 def _undecodable(member: Member, codec: str, error: UnicodeError) -> InvalidFile:
     """Return the error for text in another encoding, with its line."""
     decoder = codecs.getincrementaldecoder(codec)()
-    line, reason = 1, str(error)
+    line, reason, around = 1, str(error), b""
     with member.whole() as raw:
         try:
             while chunk := raw.read(_CHUNK):
@@ -451,14 +455,20 @@ def _undecodable(member: Member, codec: str, error: UnicodeError) -> InvalidFile
         except UnicodeDecodeError as place:
             reason = place.reason
             line += place.object[: place.start].count(b"\n")
+            around = place.object[max(0, place.start - 12) : place.start + 12]
         except UnicodeError:
             pass
     what = "UTF-8" if codec.startswith("utf-8") else codec
     # Some codecs quote what they cannot decode, also ends of lines.
     reason = " ".join(reason.split())
+    readings = [
+        f"{one} reads {shown!r}"
+        for one in _OTHERS
+        if around and one != codec and "\ufffd" not in (shown := around.decode(one, "replace"))
+    ]
     return InvalidFile(
         f"{member.name}, line {line}: this is not {what} ({reason}); give its encoding "
-        "(--encoding), for example cp1252 for Windows text or latin-1."
+        f"(--encoding): {'; '.join(readings) or 'no common one fits'}."
     )
 
 
