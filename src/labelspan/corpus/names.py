@@ -57,7 +57,7 @@ def rank(name: str, kind: str) -> int | None:
     if own in known:
         return known.index(own)
     words = own.split()
-    if words[0] in _COUNTS:
+    if words and words[0] in _COUNTS:
         return None
     if len(words) == 2 and words[1].isdigit() and words[0] in known:
         return known.index(words[0])
