@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import sparse
 
 from .._typing import Array
 from ..operators.row_data import row_squares
-from ..solvers.small_dense import orthonormalize
+from ..solvers.small_dense import orthonormalize, remove
 from ..text import TextFeatures
 from .decision import Decision, HeldOutScores, make_comparable
 from .label_regression import (
@@ -30,9 +30,9 @@ _HELD_OUT = 3000
 # Pairs of each of these items, in addition to its labels: with the highest scores, and at random.
 _BEST, _RANDOM = 30, 30
 # Values that are tried, for rows of length 1: of the penalty, and of the weights of remainders
-# and votes; in this order, because tags hardly depend on the first, and larger remainders learn
-# rare labels and those that are added later.
-_ALPHAS = (1.0, 3.0, 0.3)
+# and votes; of weights that are equally good the first, because larger remainders learn rare labels
+# and those that are added later.
+_ALPHAS = (1.0, 3.0, 10.0)
 _RESTS = (0.8, 0.5, 0.35, 0.25, 0.17, 0.12, 0.08, 0.05, 0.03, 0.02)
 _VOTES = (0.0, 0.1, 0.25, 0.5, 1.0)
 # Differences in quality that may be chance.
@@ -42,16 +42,17 @@ _USUAL = (1.0, 0.15, 0.25)
 # Number of best labels of an item that count.
 _DEPTH = 5
 _GAINS = 1 / np.log2(np.arange(_DEPTH) + 2)
-# Directions: at least _FEWEST, one per _EACH rows, at most _MOST. nDCG@5 on development parts with
-# 200, 400, 800 and 1,600 directions: makupalat .610, .615, .619 and .621; stackoverflow .800,
-# .803, .807 and .807; debtags .805, .807, .810 and .809; netflix .659, .658, .654 and .653. A ridge
-# regression on all features has .624, .810, .813 and .651. With one per 20 rows nDCG@5 is .004 less
-# for 8,000 titles of stackoverflow, .001 less for 8,000 packages of debtags.
-_FEWEST, _EACH, _MOST = 4, 10, 800
-# Features in fewer rows than 1 + n // _RARE_EACH, or _RARE, are left to the remainders: half to
-# three quarters of the features. It changes nDCG@5 by less than .002.
-_RARE_EACH, _RARE = 200, 12
-_PASSES, _MORE = 2, 8
+# F1 is highest within this multiple of the number of true pairs.
+_LIKELY = 4
+# Directions: at most _MOST, and this multiple of the root of the number of rows. nDCG@5 on
+# development parts with 500 and 800 directions: stackoverflow, 19,200 rows, .807 and .809; debtags,
+# 18,663 rows, .807 and .808; makupalat, 12,170 rows, .626 and .630; smaller parts the same.
+_ROOTS, _MOST = 6, 800
+# Number of blocks of the Krylov space.
+_BLOCKS = 3
+# Features in fewer rows than 1 + n // _RARE_EACH, or _RARE, are left to the remainders: most of
+# the features. It changes nDCG@5 by less than .002.
+_RARE_EACH, _RARE = 200, 20
 _LEAST = 1e-6
 # Entries of a block of scores.
 _ENTRIES = 1 << 22
@@ -137,8 +138,8 @@ def learn_tagger(
 def leading_directions(features: Any, seed: int = 0) -> Directions:
     """Return directions that explain most of some rows, and their mean; not of rare features.
 
-    The mean among them makes the remainders sum to zero. Singular vectors by subspace iteration,
-    rounded to half precision, because they are stored.
+    The mean among them makes the remainders sum to zero. They are an orthonormal basis of a block
+    Krylov space, rounded to half precision, because they are stored.
     """
     n, d = features.shape
     columns = np.arange(d, dtype=np.int32)
@@ -147,24 +148,20 @@ def leading_directions(features: Any, seed: int = 0) -> Directions:
         frequent = counts >= min(_RARE, 1 + n // _RARE_EACH)
         columns = columns[frequent]
         features = select_columns(features, np.where(frequent, np.cumsum(frequent) - 1, -1))
-    rank = min(columns.size, n // 2, max(_FEWEST, min(_MOST, n // _EACH)))
+    rank = min(columns.size, n // 2, _MOST, int(_ROOTS * np.sqrt(n)))
     if rank < 1:
         return Directions(columns, np.zeros((columns.size, 0), dtype=np.float16))
     turned = features.T.tocsr() if sparse.issparse(features) else features.T
-    rng = np.random.default_rng(seed)
-    basis = rng.standard_normal((n, min(n, rank + _MORE)), dtype=np.float32)
-    for _ in range(_PASSES):
-        basis = orthonormalize(features @ (turned @ basis))[0]
-    image = np.asarray(turned @ basis, dtype=np.float32)
-    values, axes = linalg.eigh((image.T @ image).astype(np.float64))
-    kept = np.flatnonzero(values > _LEAST * values.max(initial=_LEAST))[::-1][: rank - 1]
-    found = image @ (axes[:, kept] / np.sqrt(values[kept])).astype(np.float32)
-    rest = np.asarray(features.mean(axis=0), dtype=np.float32).ravel()
-    length = np.linalg.norm(rest)
-    for _ in range(2):
-        rest = rest - found @ (found.T @ rest)
-    if np.linalg.norm(rest) > _LEAST * length:
-        found = np.column_stack([found, rest / np.linalg.norm(rest)])
+    mean = np.asarray(features.mean(axis=0), dtype=np.float32).reshape(-1, 1)
+    width = -(-(rank - 1) // _BLOCKS)
+    image = np.random.default_rng(seed).standard_normal((columns.size, width), dtype=np.float32)
+    bases: list[Array] = []
+    images = [mean]
+    for _ in range(_BLOCKS):
+        bases.append(orthonormalize(remove(features @ image, bases))[0])
+        image = np.asarray(turned @ bases[-1], dtype=np.float32)
+        images.append(image)
+    found = orthonormalize(np.hstack(images)[:, :rank])[0]
     return Directions(columns, np.asarray(found, dtype=np.float16))
 
 
@@ -262,7 +259,8 @@ def _choose(pairs: _Pairs, scale: float) -> _Weights:
     rests, found = [one / scale for one in _RESTS], _usual(scale)
     found = best(found._replace(rest=rest) for rest in rests)
     found = best(found._replace(votes=votes) for votes in _VOTES)
-    found = best(found._replace(alpha=alpha) for alpha in pairs.parts)
+    alphas = (found._replace(alpha=alpha) for alpha in pairs.parts)
+    found = max(alphas, key=lambda one: tags.quality(pairs.scores(one)))
     values = [tags.quality(pairs.scores(found._replace(rest=rest))) for rest in rests]
     return found._replace(rest=_peak(rests, values))
 
@@ -286,13 +284,14 @@ class _TagOrder(NamedTuple):
     """The pairs that stand for themselves only, by item: a line for each item that has a label.
 
     ``places`` are the numbers of its pairs, -1 after the last, ``ideal`` its best possible gain,
-    ``sure`` all these pairs.
+    ``sure`` all these pairs, of which ``right`` are true.
     """
 
     truth: Array
     sure: Array
     places: Array
     ideal: Array
+    right: int
 
     @classmethod
     def of(cls, pairs: _Pairs) -> _TagOrder:
@@ -302,11 +301,12 @@ class _TagOrder(NamedTuple):
         items, truth = pairs.items[sure], pairs.truth[sure]
         counts = np.bincount(items)
         right = np.bincount(items[truth], minlength=counts.size)
+        some = right > 0
         places = np.full((counts.size, max(_DEPTH, counts.max(initial=0))), -1)
         places[items, np.arange(items.size) - np.searchsorted(items, items)] = sure
         best = np.concatenate([[0.0], np.cumsum(_GAINS)])
-        some = right > 0
-        return cls(pairs.truth, sure, places[some], best[np.minimum(right[some], _DEPTH)])
+        ideal = best[np.minimum(right[some], _DEPTH)]
+        return cls(pairs.truth, sure, places[some], ideal, int(right.sum()))
 
     def quality(self, scores: Array) -> float:
         """Return the mean of nDCG and the best micro F1 of a common threshold."""
@@ -317,8 +317,10 @@ class _TagOrder(NamedTuple):
         order = np.argsort(-np.take_along_axis(own, top, axis=1), axis=1)
         chosen = np.take_along_axis(self.places, np.take_along_axis(top, order, axis=1), axis=1)
         gains = (self.truth[chosen] & (chosen >= 0)) @ _GAINS
-        hits = np.cumsum(self.truth[self.sure[np.argsort(-scores[self.sure])]])
-        f1 = 2 * hits / (np.arange(1, hits.size + 1) + hits[-1])
+        likely = min(self.sure.size, _LIKELY * self.right)
+        highest = self.sure[np.argpartition(-scores[self.sure], likely - 1)[:likely]]
+        hits = np.cumsum(self.truth[highest[np.argsort(-scores[highest])]])
+        f1 = 2 * hits / (np.arange(1, likely + 1) + self.right)
         return float((gains / self.ideal).mean() + f1.max()) / 2
 
 
