@@ -1,5 +1,6 @@
 """The folder of an index: there and back, one writer, many readers, and saves that fail."""
 
+import gc
 import mmap
 import os
 import threading
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from _support.closing import connections, is_open
 from _support.stored import answers, answers_of, generation, made
 from _support.topics import corpus
 
@@ -230,6 +232,15 @@ def test_a_save_that_fails_leaves_the_old_index(folder, failing, monkeypatch):
     assert len(list(folder.glob("generation-*"))) == 1
     assert sorted(p.name for p in folder.iterdir() if p.is_file()) == ["lock", "manifest.json"]
     assert answers_of(bigger.save(folder) and folder) == answers(bigger)
+
+
+def test_an_index_in_memory_needs_no_close():
+    with connections() as opened:
+        index = made(8)
+        assert any(is_open(one) for _, one in opened)
+        del index
+        gc.collect()
+        assert not any(is_open(one) for _, one in opened)
 
 
 def test_an_add_without_room_leaves_the_index(folder):

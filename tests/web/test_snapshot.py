@@ -5,6 +5,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from _support.closing import nothing_stays_open
 from _support.explorer import BASE, make_index
 
 from labelspan import SemanticIndex
@@ -14,6 +15,12 @@ testclient = pytest.importorskip("starlette.testclient", reason="install labelsp
 
 from labelspan.web import Served, make_app  # noqa: E402
 from labelspan.web.app import POINTS  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    with nothing_stays_open():
+        yield
 
 
 @pytest.fixture
