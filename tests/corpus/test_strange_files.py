@@ -7,6 +7,7 @@ import pytest
 from _support.tagged import write_all
 
 from labelspan.corpus import CorpusReader, edit_corpus, read_corpus
+from labelspan.corpus.notes import inline_tags
 from labelspan.errors import LabelspanError
 
 TEXTS = [
@@ -427,6 +428,11 @@ def test_tags_in_a_few_texts_are_read_if_they_were_before(tmp_path):
     assert read_corpus(path).reading["labels"] == ("genre",)
     for options in ({"labels": "inline tags"}, {"like": {"labels": ["inline tags"]}}):
         assert read_corpus(path, **options).label_names == ["game"]
+
+
+def test_tags_stand_between_spaces_or_pictures():
+    text = "🤣#one #two🔥#three ⏱️#four a#no http://x/#no [x](#no) #cut… `#no`"
+    assert inline_tags(text) == ["one", "two", "three", "four"]
 
 
 def test_an_original_title_is_not_repeated(tmp_path):

@@ -30,9 +30,12 @@ _PROPERTIES = re.compile(
 _PROPERTY_FENCES = {"notion": ":", "logseq": "::"}
 # Pages that are tags in Logseq: one, [[two words]], #three.
 _PAGES = re.compile(r"#?\[\[([^\[\]]+)\]\]|#?([^\s,#\[\]][^,\[\]]*)")
-# Behind a space: letters, digits, - _ and / between parts.
+# Between spaces or pictures: letters, digits, - _ and / between parts.
+_PICTURES = r"\u200d\u203c\u2049\ufe0f\u2190-\u2bff\U0001f000-\U0001faff"
 _TAG = re.compile(
-    r"(?:(?<=\s)|^)#(?:\[\[([^\[\]\n]{1,200})\]\]|(\w[\w/-]{0,199}))(?=[\s.,;:!?)]|$)", re.M
+    rf"(?:(?<=[\s{_PICTURES}])|^)#(?:\[\[([^\[\]\n]{{1,200}})\]\]|(\w[\w/-]{{0,199}}))"
+    rf"(?=[\s.,;:!?){_PICTURES}]|$)",
+    re.M,
 )
 _CODE = re.compile(r"^(```|~~~).*?^\1|`[^`\n]*`", re.M | re.S)
 _COLOUR = re.compile(r"(?=.*\d)(?:[0-9a-f]{3}){1,2}|([0-9a-f])\1\1(?:\1\1\1)?", re.I)

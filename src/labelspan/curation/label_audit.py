@@ -25,7 +25,7 @@ from ..index.tagging import ItemTagger
 from ..operators.row_data import pair_products, unit_rows
 from ..tagger import Tagger
 from .audit_results import KINDS, Finding, LabelAudit
-from .label_spelling import near_spellings, spelling_groups
+from .label_spelling import near_spellings, same_spelling, spelling_groups
 
 if TYPE_CHECKING:
     from ..index import SemanticIndex
@@ -42,6 +42,8 @@ _JUNK = re.compile(
 _NEARLY_EQUAL = 0.9
 _SAME_ITEMS = 0.8
 _SAME_WORDS = 0.9
+# Score of labels whose names differ in one letter, as boxing and boring do.
+_ONE_LETTER = 0.9
 _IMPLIED = 0.95
 _FEW = 5
 _MOST_LABELS = 3000
@@ -368,13 +370,23 @@ def _merge(_: SemanticIndex, tagger: Tagger, names: Names) -> Iterator[Finding]:
 
 
 def _same_names(tagger: Tagger) -> Iterator[Finding]:
-    """Find labels whose names differ only in case, accents, signs, a plural s or one letter."""
+    """Find labels whose names differ only in case, accents, signs or a plural s, or in a letter."""
     support = dict(zip(tagger.labels, tagger.support.tolist(), strict=True))
-    for group in spelling_groups([name for name, count in support.items() if count]):
-        names = tuple(sorted(group, key=lambda name: (-support[name], name)))
-        listed = " and ".join(f"{support[name]:,}" for name in names)
-        reason = f"The names differ only in spelling; {listed} items have them."
-        yield Finding("merge", 1.0, (), names, reason)
+    names = sorted((one for one in tagger.labels if support[one]), key=lambda one: -support[one])
+    same: dict[str, list[str]] = {}
+    for name in names:
+        same.setdefault(same_spelling(name), []).append(name)
+    alike = [group for group in same.values() if len(group) > 1]
+    # Of labels that are spelt the same, the most frequent one.
+    near = spelling_groups([group[0] for group in same.values()])
+    for groups, score, how in (
+        (alike, 1.0, "only in case, accents, signs or a plural s"),
+        (near, _ONE_LETTER, "in one letter: a slip, or another word"),
+    ):
+        for group in groups:
+            listed = " and ".join(f"{support[name]:,}" for name in group)
+            reason = f"The names differ {how}; {listed} items have them."
+            yield Finding("merge", score, (), tuple(group), reason, {"sure": groups is alike})
 
 
 def _agreement(labels: Any, counts: Array, features: Any) -> Array:
