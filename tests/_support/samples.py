@@ -6,14 +6,12 @@ fields of the text, of the labels and of the ids.
 
 import csv
 import email.message
-import html
 import io
 import json
 import mailbox
 import sqlite3
-from xml.sax.saxutils import escape, quoteattr
 
-from _support.tagged import rows, write_all
+from _support.tagged import as_lines, rows, write_all
 
 COUNT = 24
 ITEMS = rows(COUNT)
@@ -45,6 +43,27 @@ def file(name, content):
 
 def tree(files):
     return lambda folder: write_all(folder / "tree", files() if callable(files) else files)
+
+
+def each(template, joint=", ", around="*"):
+    """Return the items: in a template {n}, {title}, {body}, {tags} and {who} are those of one."""
+    made = []
+    for n, own in enumerate(TAGS):
+        tags = joint.join(around.replace("*", tag) for tag in own)
+        values = {"n": str(n), "nn": f"{n:02}", "title": TITLES[n], "body": BODIES[n]}
+        text = template
+        for key, value in {**values, "tags": tags, "who": people(n)[0]}.items():
+            text = text.replace(f"{{{key}}}", value)
+        made.append(text)
+    return made
+
+
+def whole(lead, template, end="", **tags):
+    return "".join([lead, *each(template, **tags), end])
+
+
+def files_of(name, template, **tags):
+    return dict(zip(each(name, joint="/"), each(template, **tags), strict=True))
 
 
 # --- bibliographies and libraries ---
@@ -97,23 +116,11 @@ def ris():
     )
 
 
-def csl():
-    return json.dumps(
-        [
-            {
-                "id": f"c{n}",
-                "type": "article-journal",
-                "title": TITLES[n],
-                "abstract": BODIES[n],
-                "keyword": ", ".join(TAGS[n]),
-                "author": [
-                    dict(zip(("given", "family"), p.split(), strict=True)) for p in people(n)
-                ],
-                "issued": {"date-parts": [[2000 + n % 3, 1, 2]]},
-            }
-            for n in range(COUNT)
-        ]
-    )
+CSL = each(
+    '{"id": "c{n}", "type": "article-journal", "title": "{title}", "abstract": "{body}", '
+    '"keyword": "{tags}", "author": [{"given": "Ann", "family": "Lee"}], '
+    '"issued": {"date-parts": [[2001, 1, 2]]}}'
+)
 
 
 ZOTERO_HEAD = (
@@ -124,25 +131,19 @@ ZOTERO_HEAD = (
 )
 
 
-def zotero():
-    made = [ZOTERO_HEAD]
-    for n in range(COUNT):
-        plain, *auto = TAGS[n]
-        tags = f"<dc:subject>{plain}</dc:subject>" + "".join(
-            f"<dc:subject><z:AutomaticTag><rdf:value>{tag}</rdf:value></z:AutomaticTag></dc:subject>"
-            for tag in auto
-        )
-        made.append(
-            f'<bib:Article rdf:about="urn:{n}"><z:itemType>journalArticle</z:itemType>'
-            "<dcterms:isPartOf><bib:Journal><dc:title>The Journal</dc:title></bib:Journal>"
-            "</dcterms:isPartOf><bib:authors><rdf:Seq><rdf:li><foaf:Person><foaf:surname>Lee"
-            "</foaf:surname></foaf:Person></rdf:li></rdf:Seq></bib:authors>"
-            f"{tags}<dc:title>{TITLES[n]}</dc:title><dcterms:abstract>{BODIES[n]}"
-            f"</dcterms:abstract><dc:date>2001-02-0{1 + n % 9}</dc:date></bib:Article>"
-            f'<z:Attachment rdf:about="#a{n}"><z:itemType>attachment</z:itemType>'
-            "<dc:title>Full Text</dc:title></z:Attachment>"
-        )
-    return "".join([*made, "</rdf:RDF>"])
+ZOTERO = whole(
+    ZOTERO_HEAD,
+    '<bib:Article rdf:about="urn:{n}"><z:itemType>journalArticle</z:itemType><dcterms:isPartOf>'
+    "<bib:Journal><dc:title>The Journal</dc:title></bib:Journal></dcterms:isPartOf><bib:authors>"
+    "<rdf:Seq><rdf:li><foaf:Person><foaf:surname>Lee</foaf:surname></foaf:Person></rdf:li>"
+    "</rdf:Seq></bib:authors><dc:subject>{tags}</z:AutomaticTag></dc:subject><dc:title>{title}"
+    "</dc:title><dcterms:abstract>{body}</dcterms:abstract><dc:date>2001-02-03</dc:date>"
+    '</bib:Article><z:Attachment rdf:about="#a{n}"><z:itemType>attachment</z:itemType>'
+    "<dc:title>Full Text</dc:title></z:Attachment>",
+    "</rdf:RDF>",
+    joint="</z:AutomaticTag></dc:subject><dc:subject>",
+    around="<z:AutomaticTag><rdf:value>*</rdf:value>",
+)
 
 
 def marc_record(n):
@@ -175,57 +176,40 @@ def marcxml():
     return b'<collection xmlns="http://www.loc.gov/MARC21/slim">' + made + b"</collection>"
 
 
-def mods():
-    made = ['<modsCollection xmlns="http://www.loc.gov/mods/v3">']
-    for n in range(COUNT):
-        subjects = "".join(f"<subject><topic>{tag}</topic></subject>" for tag in TAGS[n])
-        made.append(
-            f"<mods><titleInfo><title>{TITLES[n]}</title></titleInfo><name><namePart>{people(n)[0]}"
-            f"</namePart></name><abstract>{BODIES[n]}</abstract>{subjects}<originInfo><dateIssued>"
-            f"2001</dateIssued></originInfo><recordInfo><recordIdentifier>d{n}</recordIdentifier>"
-            "</recordInfo></mods>"
-        )
-    return "".join([*made, "</modsCollection>"])
-
-
-def oai():
-    made = [
-        '<?xml version="1.0"?><OAI-PMH xmlns="http://www.openarchives.org/OAI/2.0/"><ListRecords>'
-    ]
-    for n in range(COUNT):
-        subjects = "".join(f"<dc:subject>{tag}</dc:subject>" for tag in TAGS[n])
-        made.append(
-            f"<record><header><identifier>oai:{n}</identifier></header><metadata>"
-            '<oai_dc:dc xmlns:oai_dc="http://www.openarchives.org/OAI/2.0/oai_dc/" '
-            'xmlns:dc="http://purl.org/dc/elements/1.1/">'
-            f"<dc:title>{TITLES[n]}</dc:title><dc:creator>{people(n)[0]}</dc:creator>{subjects}"
-            f"<dc:description>{BODIES[n]}</dc:description><dc:date>2001-01-02</dc:date>"
-            "</oai_dc:dc></metadata></record>"
-        )
-    made.append('<record><header status="deleted"><identifier>oai:x</identifier></header></record>')
-    return "".join([*made, "</ListRecords></OAI-PMH>"])
-
-
-def pubmed():
-    made = [
-        '<?xml version="1.0"?><!DOCTYPE PubmedArticleSet PUBLIC "-//NLM//DTD PubMedArticle//EN" '
-        '"https://dtd.nlm.nih.gov/ncbi/pubmed/out/pubmed_250101.dtd"><PubmedArticleSet>'
-    ]
-    for n in range(COUNT):
-        mesh = "".join(
-            f'<MeshHeading><DescriptorName UI="D1">{tag}</DescriptorName>'
-            "<QualifierName>methods</QualifierName></MeshHeading>"
-            for tag in TAGS[n]
-        )
-        made.append(
-            f"<PubmedArticle><MedlineCitation><PMID>{100 + n}</PMID><Article><Journal>"
-            "<JournalIssue><PubDate><Year>2001</Year><Month>Mar</Month></PubDate></JournalIssue><Title>J</Title>"
-            f"</Journal><ArticleTitle>{TITLES[n]}</ArticleTitle><Abstract><AbstractText>{BODIES[n]}"
-            "</AbstractText></Abstract><AuthorList><Author><LastName>Lee</LastName></Author>"
-            f"</AuthorList></Article><MeshHeadingList>{mesh}</MeshHeadingList></MedlineCitation>"
-            "</PubmedArticle>"
-        )
-    return "".join([*made, "</PubmedArticleSet>"])
+MODS = whole(
+    '<modsCollection xmlns="http://www.loc.gov/mods/v3">',
+    "<mods><titleInfo><title>{title}</title></titleInfo><name><namePart>{who}</namePart></name>"
+    "<abstract>{body}</abstract>{tags}<originInfo><dateIssued>2001</dateIssued></originInfo>"
+    "<recordInfo><recordIdentifier>d{n}</recordIdentifier></recordInfo></mods>",
+    "</modsCollection>",
+    joint="",
+    around="<subject><topic>*</topic></subject>",
+)
+OAI = whole(
+    '<?xml version="1.0"?><OAI-PMH xmlns="http://www.openarchives.org/OAI/2.0/"><ListRecords>',
+    "<record><header><identifier>oai:{n}</identifier></header><metadata>"
+    '<oai_dc:dc xmlns:oai_dc="http://www.openarchives.org/OAI/2.0/oai_dc/" '
+    'xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>{title}</dc:title>'
+    "<dc:creator>{who}</dc:creator>{tags}<dc:description>{body}</dc:description>"
+    "<dc:date>2001-01-02</dc:date></oai_dc:dc></metadata></record>",
+    '<record><header status="deleted"><identifier>oai:x</identifier></header></record>'
+    "</ListRecords></OAI-PMH>",
+    joint="",
+    around="<dc:subject>*</dc:subject>",
+)
+PUBMED = whole(
+    '<?xml version="1.0"?><!DOCTYPE PubmedArticleSet PUBLIC "-//NLM//DTD PubMedArticle//EN" '
+    '"https://dtd.nlm.nih.gov/ncbi/pubmed/out/pubmed_250101.dtd"><PubmedArticleSet>',
+    "<PubmedArticle><MedlineCitation><PMID>1{nn}</PMID><Article><Journal><JournalIssue><PubDate>"
+    "<Year>2001</Year><Month>Mar</Month></PubDate></JournalIssue><Title>J</Title></Journal>"
+    "<ArticleTitle>{title}</ArticleTitle><Abstract><AbstractText>{body}</AbstractText></Abstract>"
+    "<AuthorList><Author><LastName>Lee</LastName></Author></AuthorList></Article>"
+    "<MeshHeadingList>{tags}</MeshHeadingList></MedlineCitation></PubmedArticle>",
+    "</PubmedArticleSet>",
+    joint="",
+    around='<MeshHeading><DescriptorName UI="D1">*</DescriptorName>'
+    "<QualifierName>methods</QualifierName></MeshHeading>",
+)
 
 
 # --- bookmarks, books, mail ---
@@ -236,14 +220,13 @@ NETSCAPE = (
 )
 
 
-def firefox():
-    made = [NETSCAPE, '<DT><H3 PERSONAL_TOOLBAR_FOLDER="true">Bookmarks Toolbar</H3>\n<DL><p>\n']
-    for n in range(COUNT):
-        made.append(
-            f'<DT><A HREF="https://x.org/{n}" ADD_DATE="{1600000000 + 86400 * n}" '
-            f'TAGS="{",".join(TAGS[n])}">{html.escape(TITLES[n])}</A>\n<DD>{BODIES[n]}\n'
-        )
-    return "".join([*made, '<DT><A HREF="place:sort=8">Recent</A>\n', "</DL><p>\n</DL>\n"])
+FIREFOX = whole(
+    NETSCAPE + '<DT><H3 PERSONAL_TOOLBAR_FOLDER="true">Bookmarks Toolbar</H3>\n<DL><p>\n',
+    '<DT><A HREF="https://x.org/{n}" ADD_DATE="16{nn}000000" TAGS="{tags}">{title}</A>\n'
+    "<DD>{body}\n",
+    '<DT><A HREF="place:sort=8">Recent</A>\n</DL><p>\n</DL>\n',
+    joint=",",
+)
 
 
 def chrome():
@@ -255,32 +238,19 @@ def chrome():
     return "".join([*made, "</DL><p>\n</DL>\n"])
 
 
-def pocket():
-    made = ["<!DOCTYPE html><html><head><title>Pocket Export</title></head><body><ul>"]
-    for n in range(COUNT):
-        made.append(
-            f'<li><a href="https://x.org/{n}" time_added="{1600000000 + n}" '
-            f'tags="{",".join(TAGS[n])}">{TITLES[n]} {BODIES[n]}</a></li>'
-        )
-    return "".join([*made, "</ul></body></html>"])
-
-
-def pinboard():
-    return json.dumps(
-        [
-            {
-                "href": f"https://x.org/{n}",
-                "description": TITLES[n],
-                "extended": BODIES[n],
-                "meta": f"{n:032x}",
-                "time": f"2020-01-{1 + n:02}T10:00:00Z",
-                "shared": "yes",
-                "toread": "no",
-                "tags": " ".join(TAGS[n]),
-            }
-            for n in range(COUNT)
-        ]
-    )
+POCKET = whole(
+    "<!DOCTYPE html><html><head><title>Pocket Export</title></head><body><ul>",
+    '<li><a href="https://x.org/{n}" time_added="16000000{nn}" tags="{tags}">'
+    "{title} {body}</a></li>",
+    "</ul></body></html>",
+    joint=",",
+)
+PINBOARD = each(
+    '{"href": "https://x.org/{n}", "description": "{title}", "extended": "{body}", '
+    '"meta": "a{nn}", '
+    '"time": "2020-01-02T10:00:{nn}Z", "shared": "yes", "toread": "no", "tags": "{tags}"}',
+    joint=" ",
+)
 
 
 def raindrop():
@@ -367,41 +337,30 @@ def vault():
     return files
 
 
-def hugo():
-    return {
-        f"posts/{n:02}.md": f'+++\ntitle = "{TITLES[n]}"\ndate = 2020-01-02T10:00:00Z\ntags = '
-        f"{json.dumps(TAGS[n])}\n+++\n\n{BODIES[n]}\n"
-        for n in range(COUNT)
-    }
-
-
-def jekyll():
-    made = {}
-    for n in range(COUNT):
-        extra = "categories: [news]\n" if n == 3 else ""
-        made[f"_posts/2020-01-02-{n:02}.md"] = (
-            f'---\nlayout: post\ntitle:  "{TITLES[n]}\n  "\nauthor: {people(n)[0]}\n{extra}'
-            f"tag: [{', '.join(TAGS[n])}]\nlinks:\n  - name: a\n    url: b\n---\n{BODIES[n]}\n"
-        )
-    return {name.replace("_posts", "posts"): text for name, text in made.items()}
-
-
-def yml():
-    return {
-        f"{n:02}.yml": f"id: y{n}\ntitle: '{TITLES[n]}'\ndescription: |\n  {BODIES[n]}\ntags:\n"
-        + "".join(f"- {tag}\n" for tag in TAGS[n])
-        for n in range(COUNT)
-    }
-
-
-def readmes():
-    return {
-        "README.md": "About all of them.",
-        **{
-            f"{'/'.join(TAGS[n])}/{n:02}/README.md": f"{TITLES[n]} {BODIES[n]}"
-            for n in range(COUNT)
-        },
-    }
+HUGO = files_of(
+    "posts/{nn}.md",
+    '+++\ntitle = "{title}"\ndate = 2020-01-02T10:00:00Z\ntags = [{tags}]\n+++\n\n{body}\n',
+    around='"*"',
+)
+JEKYLL = files_of(
+    "posts/2020-01-02-{nn}.md",
+    '---\nlayout: post\ntitle:  "{title}\n  "\nauthor: {who}\ntag: [{tags}]\nlinks:\n  - name: a\n'
+    "    url: b\n---\n{body}\n",
+)
+# A field that few notes have.
+JEKYLL["posts/2020-01-02-03.md"] = JEKYLL["posts/2020-01-02-03.md"].replace(
+    "tag:", "categories: [news]\ntag:"
+)
+YML = files_of(
+    "{nn}.yml",
+    "id: y{n}\ntitle: '{title}'\ndescription: |\n  {body}\ntags:\n{tags}",
+    joint="",
+    around="- *\n",
+)
+READMES = {
+    "README.md": "About all of them.",
+    **files_of("{tags}/{nn}/README.md", "{title} {body}"),
+}
 
 
 # --- tables ---
@@ -476,47 +435,33 @@ def stackexchange_csv():
     return table(columns)
 
 
-def posts():
-    made = ['<?xml version="1.0" encoding="utf-8"?>', "<posts>"]
-    for n in range(COUNT):
-        tags = "".join(f"<{tag}>" for tag in TAGS[n])
-        body = quoteattr(f"<p>{BODIES[n]}</p>")
-        made.append(
-            f'<row Id="{n}" PostTypeId="1" Body={body} Title={quoteattr(TITLES[n])} '
-            f"Tags={quoteattr(tags)} />"
-        )
-    made.append(f'<row Id="900" PostTypeId="2" Body="{escape("an answer")}" />')
-    return "\n".join([*made, "</posts>"])
+POSTS = whole(
+    '<?xml version="1.0" encoding="utf-8"?>\n<posts>\n',
+    '<row Id="{n}" PostTypeId="1" Body="&lt;p&gt;{body}&lt;/p&gt;" Title="{title}" '
+    'Tags="{tags}" />\n',
+    '<row Id="900" PostTypeId="2" Body="an answer" /></posts>',
+    joint="",
+    around="&lt;*&gt;",
+)
 
 
-def lines_of(make):
-    return lambda: "".join(json.dumps(make(n)) + "\n" for n in range(COUNT))
+def listed(items):
+    return f"[{', '.join(items)}]"
 
 
-def github(n):
-    return {
-        "number": n,
-        "title": TITLES[n],
-        "body": BODIES[n],
-        "user": {"login": "ann", "id": 3},
-        "labels": [{"id": len(tag), "name": tag, "color": "f00"} for tag in TAGS[n]],
-        "assignees": [{"login": "bo"}],
-        "state": "open",
-    }
-
-
-def arxiv(n):
-    return {
-        "id": f"2001.{n:05}",
-        "submitter": people(n)[0],
-        "authors": " and ".join(people(n)),
-        "title": TITLES[n],
-        "comments": "15 pages, 5 figures",
-        "categories": " ".join(TAGS[n]),
-        "abstract": BODIES[n],
-        "versions": [{"version": "v1", "created": "Mon, 2 Apr 2007 19:18:42 GMT"}],
-        "authors_parsed": [["Lee", "Ann", ""]],
-    }
+GITHUB = each(
+    '{"number": {n}, "title": "{title}", "body": "{body}", "user": {"login": "ann", "id": 3}, '
+    '"labels": [{tags}], "assignees": [{"login": "bo"}], "state": "open"}',
+    around='{"id": 8, "name": "*", "color": "f00"}',
+)
+ARXIV = each(
+    '{"id": "2001.000{nn}", "submitter": "{who}", "authors": "{who} and others", '
+    '"title": "{title}", '
+    '"comments": "15 pages, 5 figures", "categories": "{tags}", "abstract": "{body}", "versions": '
+    '[{"version": "v1", "created": "Mon, 2 Apr 2007 19:18:42 GMT"}], '
+    '"authors_parsed": [["Lee", "Ann", ""]]}',
+    joint=" ",
+)
 
 
 def openalex(n):
@@ -524,7 +469,7 @@ def openalex(n):
     places = {}
     for place, word in enumerate(words):
         places.setdefault(word, []).append(place)
-    return {
+    item = {
         "id": f"https://openalex.org/W{n}",
         "title": TITLES[n],
         "abstract_inverted_index": places,
@@ -532,17 +477,14 @@ def openalex(n):
         "authorships": [{"author": {"display_name": people(n)[0]}, "author_position": "first"}],
         "publication_year": 2001,
     }
+    return json.dumps(item)
 
 
-def tate(n):
-    leaves = [{"id": len(tag), "name": tag, "children": []} for tag in TAGS[n]]
-    return {
-        "id": n,
-        "title": TITLES[n],
-        "notes": BODIES[n],
-        "contributors": [{"fc": people(n)[0], "role": "artist"}],
-        "subjects": {"id": 1, "name": "subject", "children": leaves},
-    }
+TATE = each(
+    '{"id": {n}, "title": "{title}", "notes": "{body}", "contributors": [{"fc": "{who}", "role": '
+    '"artist"}], "subjects": {"id": 1, "name": "subject", "children": [{tags}]}}',
+    around='{"id": 8, "name": "*", "children": []}',
+)
 
 
 def columns_of_truth(names):
@@ -570,11 +512,12 @@ def long_rows():
     )
 
 
-def arff():
-    made = ["@relation notes", "@attribute id numeric", "@attribute text string"]
-    made += ["@attribute class hierarchical root/game,root/image,root/sound,root/text", "@data"]
-    made += [f"{n},'{TITLES[n]} {BODIES[n]}',{'@'.join(TAGS[n])}" for n in range(COUNT)]
-    return "\n".join(made)
+ARFF = whole(
+    "@relation notes\n@attribute id numeric\n@attribute text string\n"
+    "@attribute class hierarchical root/game,root/image,root/sound,root/text\n@data\n",
+    "{n},'{title} {body}',{tags}\n",
+    joint="@",
+)
 
 
 def by_key():
@@ -609,13 +552,11 @@ def in_columns(names):
     return out.getvalue()
 
 
-def options(n):
-    """An item of a program for annotation, with all choices in each."""
-    return {
-        "text": f"{TITLES[n]} {BODIES[n]}",
-        "options": [{"id": k} for k in KINDS],
-        "accept": TAGS[n],
-    }
+# Of a program for annotation, with all choices in each.
+OPTIONS = each(
+    '{"text": "{title} {body}", "options": [{"id": "game"}, {"id": "image"}], "accept": [{tags}]}',
+    around='"*"',
+)
 
 
 def titled_book(folder):
@@ -630,31 +571,19 @@ def titled_book(folder):
     return folder / "a.xlsx"
 
 
-def opf():
-    head = '<package xmlns="http://www.idpf.org/2007/opf"><metadata xmlns:d="http://purl.org/dc/elements/1.1/">'
-    return {
-        f"{n}/metadata.opf": f"{head}<d:title>{TITLES[n]}</d:title>"
-        f"<d:identifier>u{n}</d:identifier>"
-        f"<d:description>&lt;p&gt;{BODIES[n]}&lt;/p&gt;</d:description>"
-        + "".join(f"<d:subject>{tag}</d:subject>" for tag in TAGS[n])
-        + "</metadata></package>"
-        for n in range(COUNT)
-    }
-
-
-def fasttext():
-    return "".join(
-        f"{' '.join(f'__label__{tag}' for tag in TAGS[n])} {TITLES[n]} {BODIES[n]}\n"
-        for n in range(COUNT)
-    )
-
-
-def notion():
-    return {
-        f"Notes {'a' * 8}/{TITLES[n]} {n:032x}.md": f"# {TITLES[n]}\n\nTags: {', '.join(TAGS[n])}\n"
-        f"Created: January {1 + n}, 2023 10:00 AM\nStatus: Done\n\n{BODIES[n]}\n"
-        for n in range(COUNT)
-    }
+OPF = files_of(
+    "{n}/metadata.opf",
+    '<package xmlns="http://www.idpf.org/2007/opf"><metadata xmlns:d="http://purl.org/dc/elements/1.1/">'
+    "<d:title>{title}</d:title><d:identifier>u{n}</d:identifier><d:description>&lt;p&gt;{body}"
+    "&lt;/p&gt;</d:description>{tags}</metadata></package>",
+    joint="",
+    around="<d:subject>*</d:subject>",
+)
+FASTTEXT = whole("", "{tags} {title} {body}\n", joint=" ", around="__label__*")
+NOTION = files_of(
+    "Notes aaaaaaaa/{title} 000000000000000000000000000000{nn}.md",
+    "# {title}\n\nTags: {tags}\nCreated: January 2, 2023 10:00 AM\nStatus: Done\n\n{body}\n",
+)
 
 
 def anki(mark, *head):
@@ -842,17 +771,21 @@ def titled(title="title", text="body", labels="tags", ids="id"):
 SAMPLES = {
     "BibTeX": (file("a.bib", bibtex), "bibtex", *titled("title", "abstract", "keywords", "key")),
     "RIS": (file("a.ris", ris), "ris", *titled("title", "abstract", "keywords")),
-    "CSL JSON": (file("a.json", csl), "json", *titled("title", "abstract", "keyword")),
-    "Zotero RDF": (file("a.rdf", zotero), "zotero", *titled("title", "abstract")),
+    "CSL JSON": (file("a.json", listed(CSL)), "json", *titled("title", "abstract", "keyword")),
+    "Zotero RDF": (file("a.rdf", ZOTERO), "zotero", *titled("title", "abstract")),
     "MARC 21": (file("a.mrc", marc), "marc", *titled("title", "abstract", "subjects")),
     "MARCXML": (file("a.xml", marcxml), "marcxml", *titled("title", "abstract", "subjects")),
-    "MODS": (file("a.xml", mods), "mods", *titled("title", "abstract", "subjects")),
-    "OAI-PMH": (file("a.xml", oai), "dc", *titled("title", "description", "subjects")),
-    "PubMed": (file("a.xml", pubmed), "pubmed", *titled("title", "abstract", "mesh terms", "pmid")),
-    "Firefox": (file("a.html", firefox), "bookmarks", *titled("title", "description", ids="url")),
+    "MODS": (file("a.xml", MODS), "mods", *titled("title", "abstract", "subjects")),
+    "OAI-PMH": (file("a.xml", OAI), "dc", *titled("title", "description", "subjects")),
+    "PubMed": (file("a.xml", PUBMED), "pubmed", *titled("title", "abstract", "mesh terms", "pmid")),
+    "Firefox": (file("a.html", FIREFOX), "bookmarks", *titled("title", "description", ids="url")),
     "Chrome": (file("a.html", chrome), "bookmarks", "title", "folders", "url"),
-    "Pocket": (file("a.html", pocket), "bookmarks", "title", "tags", "url"),
-    "Pinboard": (file("a.json", pinboard), "json", *titled("description", "extended", ids="href")),
+    "Pocket": (file("a.html", POCKET), "bookmarks", "title", "tags", "url"),
+    "Pinboard": (
+        file("a.json", listed(PINBOARD)),
+        "json",
+        *titled("description", "extended", ids="href"),
+    ),
     "Raindrop": (file("a.csv", raindrop), "csv", "title + excerpt + note", "tags", "id"),
     "Goodreads": (
         file("a.csv", goodreads),
@@ -863,10 +796,10 @@ SAMPLES = {
     "mbox": (mbox, "mail", *titled("subject", "text", "labels", "message id")),
     "eml": (eml, "mail", *titled("subject", "text", "labels", "message id")),
     "Obsidian": (tree(vault), "markdown", "text", "tags + inline tags", "path"),
-    "Hugo": (tree(hugo), "markdown", *titled(text="text", ids="path")),
-    "Jekyll": (tree(jekyll), "markdown", *titled(text="text", labels="tag", ids="path")),
-    "YAML files": (tree(yml), "yaml", *titled(text="description")),
-    "READMEs": (tree(readmes), "folder", "text", "labels", "path"),
+    "Hugo": (tree(HUGO), "markdown", *titled(text="text", ids="path")),
+    "Jekyll": (tree(JEKYLL), "markdown", *titled(text="text", labels="tag", ids="path")),
+    "YAML files": (tree(YML), "yaml", *titled(text="description")),
+    "READMEs": (tree(READMES), "folder", "text", "labels", "path"),
     "xlsx": (workbook, "xlsx", *titled(text="description")),
     "ods": (ods, "ods", *titled(text="description")),
     "SQLite": (database, "sqlite", *titled()),
@@ -876,27 +809,27 @@ SAMPLES = {
         *titled("Title", "Body", "Tags", "Id"),
     ),
     "StackExchange xml": (
-        file("Posts.xml", posts),
+        file("Posts.xml", POSTS),
         "posts",
         *titled("Title", "Body", "Tags", "Id"),
     ),
     "GitHub": (
-        file("a.jsonl", lines_of(github)),
+        file("a.jsonl", "\n".join(GITHUB)),
         "jsonl",
         *titled(labels="labels.name", ids="number"),
     ),
     "arXiv": (
-        file("a.jsonl", lines_of(arxiv)),
+        file("a.jsonl", "\n".join(ARXIV)),
         "jsonl",
         *titled("title", "abstract", "categories"),
     ),
     "OpenAlex": (
-        file("a.jsonl", lines_of(openalex)),
+        file("a.jsonl", "\n".join(map(openalex, range(COUNT)))),
         "jsonl",
         *titled("title", "abstract", "topics.display_name"),
     ),
     "Tate": (
-        file("a.jsonl", lines_of(tate)),
+        file("a.jsonl", "\n".join(TATE)),
         "jsonl",
         *titled("title", "notes", "subjects.children.name"),
     ),
@@ -908,13 +841,13 @@ SAMPLES = {
         "id",
     ),
     "long rows": (file("a.csv", long_rows), "csv", "Book + description", "genre", "doc"),
-    "ARFF": (file("a.arff", arff), "arff", "text", "class", "id"),
+    "ARFF": (file("a.arff", ARFF), "arff", "text", "class", "id"),
     "JSON list": (
         file("a.json", lambda: json.dumps(ITEMS, indent=1)),
         "json",
         *titled(),
     ),
-    "JSON lines": (file("a.jsonl", lines_of(lambda n: ITEMS[n])), "jsonl", *titled()),
+    "JSON lines": (file("a.jsonl", as_lines(ITEMS)), "jsonl", *titled()),
     "blank-separated": (
         file(
             "a.csv",
@@ -964,7 +897,7 @@ SAMPLES = {
         "csv",
         *titled("Summary", "Description", "Labels + Labels 3", None),
     ),
-    "choices in each item": (file("a.jsonl", lines_of(options)), "jsonl", "text", "accept", None),
+    "choices in each item": (file("a.jsonl", "\n".join(OPTIONS)), "jsonl", "text", "accept", None),
     "workbook with a title": (titled_book, "xlsx", *titled(text="text")),
     "comments above a table": (
         file("a.csv", lambda: f"# exported\n\n{in_columns(['tag1', 'tag2'])}"),
@@ -990,8 +923,8 @@ SAMPLES = {
         "tags",
         None,
     ),
-    "fastText": (file("a.txt", fasttext), "fasttext", "text", "labels", None),
-    "Notion": (tree(notion), "markdown", "text", "Tags", "path"),
+    "fastText": (file("a.txt", FASTTEXT), "fasttext", "text", "labels", None),
+    "Notion": (tree(NOTION), "markdown", "text", "Tags", "path"),
     "Anki": (
         file("a.txt", lambda: anki("\t", "separator:tab", "html:true")),
         "tsv",
@@ -1050,5 +983,5 @@ SAMPLES = {
         "csv",
         *titled("Titel", "Beschreibung", "Hashtags"),
     ),
-    "metadata.opf": (tree(opf), "dc", *titled("title", "description", "subjects")),
+    "metadata.opf": (tree(OPF), "dc", *titled("title", "description", "subjects")),
 }
