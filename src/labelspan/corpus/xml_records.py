@@ -146,8 +146,8 @@ def _people(element: Element, path: str, *names: str) -> list[str]:
 # --- records ----------------------------------------------------------------------------------
 
 
-def _post(element: Element) -> Fields | None:
-    """Return a question of StackExchange, whose answers have no tags, or a link of Pinboard."""
+def _post(element: Element) -> Fields:
+    """Return a post of StackExchange, or a link of Pinboard."""
     values: Fields = dict(element.attrib)
     if element.tag == "post":
         names = {"href": "Id", "description": "title", "extended": "description", "time": "date"}
@@ -155,8 +155,6 @@ def _post(element: Element) -> Fields | None:
             **{names[key]: one for key, one in values.items() if key in names},
             "tags": values.get("tag", "").split(),
         }
-    if values.get("PostTypeId", "1") != "1":
-        return None
     return {**values, "Body": plain_text(values["Body"])} if "Body" in values else values
 
 
