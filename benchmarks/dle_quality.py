@@ -27,11 +27,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import labelspan
-from labelspan import DLE, LPP, DLEClassifier
+from labelspan import LPP
 from labelspan.datasets import load
 from labelspan.errors import LabelspanWarning
 from labelspan.graph import neighbor_graph
 from labelspan.metrics import retrieval_at_k
+from labelspan.papers.wang2010 import DLEClassifier
 from labelspan.papers.wang2010.comparators import KMeansLaplacian, SpectralGraphTransducer
 
 from .spaces_data import load_set, make_split
@@ -123,12 +124,11 @@ def several_labels(name: str, folder: str | None) -> dict[str, float]:
         partly[labelled] = Y[labelled]
         for variant, options in VARIANTS.items():
             for ending, model in (
-                ("", DLE(**options).fit(X, partly)),
-                (", labelled", DLE(**options).fit(X[labelled], Y[labelled])),
+                ("", DLEClassifier(**options).fit(X, partly)),
+                (", labelled", DLEClassifier(**options).fit(X[labelled], Y[labelled])),
             ):
-                near = retrieval_at_k(
-                    model.transform(split.X_test[asked]), truth[asked], model.transform(X), Y, k=10
-                )
+                places = model.embedding_.transform
+                near = retrieval_at_k(places(split.X_test[asked]), truth[asked], places(X), Y, k=10)
                 found.setdefault(f"DLE, {variant}{ending}", []).append(near.ndcg)
     return {method: round(float(np.mean(values)), 4) for method, values in found.items()}
 
@@ -152,7 +152,7 @@ def tables(record: Values) -> dict[str, str]:
         '`alpha="mean"`, labelled only': "DLE, default, labelled",
     }
     variants = {
-        'the paper: `alpha=0, label_graph_weight="auto"`': "paper",
+        "the paper: `alpha=0`, `with_label_graph`": "paper",
         "without the similarity of labels: `alpha=0`": "no penalty",
         'the default: `alpha="mean"`': "default",
     }

@@ -10,8 +10,9 @@ from _support.support import classes, features
 from _support.topics import corpus
 from sklearn.base import clone
 
-from labelspan import CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS, DLEClassifier, KernelFeatures
+from labelspan import CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS, KernelFeatures
 from labelspan.errors import InvalidInput
+from labelspan.papers.wang2010 import DLEClassifier
 
 # --- stopped at any moment ----------------------------------------------------------------
 

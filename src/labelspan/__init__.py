@@ -16,7 +16,6 @@ if TYPE_CHECKING:
         LSI,
         MLSI,
         OPLS,
-        DLEClassifier,
         KernelFeatures,
         choose_solver,
     )
@@ -35,7 +34,6 @@ __all__ = [
     "MLSI",
     "OPLS",
     "Adapter",
-    "DLEClassifier",
     "KernelFeatures",
     "SemanticIndex",
     "as_operator",

@@ -270,7 +270,7 @@ def estimators(alpha, dtype):
     yield "LDA", "lda", lambda s: LDA(COUNT, alpha=alpha, **options(s)), "classes"
     yield "HSL", "hsl", lambda s: HSL(COUNT, alpha=alpha, **_centred(options(s))), "indicator"
     yield "LPP", "lpp", lambda _: LPP(COUNT, alpha=alpha), "graph"
-    yield "DLE", "dle", lambda _: DLE(COUNT, alpha=alpha, label_graph_weight=0.0), "classes, graph"
+    yield "DLE", "dle", lambda _: DLE(COUNT, alpha=alpha), "classes, graph"
 
 
 def cells(shape, *, solvers=SOLVERS, kinds=None, names=None):

@@ -2,14 +2,12 @@
 
 import numpy as np
 import pytest
-from _support.support import angle, classes, indicator
+from _support.support import angle, classes
 from scipy import sparse
-from sklearn.base import clone
 from sklearn.manifold import spectral_embedding
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from labelspan import DLE, LDA, LPP, DLEClassifier
+from labelspan import DLE, LDA, LPP
 from labelspan.errors import InvalidInput, InvalidLabels, InvalidParameter, LabelspanWarning
 from labelspan.estimators import _graph_methods
 from labelspan.graph import Laplacian, neighbor_graph
@@ -17,7 +15,7 @@ from labelspan.labels.factor import class_scatter
 from labelspan.operators import as_operator
 
 
-@parametrize_with_checks([DLE(), LPP(), DLEClassifier()])
+@parametrize_with_checks([DLE(), LPP()])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -37,15 +35,6 @@ def scatters(X, Y):
             S_w += Y[i, k] * np.outer(X[i] - m_k, X[i] - m_k)
             S_t += Y[i, k] * np.outer(X[i] - m, X[i] - m)
     return S_b, S_w, S_t
-
-
-def label_similarity(Y):
-    """Equations 18 and 19."""
-    k = Y.shape[1]
-    C = np.array([[Y[:, a] @ Y[:, b] for a in range(k)] for b in range(k)])
-    C = C / np.sqrt(np.outer(np.diag(C), np.diag(C)))
-    length = np.linalg.norm(Y, axis=1)
-    return (Y @ C @ Y.T) / np.outer(length, length)
 
 
 def inverse_root(A):
@@ -68,10 +57,6 @@ def transcribed(X, Y, labelled, W, count):
 def gaussian(X, gamma):
     W = np.exp(-gamma * ((X[:, None] - X[None]) ** 2).sum(axis=2))
     return W - np.diag(np.diag(W))
-
-
-def off_diagonal_sum(W):
-    return W.sum() - np.trace(W)
 
 
 SHAPES = {"d < n": (45, 8), "d > n": (24, 60)}
@@ -98,7 +83,6 @@ def test_single_label_is_the_paper(shape, seed, kind, projection):
     model = DLE(alpha=0, affinity="rbf", gamma=0.01, projection=projection)
     model.fit(kind(X), np.where(labelled, y, -1))
     assert model.n_components_ == 3
-    assert model.label_graph_weight_ == 0
     np.testing.assert_allclose(model.eigenvalues_, values, rtol=1e-8)
     expected = {"printed": U, "whitened": whitened, "smooth": smooth}[projection]
     assert angle(model.components_.T, expected) < 1e-8
@@ -106,34 +90,6 @@ def test_single_label_is_the_paper(shape, seed, kind, projection):
     for one, two in zip(model.components_, expected.T, strict=True):
         np.testing.assert_allclose(np.abs(one @ two), two @ two, rtol=1e-8)
     np.testing.assert_allclose(model.transform(X), (X - X.mean(axis=0)) @ model.components_.T)
-
-
-@pytest.mark.parametrize(
-    ("shape", "seed", "label_graph_weight"),
-    [("d < n", 0, "auto"), ("d > n", 1, "auto"), ("d > n", 0, 0.7)],
-)
-def test_multi_label_is_the_paper(shape, seed, label_graph_weight):
-    n, d = SHAPES[shape]
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((n, d))
-    Y = indicator(n, seed)
-    Y[Y.sum(axis=1) == 0, 0] = 1
-    labelled = rng.random(n) < 0.7
-    labelled[:4] = True
-    nearest = KNeighborsClassifier(1).fit(X[labelled], Y[labelled])
-    filled = np.where(labelled[:, None], Y, nearest.predict(X))
-    W_X, W_L = gaussian(X, 0.02), label_similarity(filled)
-    beta = off_diagonal_sum(W_X) / off_diagonal_sum(W_L)
-    W = W_X + (beta if label_graph_weight == "auto" else 0.7) * W_L
-    values, U, *_ = transcribed(X, Y, labelled, W, 3)
-    hidden = np.where(labelled[:, None], Y, -1)
-    model = DLE(alpha=0, affinity="rbf", gamma=0.02, label_graph_weight=label_graph_weight).fit(
-        X, hidden
-    )
-    np.testing.assert_allclose(model.eigenvalues_, values, rtol=1e-8)
-    assert angle(model.components_.T, U) < 1e-8
-    if label_graph_weight == "auto":
-        assert model.label_graph_weight_ == pytest.approx(beta)
 
 
 # --- limits ---------------------------------------------------------------------------
@@ -175,9 +131,8 @@ def test_refusals(monkeypatch):
     X, y = np.random.default_rng(0).standard_normal((20, 3)), classes(20, 0)
     with pytest.raises(InvalidInput, match="DLE: affinity='precomputed' needs a graph"):
         DLE(affinity="precomputed").fit(X, y)
-    for params in ({"projection": "u"}, {"label_graph_weight": -1}):
-        with pytest.raises(InvalidParameter, match=f"{next(iter(params))} must be"):
-            DLE(**params).fit(X, y)
+    with pytest.raises(InvalidParameter, match="projection must be"):
+        DLE(projection="u").fit(X, y)
     with pytest.warns(LabelspanWarning, match="n_components=4 exceeds the 3"):
         DLE(4).fit(X, y)
     with pytest.raises(InvalidLabels, match="y has one class, 5"):
@@ -197,48 +152,6 @@ def test_refusals(monkeypatch):
     monkeypatch.setattr(_graph_methods, "DIRECT_LIMIT", 4096)
     with pytest.raises(InvalidInput, match="all rows of X are equal"):
         LPP().fit(np.ones((3, 9)), graph=np.ones((3, 3)))
-
-
-# --- the classifier -------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("projection", ["printed", "whitened", "smooth"])
-def test_classifier_is_one_nearest_neighbour_in_the_space(projection):
-    rng = np.random.default_rng(5)
-    y = classes(80, 5)
-    X = rng.standard_normal((80, 6)) + 2 * np.eye(4, 6)[y]
-    known = np.arange(80) % 3 > 0
-    model = DLEClassifier(projection=projection)
-    found = model.fit_predict(X, np.where(known, y, -1))
-    np.testing.assert_array_equal(found[known], y[known])
-    space = DLE(projection=projection).fit(X, np.where(known, y, -1))
-    nearest = KNeighborsClassifier(1).fit(space.transform(X[known]), y[known])
-    np.testing.assert_array_equal(found[~known], nearest.predict(space.transform(X[~known])))
-    np.testing.assert_array_equal(model.predict(X[~known]), found[~known])
-    assert (found == y)[~known].mean() > 0.6
-
-
-def test_classifier_takes_one_class_at_a_time():
-    rng = np.random.default_rng(6)
-    X, Y = rng.standard_normal((60, 5)), indicator(60, 6)
-    hidden = Y.copy()
-    hidden[40:] = -1
-    hidden[3, 2] = -1
-    model = DLEClassifier()
-    found = model.fit_predict(X, hidden)
-    assert found.shape == Y.shape
-    np.testing.assert_array_equal(found[hidden >= 0], Y[hidden >= 0])
-    Z = model.embedding_.transform(X)
-    for label in range(4):
-        rows = hidden[:, label] >= 0
-        nearest = KNeighborsClassifier(1).fit(Z[rows], Y[rows, label])
-        np.testing.assert_array_equal(found[~rows, label], nearest.predict(Z[~rows]))
-    whole = DLEClassifier().fit(X, Y)
-    np.testing.assert_array_equal(whole.predict(X), Y)
-    np.testing.assert_array_equal(clone(whole).fit_predict(X, Y), Y)
-    hidden[:, 1] = -1
-    with pytest.raises(InvalidInput, match="label 1 is unknown in all rows of y"):
-        DLEClassifier().fit_predict(X, hidden)
 
 
 # --- LPP ------------------------------------------------------------------------------

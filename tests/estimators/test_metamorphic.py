@@ -11,8 +11,9 @@ from sklearn.base import clone
 from sklearn.datasets import make_multilabel_classification
 from sklearn.utils import resample
 
-from labelspan import CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS, Adapter, DLEClassifier
+from labelspan import CCA, DLE, HSL, LDA, LPP, LSI, MLSI, OPLS, Adapter
 from labelspan.estimators import KernelFeatures
+from labelspan.papers.wang2010 import DLEClassifier
 
 CENTRED = [MLSI(), OPLS(), CCA(), LDA(), HSL(), DLE(), LPP(), Adapter()]
 ALL = [LSI(), *CENTRED]

@@ -22,9 +22,9 @@ from hypothesis import assume, given, note
 from hypothesis import strategies as st
 from sklearn.exceptions import DataConversionWarning
 
-from labelspan import DLEClassifier
 from labelspan.errors import InvalidInput, LabelspanError, LabelspanWarning, NotConverged
 from labelspan.papers.sun2009 import LeastSquares
+from labelspan.papers.wang2010 import DLEClassifier
 
 # An exact method's answer may differ by rounding, here many times that of its condition.
 CLOSE = 1e-7

@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
-from _support.support import indicator
 from scipy import sparse
 from scipy.sparse import csgraph
 from sklearn.metrics.pairwise import cosine_similarity, euclidean_distances
 
 from labelspan.errors import InvalidInput, InvalidLabels, InvalidParameter, LabelspanWarning
-from labelspan.graph import Laplacian, combine, gaussian_graph, label_graph, neighbor_graph
-from labelspan.operators import Sum, dottest
+from labelspan.graph import Laplacian, gaussian_graph, label_graph, neighbor_graph
+from labelspan.operators import dottest
 from labelspan.operators.row_graph import read_graph
 
 
@@ -54,23 +53,6 @@ def test_median_width():
     width = 0.5 / np.median(squares[np.triu_indices(40, 1)])
     np.testing.assert_allclose(full, np.exp(-width * squares) - np.eye(40), atol=1e-12)
     np.testing.assert_allclose(gaussian_graph(X, 2.0).toarray()[0, 1], np.exp(-2 * squares[0, 1]))
-
-
-def test_combine_is_equation_16():
-    X, Y = rows(1, 30), indicator(30, 1)
-    W, labels = neighbor_graph(X, 3), label_graph(Y)
-    both = combine([W, labels])
-    beta = W.toarray().sum() / labels.toarray().sum()
-    np.testing.assert_allclose(both.toarray(), W.toarray() + beta * labels.toarray(), atol=1e-12)
-    assert dottest(both) < 1e-12
-    half = combine([W, labels], [1.0, 0.5])
-    np.testing.assert_allclose(half.toarray(), W.toarray() + 0.5 * labels.toarray(), atol=1e-12)
-    with pytest.raises(InvalidInput, match="number 1, counted from 0, has no edge"):
-        combine([W, label_graph(np.eye(30))])
-    with pytest.raises(InvalidParameter, match="weights must be at least 0"):
-        combine([W, labels], [1.0, -1.0])
-    with pytest.raises(InvalidInput, match="one shape and a weight each"):
-        Sum([W, labels], [1.0])
 
 
 @pytest.mark.parametrize("normalized", [False, True])

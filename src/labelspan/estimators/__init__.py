@@ -1,7 +1,7 @@
 """Estimators with the interface of scikit-learn."""
 
 from .base import Embedding, LabelledEmbedding
-from .dle import DLE, DLEClassifier
+from .dle import DLE
 from .factor_methods import CCA, HSL, LDA, OPLS, choose_solver, fit_by_factor
 from .kernel_features import KernelFeatures
 from .lpp import LPP
@@ -17,7 +17,6 @@ __all__ = [
     "LSI",
     "MLSI",
     "OPLS",
-    "DLEClassifier",
     "Embedding",
     "KernelFeatures",
     "LabelledEmbedding",

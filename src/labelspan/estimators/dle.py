@@ -1,4 +1,4 @@
-"""Discriminant Laplacian embedding, and classification by the nearest labelled row in it."""
+"""Discriminant Laplacian embedding."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import ClassifierMixin
 
 from .._params import Constraint, Either, OneOf, Real
 from .._typing import Array
-from ..errors import InvalidInput, InvalidLabels
-from ..graph import Laplacian, combine, label_graph
+from ..errors import InvalidLabels
+from ..graph import Laplacian
 from ..graph.affinity import graph_over_rows, metric_form
-from ..graph.neighbors import nearest_neighbors
 from ..labels import Labels
 from ..labels.factor import RANK_TOLERANCE, class_scatter
 from ..labels.reading import Kind
@@ -40,7 +38,7 @@ from .training import (
     refuse_overflow,
 )
 
-__all__ = ["DLE", "DLEClassifier"]
+__all__ = ["DLE"]
 
 # S_w, A and the differences of class means are treated as zero below this multiple of the rounding
 # errors of their inputs.
@@ -58,8 +56,8 @@ class DLE(ClassifierMixin, LabelledEmbedding):
     Solves ``A^-1/2 S_w^-1/2 S_b S_w^-1/2 A^-1/2 u = lambda u`` with pseudo-inverse roots.
     ``A = X'(D - W)X`` sums over all rows, so rows without labels count too; the scatters between
     and within classes are computed from the labelled rows, and a row counts once for each of its
-    labels. For multi-label data, the similarity of rows by their labels (Eq. 16-19) is added to W;
-    rows without labels use those of the nearest labelled row.
+    labels. The similarity of rows by their labels (Eq. 16-19), which the paper adds to W, is in
+    :func:`labelspan.papers.wang2010.with_label_graph`.
 
     Up to 40,000 rows, neighbours are found by comparing all pairs of rows; beyond that most of
     them are found, by an approximate search. See :func:`labelspan.graph.neighbor_graph` for other
@@ -86,10 +84,6 @@ class DLE(ClassifierMixin, LabelledEmbedding):
     gamma : float or None, default=None
         The width of the Gaussian, ``exp(-gamma |x_i - x_j|^2)``; None takes half the inverse
         of the median squared distance.
-    label_graph_weight : "auto" or float, default=0.0
-        The beta of Eq. 16: weight of the similarity of labels, relative to the graph. "auto" is
-        the paper's choice for an indicator, both sums of weights equal, and 0 for classes. Rows
-        without labels use those of the nearest labelled row, which may be wrong.
     projection : {"printed", "whitened", "smooth"}, default="printed"
         The paper projects with U (Eq. 3), though its derivation gives
         ``S_w^-1/2 A^-1/2 U``; "whitened" is the latter. U already holds both inverse roots
@@ -107,10 +101,8 @@ class DLE(ClassifierMixin, LabelledEmbedding):
         Number added to the diagonal of A: 0 unless ``alpha="mean"``.
     gamma_ : float or None
         The width of the Gaussian that was used; None if a graph was passed to ``fit``.
-    label_graph_weight_ : float
-        The beta that was used.
     graph_ : operator of shape (n, n)
-        The whole graph, including the similarity of labels.
+        The graph.
     discriminants_, discriminant_offsets_ : arrays of shape (m, k) and (k,)
         For classes, the map from the embedding to their log posteriors, up to a constant.
     n_components_ : int
@@ -119,7 +111,6 @@ class DLE(ClassifierMixin, LabelledEmbedding):
 
     See Also
     --------
-    DLEClassifier : Predicts labels by the nearest labelled row in the embedding.
     LPP : The graph without the labels.
     LDA : The labels without the graph.
 
@@ -130,8 +121,8 @@ class DLE(ClassifierMixin, LabelledEmbedding):
 
     .. math:: A^{-1/2} S_w^{-1/2} S_b S_w^{-1/2} A^{-1/2} u = \lambda u .
 
-    The paper itself is ``DLE(alpha=0, affinity="rbf", label_graph_weight="auto")``, for up to
-    5,000 rows.
+    The paper itself is ``DLE(alpha=0, affinity="rbf")`` for classes, for up to 5,000 rows, and
+    :class:`labelspan.papers.wang2010.DLEClassifier`.
 
     References
     ----------
@@ -152,13 +143,11 @@ class DLE(ClassifierMixin, LabelledEmbedding):
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **GRAPH_OPTIONS,
         "alpha": Either((Real(0.0), OneOf(("mean",)))),
-        "label_graph_weight": Either((OneOf(("auto",)), Real(0.0))),
         "projection": OneOf(("printed", "whitened", "smooth")),
     }
     alpha_: float
     graph_alpha_: float
     gamma_: float | None
-    label_graph_weight_: float
     graph_: Operator
     discriminants_: Array
     discriminant_offsets_: Array
@@ -171,7 +160,6 @@ class DLE(ClassifierMixin, LabelledEmbedding):
         affinity: str = "nearest_neighbors",
         n_neighbors: int = 10,
         gamma: float | None = None,
-        label_graph_weight: Literal["auto"] | float = 0.0,
         projection: Literal["printed", "whitened", "smooth"] = "printed",
     ) -> None:
         self.n_components = n_components
@@ -179,10 +167,10 @@ class DLE(ClassifierMixin, LabelledEmbedding):
         self.affinity = affinity
         self.n_neighbors = n_neighbors
         self.gamma = gamma
-        self.label_graph_weight = label_graph_weight
         self.projection = projection
 
     @all_or_nothing
+    @refuse_overflow
     def fit(self, X: Any, y: Any, graph: Any = None) -> Self:
         """Learn the embedding from features, labels and a graph.
 
@@ -202,12 +190,6 @@ class DLE(ClassifierMixin, LabelledEmbedding):
         DLE
             The fitted estimator.
         """
-        self._embed(X, y, graph)
-        return self
-
-    @refuse_overflow
-    def _embed(self, X: Any, y: Any, graph: Any) -> tuple[Labels, Array]:
-        """Fit, and return the labels and the embedded rows."""
         owner = type(self).__name__
         self._check_params()
         data = self._validate(X, reset=True, least=2, select_rows=True)
@@ -216,7 +198,6 @@ class DLE(ClassifierMixin, LabelledEmbedding):
         _refuse_few(owner, labels)
         place, means = coordinates(owner, data)
         graph, gamma = graph_over_rows(self, data, graph)  # W_X
-        graph, beta = _with_labels(graph, self.label_graph_weight, data, labels)  # W_X + beta W_L
         parts = _parts(owner, place, labels, graph, self.alpha)
         # S_b = B B' is thin: the eigenvectors U are the left singular vectors of A^-1/2 S_w^-1/2 B.
         left, lengths, _ = np.linalg.svd(
@@ -231,7 +212,7 @@ class DLE(ClassifierMixin, LabelledEmbedding):
             directions = parts.tight @ directions  # S_w^-1/2 A^-1/2 U
         rows = TrainingRows(None, data.dtype, data.shape[0], place.rows, means, labels)
         signs = self._publish(rows, place.to_features(directions), lengths[:count] ** 2)
-        self.graph_, self.gamma_, self.label_graph_weight_ = graph, gamma, beta
+        self.graph_, self.gamma_ = graph, gamma
         self.alpha_, self.graph_alpha_ = parts.alpha, parts.graph_alpha
         latent = place.rows.matmat(directions) * signs
         loadings, label_means = _regress_labels(self, latent, labels)
@@ -246,177 +227,11 @@ class DLE(ClassifierMixin, LabelledEmbedding):
             self.label_thresholds_ = label_thresholds(
                 self, as_operator(data).shifted(means), labels, None
             )
-        return labels, latent
+        return self
 
     score = accuracy
     _class_scores = class_scores
     predict_proba = predict_proba
-
-
-@described
-class DLEClassifier(ClassifierMixin, BaseEstimator):
-    """Nearest-neighbour classifier in the embedding of :class:`DLE` (wang2010, Table 1).
-
-    For multi-label data each label is predicted separately: a row gets the label of the nearest
-    row for which it is known. In the paper the rows to classify are part of the fit; this is
-    ``fit_predict``.
-
-    Special cases: with ``projection="printed"`` and as many components as features, the space
-    is a rotation of the features, and this is the 1-nearest-neighbour classifier.
-
-    Parameters
-    ----------
-    n_components, alpha, affinity, n_neighbors, gamma, label_graph_weight, projection : parameters
-        As in :class:`DLE`.
-
-    Attributes
-    ----------
-    embedding_ : DLE
-        The space.
-    classes_ : array of shape (k,)
-        Names of the labels.
-    {features}
-
-    See Also
-    --------
-    DLE : The space by itself.
-    labelspan.papers.wang2010.comparators.HarmonicFunction : Only the graph and the labels.
-
-    References
-    ----------
-    .. [1] Wang, H., Huang, H., & Ding, C. (2010). Discriminant Laplacian embedding. AAAI.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.datasets import load_wine
-    >>> from sklearn.preprocessing import scale
-    >>> from labelspan import DLEClassifier
-    >>> X, y = load_wine(return_X_y=True)
-    >>> known = np.arange(178) % 10 == 0
-    >>> found = DLEClassifier().fit_predict(scale(X), np.where(known, y, -1))
-    >>> bool((found == y)[~known].mean() > 0.8)
-    True
-    """
-
-    embedding_: DLE
-    classes_: Array
-
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        alpha: float | str = "mean",
-        affinity: str = "nearest_neighbors",
-        n_neighbors: int = 10,
-        gamma: float | None = None,
-        label_graph_weight: Literal["auto"] | float = 0.0,
-        projection: Literal["printed", "whitened", "smooth"] = "printed",
-    ) -> None:
-        self.n_components = n_components
-        self.alpha = alpha
-        self.affinity = affinity
-        self.n_neighbors = n_neighbors
-        self.gamma = gamma
-        self.label_graph_weight = label_graph_weight
-        self.projection = projection
-
-    @all_or_nothing
-    def fit(self, X: Any, y: Any, graph: Any = None) -> Self:
-        """Fit the embedding, and store the embedded labelled rows.
-
-        Parameters
-        ----------
-        X, y, graph : arrays
-            As in :meth:`DLE.fit`; a vector of only -1 and 1 has these two classes, and NaN for
-            unknown.
-
-        Returns
-        -------
-        DLEClassifier
-            The fitted classifier.
-        """
-        self._keep(X, y, graph)
-        return self
-
-    def predict(self, X: Any) -> Array:
-        """Predict the class of each row, or its 0/1 indicator if ``y`` was one.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-            The rows to classify.
-
-        Returns
-        -------
-        array of shape (n,) or (n, k)
-            Classes, or a 0/1 indicator.
-        """
-        check_is_fitted(self)
-        return self._nearest(self.embedding_.transform(X))
-
-    @all_or_nothing
-    def fit_predict(self, X: Any, y: Any, graph: Any = None) -> Array:
-        """Fit on all rows and return labels for all of them; known labels are unchanged.
-
-        Parameters
-        ----------
-        X, y, graph : arrays
-            As in :meth:`fit`.
-
-        Returns
-        -------
-        array of shape (n,) or (n, k)
-            Classes, or a 0/1 indicator, of all rows.
-        """
-        labels, latent = self._keep(X, y, graph)
-        found = self._nearest(latent)
-        if labels.kind == "classes":
-            return np.where(labels.labelled, self._names(labels), found)
-        if labels.unknown is None:
-            return labels.values.astype(np.int64)
-        return np.where(labels.unknown, found, labels.values.astype(np.int64))
-
-    def _keep(self, X: Any, y: Any, graph: Any) -> tuple[Labels, Array]:
-        """Fit the embedding, and return the labels and the embedded rows."""
-        embedding = DLE(**self.get_params())
-        labels, latent = embedding._embed(X, y, graph)
-        labelled = np.flatnonzero(labels.labelled)
-        self.embedding_, self.classes_ = embedding, embedding.classes_
-        self.n_features_in_ = embedding.n_features_in_
-        self.__dict__.pop("feature_names_in_", None)
-        if hasattr(embedding, "feature_names_in_"):
-            self.feature_names_in_ = embedding.feature_names_in_
-        self._labels, self._embedded = labels.rows(labelled), latent[labelled]
-        return labels, latent
-
-    def _names(self, labels: Labels) -> Array:
-        return np.asarray(self.classes_[labels.values.argmax(axis=1)])
-
-    def _nearest(self, latent: Array) -> Array:
-        labels = self._labels
-        if labels.kind == "classes" or labels.unknown is None:
-            row = nearest_neighbors(self._embedded, 1, latent)[0][:, 0]
-            found = self._names(labels) if labels.kind == "classes" else labels.values.astype(int)
-            return np.asarray(found[row])
-        out = np.empty((latent.shape[0], self.classes_.size), dtype=np.int64)
-        for column, unknown in enumerate(labels.unknown.T):
-            known = np.flatnonzero(~unknown)
-            if known.size == 0:
-                raise InvalidInput(
-                    f"{type(self).__name__}: label {self.classes_[column]} is unknown in all rows "
-                    "of y; leave its column out."
-                )
-            row = nearest_neighbors(self._embedded[known], 1, latent)[0][:, 0]
-            out[:, column] = labels.values[known, column][row]
-        return out
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.target_tags.multi_output = True
-        tags.classifier_tags.multi_label = True
-        return tags
 
 
 @dataclass(frozen=True)
@@ -458,25 +273,6 @@ def _parts(owner: str, place: Coordinates, labels: Labels, graph: Operator, alph
         inverse_root(smoothness, graph_alpha, noise),
         graph_alpha,
     )
-
-
-def _with_labels(
-    graph: Operator, label_graph_weight: Any, data: Any, labels: Labels
-) -> tuple[Operator, float]:
-    """Return ``W_X + beta W_L``, and beta."""
-    auto = label_graph_weight == "auto"
-    if label_graph_weight == 0 or (auto and labels.kind == "classes"):
-        return graph, 0.0
-    values = labels.values
-    labelled = labels.labelled
-    if not labelled.all():
-        known = np.flatnonzero(labelled)
-        values = values.copy()
-        nearest, _ = nearest_neighbors(data[known], 1, data[~labelled], search="auto")
-        values[~labelled] = values[known[nearest[:, 0]]]
-    both = [graph, label_graph(values)]
-    joined = combine(both) if auto else combine(both, [1.0, float(label_graph_weight)])
-    return joined, joined.weights[1]
 
 
 def _refuse_few(owner: str, labels: Labels) -> None:

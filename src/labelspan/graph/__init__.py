@@ -4,6 +4,6 @@ Every graph is symmetric, with weights of at least 0 and zeros on the diagonal. 
 Gaussian is stored as an n x n array.
 """
 
-from .affinity import Laplacian, combine, gaussian_graph, label_graph, neighbor_graph
+from .affinity import Laplacian, gaussian_graph, label_graph, neighbor_graph
 
-__all__ = ["Laplacian", "combine", "gaussian_graph", "label_graph", "neighbor_graph"]
+__all__ = ["Laplacian", "gaussian_graph", "label_graph", "neighbor_graph"]

@@ -1,17 +1,16 @@
-"""Graphs from features and from labels, sums of graphs, and their Laplacians."""
+"""Graphs from features and from labels, and their Laplacians."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
 
 from .._params import Either, Integer, Null, OneOf, Real, check_params
 from .._typing import Array
-from ..errors import InvalidInput, InvalidLabels, InvalidParameter
-from ..operators import Dense, Operator, Sum
+from ..errors import InvalidInput, InvalidLabels
+from ..operators import Dense, Operator
 from ..operators.convert import dense_block
 from ..operators.row_data import as_rows, check_rows, product, row_squares, translated, transposed
 from ..operators.row_graph import graph_of_edges, read_graph
@@ -21,7 +20,6 @@ __all__ = [
     "AFFINITIES",
     "LabelGraph",
     "Laplacian",
-    "combine",
     "degrees",
     "gaussian_graph",
     "graph_over_rows",
@@ -105,7 +103,6 @@ def neighbor_graph(
     See Also
     --------
     gaussian_graph : The full graph, for few rows.
-    combine : Add graphs.
 
     Examples
     --------
@@ -153,49 +150,6 @@ def graph_over_rows(model: Any, X: Any, graph: Any) -> tuple[Operator, float | N
     near, distances = nearest_neighbors(X, model.n_neighbors, search="auto")
     weights, gamma = _heat(distances, model.gamma)
     return graph_of_edges(near, weights), gamma
-
-
-def combine(graphs: Sequence[Operator], weights: Sequence[float] | None = None) -> Sum:
-    """Add graphs, ``W_1 + b_2 W_2 + ...``; by default with equal total weights (wang2010, Eq. 16).
-
-    Parameters
-    ----------
-    graphs : sequence of Operator
-        Graphs over the same rows.
-    weights : sequence of float or None, default=None
-        Factor of each graph. None gives every graph the total weight of the first: the
-        paper's beta, ``sum W_X / sum W_L`` off the diagonal.
-
-    Returns
-    -------
-    graph : Sum
-        An operator with the factors in its attribute ``weights``.
-
-    See Also
-    --------
-    neighbor_graph, label_graph : Graphs to add.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from labelspan.graph import combine, label_graph, neighbor_graph
-    >>> X, Y = np.array([[0.0], [1.0], [5.0]]), np.array([[1, 0], [0, 1], [0, 1]])
-    >>> graphs = [neighbor_graph(X, 1, weight="binary"), label_graph(Y)]
-    >>> [round(weight, 6) for weight in combine(graphs).weights]
-    [1.0, 2.0]
-    """
-    if weights is None:
-        totals = [float(degrees(graph).sum()) for graph in graphs]
-        empty = [number for number, total in enumerate(totals) if total <= 0]
-        if empty:
-            raise InvalidInput(
-                f"graphs: number {empty[0]}, counted from 0, has no edges and cannot have the "
-                "total weight of the first; omit it, or pass weights."
-            )
-        weights = [totals[0] / total for total in totals]
-    if any(weight < 0 for weight in weights):
-        raise InvalidParameter(f"weights must be at least 0, but {list(weights)} was given.")
-    return Sum(graphs, weights)
 
 
 def _gaussian(X: Any, gamma: float | None) -> tuple[Operator, float]:
@@ -277,7 +231,7 @@ def label_graph(Y: Any) -> LabelGraph:
 
     See Also
     --------
-    combine : Add it to a graph from features.
+    labelspan.papers.wang2010.with_label_graph : Adds it to a graph from features.
 
     Examples
     --------

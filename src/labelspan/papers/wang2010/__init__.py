@@ -11,6 +11,7 @@ from .comparators import (
     LocalGlobalConsistency,
     SpectralGraphTransducer,
 )
+from .dle_classifier import DLEClassifier, with_label_graph
 from .figure2_faces import FIGURE_2
 from .table3 import TABLE_3, TABLE_4
 from .table5 import TABLE_5
@@ -21,10 +22,12 @@ __all__ = [
     "MLLS",
     "PAPER",
     "SMSE",
+    "DLEClassifier",
     "HarmonicFunction",
     "KMeansLaplacian",
     "LocalGlobalConsistency",
     "SpectralGraphTransducer",
+    "with_label_graph",
 ]
 
 PAPER = Paper(

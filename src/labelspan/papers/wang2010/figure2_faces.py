@@ -11,10 +11,10 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from ..._typing import Array
 from ...datasets import load
-from ...estimators import DLEClassifier
 from ...evaluation.measurements import Record, ReportTable, Results
 from ...graph import neighbor_graph
 from ..paper import Key, PaperPart, Scale
+from .dle_classifier import DLEClassifier
 from .face_methods import FacePCA, eigenfaces, fisherfaces, laplacianfaces
 
 __all__ = ["FIGURE_2"]

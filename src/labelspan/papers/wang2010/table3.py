@@ -14,7 +14,7 @@ from sklearn.svm import SVC
 
 from ..._typing import Array
 from ...datasets import load
-from ...estimators import LPP, DLEClassifier
+from ...estimators import LPP
 from ...evaluation.measurements import Record, ReportTable, Results
 from ...graph import gaussian_graph, neighbor_graph
 from ..paper import Key, PaperPart, Scale
@@ -24,6 +24,7 @@ from .comparators import (
     LocalGlobalConsistency,
     SpectralGraphTransducer,
 )
+from .dle_classifier import DLEClassifier
 from .penalty import PENALTY_NOTE, penalty
 
 __all__ = ["TABLE_3", "TABLE_4"]

@@ -14,13 +14,14 @@ from sklearn.preprocessing import StandardScaler
 
 from ..._typing import Array
 from ...datasets import load
-from ...estimators import LSI, DLEClassifier
+from ...estimators import LSI
 from ...evaluation.measurements import Record, ReportTable, Results
 from ...graph import neighbor_graph
 from ...metrics import average_precision, f1_scores, threshold_by_share
 from ..paper import Key, PaperPart, Scale
 from ..yu2005.paper_mlsi import PaperMLSI
 from .comparators import MCGF, MLGF, MLLS, SMSE
+from .dle_classifier import DLEClassifier
 from .penalty import PENALTY_NOTE, penalty
 
 __all__ = ["TABLE_5"]

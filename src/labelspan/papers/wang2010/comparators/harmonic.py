@@ -76,7 +76,7 @@ class HarmonicFunction(GraphClassifier):
     See Also
     --------
     LocalGlobalConsistency : Propagation that may change known labels.
-    labelspan.DLEClassifier : Uses the features as well.
+    labelspan.papers.wang2010.DLEClassifier : Uses the features as well.
 
     References
     ----------
