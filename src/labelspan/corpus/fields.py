@@ -24,7 +24,7 @@ from .names import MOST_FIELDS, known_names, listed, normal, rank, tables_of_nam
 __all__ = ["choose_fields", "names_in", "plain"]
 
 # Items whose values are looked at to guess what a field is, and cells of all fields together.
-_SAMPLE = 5000
+_SAMPLE = 3000
 _CELLS = 200_000
 # Characters of long texts, of which one in a few is looked at for labels.
 _LONG, _STEP = 200, 8

@@ -157,7 +157,7 @@ class FeatureCounts:
         parts += [_gram_name(key) for key in chosen_grams.tolist()]
         own = np.split(place.astype(np.int32), split)
         every = np.concatenate([counts, more])
-        return TextFeatures(
+        features = TextFeatures(
             self.vocabulary.language,
             stems=self.kind.stems,
             words=[names[number] for number in used.tolist()],
@@ -167,6 +167,14 @@ class FeatureCounts:
             idf=np.log((1 + self.n_texts) / (1 + every.astype(np.float64))) + 1,
             static=static,
         )
+        # The parts of known words are not looked up again.
+        columns = np.full(len(known), -1, dtype=np.int32)
+        columns[part_columns[:cut]] = np.arange(cut)
+        numbers, starts = self._part_lists
+        chosen = columns[numbers] >= 0
+        lists = columns[numbers[chosen]], np.concatenate([[0], np.cumsum(chosen)])[starts]
+        features._maps = self.vocabulary, np.zeros(0, dtype=np.int32), lists
+        return features
 
     def _most(self, least: int, share: float, number: int, *counts: Array) -> tuple[Array, Array]:
         """Return the indices of the largest counts within limits, in order, and these counts."""
