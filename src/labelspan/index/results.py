@@ -160,9 +160,13 @@ class WordShare:
 
     @classmethod
     def largest(cls, shares: Mapping[str, float], n: int) -> tuple[WordShare, ...]:
-        """Return the words with the largest contributions, positive or negative, without zeros."""
-        ranked = sorted(shares.items(), key=lambda entry: (-abs(entry[1]), entry[0]))
-        return tuple(cls(word, share, shared=True) for word, share in ranked[:n] if share)
+        """Return the words with the largest contributions, positive or negative.
+
+        Those below a hundredth of the largest are left out.
+        """
+        ranked = sorted(shares.items(), key=lambda entry: (-abs(entry[1]), entry[0]))[:n]
+        least = 0.01 * abs(ranked[0][1]) if ranked else 0.0
+        return tuple(cls(word, share, shared=True) for word, share in ranked if abs(share) > least)
 
 
 @dataclass(frozen=True)
