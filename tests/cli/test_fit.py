@@ -135,6 +135,25 @@ def test_ctrl_c_leaves_nothing(moment, here, monkeypatch):
     assert sorted(here.rglob("*")) == before
 
 
+def test_added_items_are_read_as_those_of_the_fit(here):
+    bands = ["Queen", "Rush", "Yes", "Heart"]
+    songs = ["opera", "drums", "organ", "guitar"]
+    rows = [f'r{n},song {n} with {songs[n % 4]},"{bands[n % 4]}"' for n in range(40)]
+    head = "id,text,label"
+    (here / "a.csv").write_text("\n".join([head, *rows]))
+    assert run("fit", "a.csv", "--dimensions", 2, "--empty-is-none").exit_code == 0
+    more = '{head}\nx,another song,"Crosby, Stills & Nash"\ny,no band at all,\n'
+    assert run("add", "-", input=more.replace("{head}", head)).exit_code == 0
+    with SemanticIndex.load("index.labelspan") as index:
+        # A file of two rows says nothing about commas, nor what an empty field means.
+        assert index.item("x").labels == ("Crosby, Stills & Nash",)
+        assert index.item("y").labels == ()
+    lists = as_lines([{"id": "z", "text": "a last one", "label": ["Rush", "Rush, live"]}])
+    assert run("add", "-", "--similar-label", input=lists).exit_code == 0
+    with SemanticIndex.load("index.labelspan") as index:
+        assert index.item("z").labels == ("Rush", "Rush, live")
+
+
 def test_add_and_replace(here, monkeypatch):
     formats(here)
     assert run("fit", "a.jsonl", "--dimensions", 5).exit_code == 0

@@ -54,7 +54,8 @@ def add(
 ) -> None:
     """Add items to an index: all of them or, if anything fails, none.
 
-    The fields are those of the fit if the corpus has them. The embedding is not learned again; run
+    The fields are those of the fit if the corpus has them, and so is how labels are written, and
+    what an empty field of labels means. The embedding is not learned again; run
     fit again when much has changed. A new label that is spelt nearly like one of the index is
     refused without --similar-label.
 
@@ -69,6 +70,7 @@ def add(
 
         with open_index(index, write=True) as opened:
             known: dict[str, Any] = {"language": opened.language, "like": opened.corpus_fields}
+            reading["empty_is_none"] |= bool(opened.corpus_fields.get("empty_is_none"))
             _, found = open_corpus(corpus, **reading, **known)
             before, learned = len(opened), set(opened.labels)
             taken = (

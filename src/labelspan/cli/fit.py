@@ -262,8 +262,8 @@ def _source(
     told = head.reading
     fields = {}
     if told is not None:
-        asked = ("format", "separator", "encoding", "table")
-        fields = {key: told[key] for key in ("text", "labels", "ids")}
+        asked = ("format", "separator", "encoding", "table", "empty_is_none")
+        fields = {key: told[key] for key in ("text", "labels", "ids", "separator")}
         fields |= {key: reading[key] for key in asked if reading[key] is not None}
         fields |= {"why_not_writable": None if reader is None else reader.why_not_writable()}
     names = None if reader is None else reader.vocabulary

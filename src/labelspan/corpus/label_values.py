@@ -130,6 +130,11 @@ class LabelParser:
             parts += [one.strip() for text in texts for one in text.split(self.mark or None)]
             self.lead = "#" if parts and all(one[:1] in ("", "#") for one in parts) else ""
 
+    @property
+    def separator(self) -> str | None:
+        """What separates labels in a string, "" if each has one; None if they are no strings."""
+        return self.mark if self.mark or self.how == ONE_LABEL else None
+
     def __call__(self, value: Any) -> Labels:
         """Return the labels in a value; raise ValueError if it is not a list of names."""
         if self.column:

@@ -206,6 +206,11 @@ class CorpusReader:
                 chosen["notes"] = (*chosen["notes"], said)
         known = chosen["guessed"].get("labels") != "content"
         self.parsers = _parsers(items, chosen["labels"], separator, blanks=known)
+        mark = before.get("separator") if separator is None else None
+        same = chosen["labels"] == tuple(before.get("labels") or ())
+        if mark is not None and same and all(one.separator is not None for one in self.parsers):
+            # In few rows a comma in a name would be taken for a separator, or the reverse.
+            self.parsers = _parsers(items, chosen["labels"], mark, blanks=known)
         joined = not ids and _is_repeated(items, chosen["text"], self.parsers)
         if joined:
             # One row of each text: an id need not be unique otherwise.
@@ -218,7 +223,9 @@ class CorpusReader:
             **({} if how.kind in _FIXED else chosen["guessed"]),
         }
         style = self.parsers[0].how if self.parsers else None
+        mark = self.parsers[0].separator if self.parsers else None
         written = {"format": how.kind, "encoding": how.encoding, "label_style": style}
+        written |= {"separator": mark}
         marked = tuple(one for one in chosen["text"] if _is_html([row.get(one) for row in items]))
         return {**written, **chosen, "html": marked, "joined": joined}
 
