@@ -60,13 +60,13 @@ def test_decisions_are_exported_and_applied(saved, tmp_path):
     corpus_file, copy = tmp_path / "notes.jsonl", tmp_path / "copy.jsonl"
     before = corpus_file.read_text()
     result = run("review", saved, "--apply", corpus_file, "--out", copy)
-    assert result.stdout == "1 items changed: 0 labels added, 1 removed.\n"
+    assert result.stdout == "1 item changed: 0 labels added, 1 removed.\n"
     assert corpus_file.read_text() == before
     old, new = before.splitlines(), copy.read_text().splitlines()
     assert [n for n in range(len(old)) if old[n] != new[n]] == [1]
     assert "sound" not in json.loads(new[1])["tags"]
     again = run("review", saved, "--apply", copy, "--out", tmp_path / "second.jsonl")
-    assert "1 changes were in the file already." in again.stderr
+    assert "Already in the file: 1 change." in again.stderr
 
 
 def test_a_corpus_is_written_back_as_the_fit_read_it(tmp_path):
@@ -83,7 +83,7 @@ def test_a_corpus_is_written_back_as_the_fit_read_it(tmp_path):
         edit = opened_review.plan_edit(name, "new", labels[0][0])
         opened_review.apply(edit, create=True)
     result = run("review", index, "--apply", notes, "--out", copy)
-    assert result.stdout == "1 items changed: 1 labels added, 1 removed.\n", result.output
+    assert result.stdout == "1 item changed: 1 label added, 1 removed.\n", result.output
     assert copy.read_text().splitlines()[1].endswith(f",old,{'/'.join([*others, 'new'])}")
 
 

@@ -77,9 +77,10 @@ def add(
                 [] if replace or found.numbered else [name for name in found.ids if name in opened]
             )
             if taken:
+                verb = "is" if len(taken) == 1 else "are"
                 raise InvalidInput(
-                    f"{len(taken):,} items of {found.name} are in {index} already, for example "
-                    f"{taken[0]!r}; give --replace to replace them."
+                    f"{counted(len(taken), 'item')} of {found.name} {verb} in {index} already, "
+                    f"for example {taken[0]!r}; give --replace to replace them."
                 )
             _check_new(opened, found.labels, create=True, similar=similar)
             opened.add(

@@ -12,6 +12,7 @@ from .shared import (
     IndexArgument,
     IndexOption,
     check_index,
+    counted,
     open_index,
     plain_errors,
     progress_bar,
@@ -55,7 +56,9 @@ def corpus_map(
             found = CorpusMap.from_index(opened, progress=report)
         page = corpus_html(found, index.stem if title is None else title).encode()
         write_whole(out, lambda file: file.write(page))
-    typer.echo(f"{len(found.ids):,} items and {len(found.regions)} regions: {out}")
+    typer.echo(
+        f"{counted(len(found.ids), 'item')} and {counted(len(found.regions), 'region')}: {out}"
+    )
 
 
 def export(
@@ -103,10 +106,10 @@ def export(
         if target.lower().removesuffix(".gz").endswith(SKOS_SUFFIXES):
             with open_index(index) as opened:
                 count = export_skos(opened, target)
-            typer.echo(f"{count:,} labels: {target}")
+            typer.echo(f"{counted(count, 'label')}: {target}")
             return
         if update:
             raise InvalidParameter("--update is for PostgreSQL; a file is written as a whole.")
         with open_index(index) as opened, progress_bar("placing items") as report:
             count = export_file(opened, target, with_map=not no_map, progress=report)
-        typer.echo(f"{count:,} items: {target}")
+        typer.echo(f"{counted(count, 'item')}: {target}")

@@ -348,7 +348,7 @@ def _say(answer: dict[str, Any], out: Path, *, detected: bool, as_json: bool) ->
 
         note(f"words compared as in: {language_name(answer['language'])} (detected; --language)")
     typer.echo(
-        f"{answer['items']:,} items with {counted(answer['labels'], 'label')}, in "
+        f"{counted(answer['items'], 'item')} with {counted(answer['labels'], 'label')}, in "
         f"{counted(answer['dimensions'], 'dimension')} by {answer['method'].upper()}: "
         f"saved in {out} after {answer['seconds']:.0f} s."
     )

@@ -131,16 +131,16 @@ def _export(index: Path, target: str) -> None:
         raise InvalidParameter(f"--export writes .csv or .jsonl, but {target!r} was given.")
     content = (as_table if suffix == ".csv" else as_lines)(found).encode()
     write_whole(Path(target), lambda file: file.write(content))
-    typer.echo(f"{len(found):,} decisions in {target}.")
+    typer.echo(f"{counted(len(found), 'decision')} in {target}.")
 
 
 def _report(edit: CorpusEdit) -> None:
     typer.echo(
-        f"{edit.n_items:,} items changed: {edit.n_added:,} labels added, {edit.n_removed:,} "
-        "removed."
+        f"{counted(edit.n_items, 'item')} changed: {counted(edit.n_added, 'label')} added, "
+        f"{edit.n_removed:,} removed."
     )
     if edit.n_unchanged:
-        typer.echo(f"{edit.n_unchanged:,} changes were in the file already.", err=True)
+        typer.echo(f"Already in the file: {counted(edit.n_unchanged, 'change')}.", err=True)
     for names, what in (
         (edit.missing, "items are not in the file"),
         (edit.changed, "items have another text than when the index was fitted; check them"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .._install import install_command, missing_for_app
-from .shared import DEFAULT, IndexArgument, check_index, plain_errors, takes_index
+from .shared import DEFAULT, IndexArgument, check_index, counted, plain_errors, takes_index
 
 if TYPE_CHECKING:
     from ..web import Served
@@ -87,7 +87,7 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
             return
         with served.lease() as snapshot:
             count = len(snapshot.index)
-        typer.echo(f"Serving {count:,} items at {address} (Ctrl-C ends it)", err=True)
+        typer.echo(f"Serving {counted(count, 'item')} at {address} (Ctrl-C ends it)", err=True)
         entrance = address if served.editing is None else served.editing.access.address(address)
         if served.editing is not None:
             typer.echo(f"Change labels at {entrance}", err=True)
