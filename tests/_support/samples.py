@@ -5,6 +5,7 @@ fields of the text, of the labels and of the ids.
 """
 
 import csv
+import datetime
 import email.message
 import io
 import json
@@ -18,6 +19,7 @@ ITEMS = rows(COUNT)
 TAGS = [item["tags"] for item in ITEMS]
 TITLES = [item["title"] for item in ITEMS]
 BODIES = [item["body"] for item in ITEMS]
+WHOLE = [f"{title} {body}" for title, body in zip(TITLES, BODIES, strict=True)]
 KINDS = sorted({tag for own in TAGS for tag in own})
 PEOPLE = ["Ann Lee", "Bo Müller", "Cem Öz"]
 
@@ -26,12 +28,18 @@ def people(n):
     return [PEOPLE[n % 3], PEOPLE[(n + 1) % 3]][: 1 + n % 2]
 
 
-def table(columns, delimiter=","):
+def lines(rows, delimiter=",", **how):
     out = io.StringIO()
-    writer = csv.writer(out, delimiter=delimiter)
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
+    csv.writer(out, delimiter=delimiter, **how).writerows(rows)
     return out.getvalue()
+
+
+def table(columns, delimiter=","):
+    return lines([columns, *zip(*columns.values(), strict=True)], delimiter)
+
+
+def joined(joint=", "):
+    return [joint.join(own) for own in TAGS]
 
 
 def file(name, content):
@@ -253,48 +261,41 @@ PINBOARD = each(
 )
 
 
-def raindrop():
-    return table(
-        {
-            "id": range(COUNT),
-            "title": TITLES,
-            "note": [""] * COUNT,
-            "excerpt": BODIES,
-            "url": [f"https://x.org/{n}" for n in range(COUNT)],
-            "folder": ["Unsorted", "Games"] * (COUNT // 2),
-            "tags": [", ".join(own) for own in TAGS],
-            "created": [f"2020-01-{1 + n:02}T10:00:00Z" for n in range(COUNT)],
-            "favorite": ["true", "false"] * (COUNT // 2),
-        }
-    )
-
-
-def goodreads():
-    return table(
-        {
-            "Book Id": range(COUNT),
-            "Title": TITLES,
-            "Author": [people(n)[0] for n in range(COUNT)],
-            "Author l-f": [people(n)[0] for n in range(COUNT)],
-            "Additional Authors": [", ".join(people(n)[1:]) for n in range(COUNT)],
-            "My Rating": [n % 5 for n in range(COUNT)],
-            "Bookshelves": [", ".join(own) for own in TAGS],
-            "Exclusive Shelf": ["read", "to-read"] * (COUNT // 2),
-            "My Review": [f"{body}<br/>more" for body in BODIES],
-        }
-    )
-
-
-def calibre_csv():
-    return table(
-        {
-            "title": TITLES,
-            "authors": [" & ".join(people(n)) for n in range(COUNT)],
-            "comments": BODIES,
-            "tags": [", ".join(own) for own in TAGS],
-            "uuid": [f"{n:08x}-0000" for n in range(COUNT)],
-        }
-    )
+RAINDROP = table(
+    {
+        "id": range(COUNT),
+        "title": TITLES,
+        "note": [""] * COUNT,
+        "excerpt": BODIES,
+        "url": each("https://x.org/{n}"),
+        "folder": ["Unsorted", "Games"] * (COUNT // 2),
+        "tags": joined(),
+        "created": [f"2020-01-{1 + n:02}T10:00:00Z" for n in range(COUNT)],
+        "favorite": ["true", "false"] * (COUNT // 2),
+    }
+)
+GOODREADS = table(
+    {
+        "Book Id": range(COUNT),
+        "Title": TITLES,
+        "Author": each("{who}"),
+        "Author l-f": each("{who}"),
+        "Additional Authors": [", ".join(people(n)[1:]) for n in range(COUNT)],
+        "My Rating": [n % 5 for n in range(COUNT)],
+        "Bookshelves": joined(),
+        "Exclusive Shelf": ["read", "to-read"] * (COUNT // 2),
+        "My Review": each("{body}<br/>more"),
+    }
+)
+CALIBRE = table(
+    {
+        "title": TITLES,
+        "authors": [" & ".join(people(n)) for n in range(COUNT)],
+        "comments": BODIES,
+        "tags": joined(),
+        "uuid": [f"{n:08x}-0000" for n in range(COUNT)],
+    }
+)
 
 
 def mbox(folder):
@@ -366,21 +367,26 @@ READMES = {
 # --- tables ---
 
 
-def workbook(folder):
-    import datetime
+def workbook(*sheets):
+    """What writes a workbook with these rows in its sheets."""
 
-    import openpyxl
+    def write(folder):
+        import openpyxl
 
-    book = openpyxl.Workbook()
-    sheet = book.active
-    sheet.append(["id", "title", "description", "tags", "seen"])
-    for n in range(COUNT):
-        day = datetime.datetime(2020, 1, 1 + n)
-        sheet.append([f"x{n}", TITLES[n], BODIES[n], "; ".join(TAGS[n]), day])
-    book.create_sheet("other").append(["nothing", "here"])
-    path = folder / "book.xlsx"
-    book.save(path)
-    return path
+        book = openpyxl.Workbook()
+        for number, content in enumerate(sheets):
+            sheet = book.create_sheet("other") if number else book.active
+            for row in content:
+                sheet.append(row)
+        book.save(folder / "a.xlsx")
+        return folder / "a.xlsx"
+
+    return write
+
+
+BOOK = [["id", "title", "description", "tags", "seen"]]
+for n, own in enumerate(joined("; ")):
+    BOOK.append([f"x{n}", TITLES[n], BODIES[n], own, datetime.datetime(2020, 1, 1 + n)])
 
 
 def ods(folder):
@@ -424,17 +430,15 @@ def database(folder):
     return path
 
 
-def stackexchange_csv():
-    columns = {
+STACK = table(
+    {
         "Id": [*range(COUNT), 900],
         "PostTypeId": [*[1] * COUNT, 2],
         "Title": [*TITLES, ""],
-        "Body": [*(f"<p>{body}</p>" for body in BODIES), "<p>an answer</p>"],
-        "Tags": [*("".join(f"<{tag}>" for tag in own) for own in TAGS), ""],
+        "Body": [*each("<p>{body}</p>"), "<p>an answer</p>"],
+        "Tags": [*each("{tags}", "", "<*>"), ""],
     }
-    return table(columns)
-
-
+)
 POSTS = whole(
     '<?xml version="1.0" encoding="utf-8"?>\n<posts>\n',
     '<row Id="{n}" PostTypeId="1" Body="&lt;p&gt;{body}&lt;/p&gt;" Title="{title}" '
@@ -487,31 +491,20 @@ TATE = each(
 )
 
 
-def columns_of_truth(names):
-    return table(
-        {
-            "id": range(COUNT),
-            "comment_text": [f"{t} {b}" for t, b in zip(TITLES, BODIES, strict=True)],
-            **{
-                shown: [int(tag in own) for own in TAGS]
-                for tag, shown in zip(sorted({t for own in TAGS for t in own}), names, strict=True)
-            },
-        }
-    )
+def truth(yes, no):
+    """A column for each label."""
+    return {tag: [yes if tag in own else no for own in TAGS] for tag in KINDS}
 
 
-def long_rows():
-    pairs = [(n, tag) for n in range(COUNT) for tag in TAGS[n]]
-    return table(
-        {
-            "doc": [f"d{n}" for n, _ in pairs],
-            "Book": [TITLES[n] for n, _ in pairs],
-            "description": [BODIES[n] for n, _ in pairs],
-            "genre": [tag for _, tag in pairs],
-        }
-    )
-
-
+PAIRS = [(n, tag) for n in range(COUNT) for tag in TAGS[n]]
+LONG = table(
+    {
+        "doc": [f"d{n}" for n, _ in PAIRS],
+        "Book": [TITLES[n] for n, _ in PAIRS],
+        "description": [BODIES[n] for n, _ in PAIRS],
+        "genre": [tag for _, tag in PAIRS],
+    }
+)
 ARFF = whole(
     "@relation notes\n@attribute id numeric\n@attribute text string\n"
     "@attribute class hierarchical root/game,root/image,root/sound,root/text\n@data\n",
@@ -520,10 +513,7 @@ ARFF = whole(
 )
 
 
-def by_key():
-    return json.dumps(
-        {f"k{n}": {k: ITEMS[n][k] for k in ("title", "body", "tags")} for n in range(COUNT)}
-    )
+BY_KEY = {f"k{n}": {k: ITEMS[n][k] for k in ("title", "body", "tags")} for n in range(COUNT)}
 
 
 def graph():
@@ -534,22 +524,14 @@ def graph():
     return json.dumps({"meta": {"n": COUNT}, "data": {"search": {"edges": nodes}}})
 
 
-def answers(yes, no):
-    """A column for each label, after one of texts."""
-    columns = {
-        "номер": range(COUNT),
-        "описание": [f"{t} {b}" for t, b in zip(TITLES, BODIES, strict=True)],
-    }
-    return table({**columns, **{tag: [yes if tag in own else no for own in TAGS] for tag in KINDS}})
+ANSWERS = table({"номер": range(COUNT), "описание": WHOLE, **truth("Yes", "No")})
 
 
 def in_columns(names):
     """Labels in several columns, and cells that R leaves without a value."""
     cells = [[*own, "NA"][:2] for own in TAGS]
     rows = [[TITLES[n], *cells[n], BODIES[n], "NA"] for n in range(COUNT)]
-    out = io.StringIO()
-    csv.writer(out).writerows([["Summary", *names, "Description", "Rating"], *rows])
-    return out.getvalue()
+    return lines([["Summary", *names, "Description", "Rating"], *rows])
 
 
 # Of a program for annotation, with all choices in each.
@@ -559,18 +541,8 @@ OPTIONS = each(
 )
 
 
-def titled_book(folder):
-    import openpyxl
-
-    book = openpyxl.Workbook()
-    for row in (["All things"], [], ["id", "title", "text", "tags"]):
-        book.active.append(row)
-    for n in range(COUNT):
-        book.active.append([f"x{n}", TITLES[n], BODIES[n], ", ".join(TAGS[n])])
-    book.save(folder / "a.xlsx")
-    return folder / "a.xlsx"
-
-
+TITLED = [["All things"], [], ["id", "title", "text", "tags"]]
+TITLED += [list(row) for row in zip(each("x{n}"), TITLES, BODIES, joined(), strict=True)]
 OPF = files_of(
     "{n}/metadata.opf",
     '<package xmlns="http://www.idpf.org/2007/opf"><metadata xmlns:d="http://purl.org/dc/elements/1.1/">'
@@ -588,76 +560,29 @@ NOTION = files_of(
 
 def anki(mark, *head):
     """Notes with tags in the third column, or where ``head`` says."""
-    out = io.StringIO()
-    rows = [[f"<b>{TITLES[n]}</b> ?", BODIES[n], " ".join(TAGS[n])] for n in range(COUNT)]
-    csv.writer(out, delimiter=mark, lineterminator="\n").writerows(rows)
-    return "".join(f"#{line}\n" for line in (*head, "tags column:3")) + out.getvalue()
+    rows = zip(each("<b>{title}</b> ?"), BODIES, joined(" "), strict=True)
+    lead = "".join(f"#{line}\n" for line in (*head, "tags column:3"))
+    return lead + lines(rows, mark, lineterminator="\n")
 
 
-def survey():
-    """A form's answers: questions are names of columns."""
-    questions = ["Timestamp", "What did you like?", "Which (all that apply)?", "Rate it, 1-5."]
-    rows = [
-        [f"2024/01/{1 + n:02} 3:14:15 PM", f"{TITLES[n]} {BODIES[n]}", ", ".join(TAGS[n]), n % 5]
-        for n in range(COUNT)
-    ]
-    return questions, rows
+# A form's answers: questions are names of columns.
+QUESTIONS = ["Timestamp", "What did you like?", "Which (all that apply)?", "Rate it, 1-5."]
+REPLIES = [
+    [f"2024/01/{1 + n:02} 3:14:15 PM", WHOLE[n], own, n % 5] for n, own in enumerate(joined())
+]
+FORM = lines([QUESTIONS, *REPLIES], quoting=csv.QUOTE_ALL)
+QUALTRICS = [f"Q{n}" for n in range(4)]
+QUALTRICS = lines([QUALTRICS, QUESTIONS, [f'{{"id":"{n}"}}' for n in QUALTRICS], *REPLIES])
+# What pandas writes for columns of two levels.
+TWO_LEVELS = [["", "meta", "text", "text", "label"], ["", "year", "title", "body", "tags"]]
+TWO_LEVELS += zip(range(COUNT), range(2000, 2000 + COUNT), TITLES, BODIES, joined("|"), strict=True)
+PADDED = [["Report of 2024", "", "", ""], [""] * 4, ["id", "title", "body", "tags"]]
+PADDED += zip(range(COUNT), TITLES, BODIES, joined(), strict=True)
 
 
-def form():
-    out = io.StringIO()
-    questions, rows = survey()
-    csv.writer(out, quoting=csv.QUOTE_ALL).writerows([questions, *rows])
-    return out.getvalue()
-
-
-def three_headers():
-    out = io.StringIO()
-    questions, rows = survey()
-    names = [f"Q{n}" for n in range(4)]
-    csv.writer(out).writerows([names, questions, [f'{{"id":"{n}"}}' for n in names], *rows])
-    return out.getvalue()
-
-
-def two_levels():
-    """What pandas writes for columns of two levels."""
-    rows = [[n, 2000 + n, TITLES[n], BODIES[n], "|".join(TAGS[n])] for n in range(COUNT)]
-    out = io.StringIO()
-    head = [["", "meta", "text", "text", "label"], ["", "year", "title", "body", "tags"]]
-    csv.writer(out).writerows([*head, *rows])
-    return out.getvalue()
-
-
-def padded():
-    rows = [[n, TITLES[n], BODIES[n], ", ".join(TAGS[n])] for n in range(COUNT)]
-    out = io.StringIO()
-    head = [["Report of 2024", "", "", ""], [""] * 4, ["id", "title", "body", "tags"]]
-    csv.writer(out, delimiter=";").writerows([*head, *rows])
-    return out.getvalue()
-
-
-def marks(mark, none=""):
-    """A column for each label, with a mark in it."""
-    columns = {
-        "Object": [f"{t} of it" for t in TITLES],
-        "Description": [f"{t}  {b}" for t, b in zip(TITLES, BODIES, strict=True)],
-    }
-    return table(
-        {**columns, **{tag: [mark if tag in own else none for own in TAGS] for tag in KINDS}}
-    )
-
-
-def cover(folder):
-    import openpyxl
-
-    book = openpyxl.Workbook()
-    book.active.append(["This workbook was exported on 2024-01-01"])
-    sheet = book.create_sheet("Data")
-    sheet.append(["id", "title", "body", *KINDS])
-    for n in range(COUNT):
-        sheet.append([f"x{n}", TITLES[n], BODIES[n], *(int(tag in TAGS[n]) for tag in KINDS)])
-    book.save(folder / "a.xlsx")
-    return folder / "a.xlsx"
+OBJECTS = {"Object": each("{title} of it"), "Description": each("{title}  {body}")}
+COVERED = [["id", "title", "body", *KINDS]]
+COVERED += zip(each("x{n}"), TITLES, BODIES, *truth(1, 0).values(), strict=True)
 
 
 def trello():
@@ -728,39 +653,13 @@ def linked_tables(folder):
 
 def objects_in_cells(write):
     lists = [[{"id": len(tag), "name": tag} for tag in own] for own in TAGS]
-    return table(
-        {
-            "id": range(COUNT),
-            "original_title": TITLES,
-            "overview": BODIES,
-            "genres": map(write, lists),
-        }
-    )
+    columns = {"id": range(COUNT), "original_title": TITLES, "overview": BODIES}
+    return table({**columns, "genres": map(write, lists)})
 
 
-def web_of_science():
-    return table(
-        {
-            "PT": ["J"] * COUNT,
-            "AU": [people(n)[0] for n in range(COUNT)],
-            "TI": TITLES,
-            "DE": ["; ".join(own) for own in TAGS],
-            "AB": BODIES,
-            "UT": [f"WOS:{n:06}" for n in range(COUNT)],
-        },
-        "\t",
-    )
-
-
-def hashes(joint):
-    return table(
-        {
-            "id": range(COUNT),
-            "Titel": TITLES,
-            "Beschreibung": BODIES,
-            "Hashtags": [joint.join(f"#{tag}" for tag in own) for own in TAGS],
-        }
-    )
+WEB_OF_SCIENCE = {"PT": ["J"] * COUNT, "AU": each("{who}"), "TI": TITLES, "DE": joined("; ")}
+WEB_OF_SCIENCE |= {"AB": BODIES, "UT": [f"WOS:{n:06}" for n in range(COUNT)]}
+HASHES = {"id": range(COUNT), "Titel": TITLES, "Beschreibung": BODIES}
 
 
 def titled(title="title", text="body", labels="tags", ids="id"):
@@ -786,13 +685,13 @@ SAMPLES = {
         "json",
         *titled("description", "extended", ids="href"),
     ),
-    "Raindrop": (file("a.csv", raindrop), "csv", "title + excerpt + note", "tags", "id"),
+    "Raindrop": (file("a.csv", RAINDROP), "csv", "title + excerpt + note", "tags", "id"),
     "Goodreads": (
-        file("a.csv", goodreads),
+        file("a.csv", GOODREADS),
         "csv",
         *titled("Title", "My Review", "Bookshelves", "Book Id"),
     ),
-    "Calibre csv": (file("a.csv", calibre_csv), "csv", *titled("title", "comments", ids="uuid")),
+    "Calibre csv": (file("a.csv", CALIBRE), "csv", *titled("title", "comments", ids="uuid")),
     "mbox": (mbox, "mail", *titled("subject", "text", "labels", "message id")),
     "eml": (eml, "mail", *titled("subject", "text", "labels", "message id")),
     "Obsidian": (tree(vault), "markdown", "text", "tags + inline tags", "path"),
@@ -800,11 +699,11 @@ SAMPLES = {
     "Jekyll": (tree(JEKYLL), "markdown", *titled(text="text", labels="tag", ids="path")),
     "YAML files": (tree(YML), "yaml", *titled(text="description")),
     "READMEs": (tree(READMES), "folder", "text", "labels", "path"),
-    "xlsx": (workbook, "xlsx", *titled(text="description")),
+    "xlsx": (workbook(BOOK, [["nothing", "here"]]), "xlsx", *titled(text="description")),
     "ods": (ods, "ods", *titled(text="description")),
     "SQLite": (database, "sqlite", *titled()),
     "StackExchange csv": (
-        file("a.csv", stackexchange_csv),
+        file("a.csv", STACK),
         "csv",
         *titled("Title", "Body", "Tags", "Id"),
     ),
@@ -834,25 +733,22 @@ SAMPLES = {
         *titled("title", "notes", "subjects.children.name"),
     ),
     "columns of 0 and 1": (
-        file("a.csv", lambda: columns_of_truth(["game", "image", "sound", "text"])),
+        file("a.csv", table({"id": range(COUNT), "comment_text": WHOLE, **truth(1, 0)})),
         "csv",
         "comment_text",
         "game + image + sound + text",
         "id",
     ),
-    "long rows": (file("a.csv", long_rows), "csv", "Book + description", "genre", "doc"),
+    "long rows": (file("a.csv", LONG), "csv", "Book + description", "genre", "doc"),
     "ARFF": (file("a.arff", ARFF), "arff", "text", "class", "id"),
     "JSON list": (
-        file("a.json", lambda: json.dumps(ITEMS, indent=1)),
+        file("a.json", json.dumps(ITEMS, indent=1)),
         "json",
         *titled(),
     ),
     "JSON lines": (file("a.jsonl", as_lines(ITEMS)), "jsonl", *titled()),
     "blank-separated": (
-        file(
-            "a.csv",
-            lambda: table({"title": TITLES, "body": BODIES, "tags": [" ".join(t) for t in TAGS]}),
-        ),
+        file("a.csv", table({"title": TITLES, "body": BODIES, "tags": joined(" ")})),
         "csv",
         "title + body",
         "tags",
@@ -861,63 +757,43 @@ SAMPLES = {
     "tab-separated": (
         file(
             "a.tsv",
-            lambda: table(
-                {
-                    "id": range(COUNT),
-                    "title": TITLES,
-                    "body": BODIES,
-                    "tags": ["|".join(t) for t in TAGS],
-                },
-                "\t",
-            ),
+            table({"id": range(COUNT), "title": TITLES, "body": BODIES, "tags": joined("|")}, "\t"),
         ),
         "tsv",
         *titled(),
     ),
-    "objects by key": (file("a.json", by_key), "json", *titled(ids="key")),
+    "objects by key": (file("a.json", json.dumps(BY_KEY)), "json", *titled(ids="key")),
     "lists inside objects": (
         file("a.json", graph),
         "json",
         *titled("node.title", "node.body", "node.tags.nodes.name", "node.id"),
     ),
     "columns of yes and no": (
-        file("a.csv", lambda: answers("Yes", "No")),
+        file("a.csv", ANSWERS),
         "csv",
         "описание",
         " + ".join(KINDS),
         "номер",
     ),
     "tag1 and tag2": (
-        file("a.csv", lambda: in_columns(["tag1", "tag2"])),
+        file("a.csv", in_columns(["tag1", "tag2"])),
         "csv",
         *titled("Summary", "Description", "tag1 + tag2", None),
     ),
     "columns of one name": (
-        file("a.csv", lambda: in_columns(["Labels", "Labels"])),
+        file("a.csv", in_columns(["Labels", "Labels"])),
         "csv",
         *titled("Summary", "Description", "Labels + Labels 3", None),
     ),
     "choices in each item": (file("a.jsonl", "\n".join(OPTIONS)), "jsonl", "text", "accept", None),
-    "workbook with a title": (titled_book, "xlsx", *titled(text="text")),
+    "workbook with a title": (workbook(TITLED), "xlsx", *titled(text="text")),
     "comments above a table": (
-        file("a.csv", lambda: f"# exported\n\n{in_columns(['tag1', 'tag2'])}"),
+        file("a.csv", f"# exported\n\n{in_columns(['tag1', 'tag2'])}"),
         "csv",
         *titled("Summary", "Description", "tag1 + tag2", None),
     ),
     "Excel's separator": (
-        file(
-            "a.csv",
-            lambda: (
-                "sep=;\r\n"
-                + table(
-                    {
-                        "text": [f"{t} {b}" for t, b in zip(TITLES, BODIES, strict=True)],
-                        "tags": [", ".join(t) for t in TAGS],
-                    },
-                    ";",
-                )
-            ),
-        ),
+        file("a.csv", "sep=;\r\n" + table({"text": WHOLE, "tags": joined()}, ";")),
         "csv",
         "text",
         "tags",
@@ -926,60 +802,68 @@ SAMPLES = {
     "fastText": (file("a.txt", FASTTEXT), "fasttext", "text", "labels", None),
     "Notion": (tree(NOTION), "markdown", "text", "Tags", "path"),
     "Anki": (
-        file("a.txt", lambda: anki("\t", "separator:tab", "html:true")),
+        file("a.txt", anki("\t", "separator:tab", "html:true")),
         "tsv",
         "front + back",
         "tags",
         None,
     ),
     "Anki with names": (
-        file("a.txt", lambda: anki(";", "separator:Semicolon", "columns:Front;Back;Tags")),
+        file("a.txt", anki(";", "separator:Semicolon", "columns:Front;Back;Tags")),
         "csv",
         "Front + Back",
         "tags",
         None,
     ),
-    "form": (file("a.csv", form), "csv", "What did you like?", "Which (all that apply)?", None),
-    "three headers": (file("a.csv", three_headers), "csv", "Q1", "Q2", None),
-    "columns of two levels": (file("a.csv", two_levels), "csv", *titled(ids="column 1")),
-    "padded title": (file("a.csv", padded), "csv", *titled()),
+    "form": (file("a.csv", FORM), "csv", "What did you like?", "Which (all that apply)?", None),
+    "three headers": (file("a.csv", QUALTRICS), "csv", "Q1", "Q2", None),
+    "columns of two levels": (file("a.csv", lines(TWO_LEVELS)), "csv", *titled(ids="column 1")),
+    "padded title": (file("a.csv", lines(PADDED, ";")), "csv", *titled()),
     "x or nothing": (
-        file("a.csv", lambda: marks("x")),
+        file("a.csv", table(OBJECTS | truth("x", ""))),
         "csv",
         "Object + Description",
         " + ".join(KINDS),
         None,
     ),
     "Y and N": (
-        file("a.csv", lambda: marks("Y", "N")),
+        file("a.csv", table(OBJECTS | truth("Y", "N"))),
         "csv",
         "Object + Description",
         " + ".join(KINDS),
         None,
     ),
-    "sheet behind a cover": (cover, "xlsx", *titled(labels=" + ".join(KINDS))),
+    "sheet behind a cover": (
+        workbook([["This workbook was exported on 2024-01-01"]], COVERED),
+        "xlsx",
+        *titled(labels=" + ".join(KINDS)),
+    ),
     "Trello": (file("a.json", trello), "json", *titled("name", "desc", "labels.name")),
     "Firefox JSON": (file("a.json", firefox_json), "json", "title", "tags", "id"),
     "Chrome JSON": (file("Bookmarks", chrome_json), "json", "name", "bookmark folders", "id"),
     "linked tables": (linked_tables, "sqlite", *titled()),
     "objects in cells": (
-        file("a.csv", lambda: objects_in_cells(json.dumps)),
+        file("a.csv", objects_in_cells(json.dumps)),
         "csv",
         *titled("original_title", "overview", "genres"),
     ),
     "objects by Python": (
-        file("a.csv", lambda: objects_in_cells(repr)),
+        file("a.csv", objects_in_cells(repr)),
         "csv",
         *titled("original_title", "overview", "genres"),
     ),
-    "Web of Science": (file("a.txt", web_of_science), "tsv", *titled("TI", "AB", "DE", "UT")),
+    "Web of Science": (
+        file("a.txt", table(WEB_OF_SCIENCE, "\t")),
+        "tsv",
+        *titled("TI", "AB", "DE", "UT"),
+    ),
     "hash tags": (
-        file("a.csv", lambda: hashes(" ")),
+        file("a.csv", table(HASHES | {"Hashtags": each("{tags}", " ", "#*")})),
         "csv",
         *titled("Titel", "Beschreibung", "Hashtags"),
     ),
     "hash tags and commas": (
-        file("a.csv", lambda: hashes(", ")),
+        file("a.csv", table(HASHES | {"Hashtags": each("{tags}", ", ", "#*")})),
         "csv",
         *titled("Titel", "Beschreibung", "Hashtags"),
     ),
