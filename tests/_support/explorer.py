@@ -88,32 +88,47 @@ def read_points(data):
     return head, arrays
 
 
-@contextmanager
-def explore(path, *, drawn=False, **settings):
-    """A client of the explorer of an index, in this process; nothing happens in the background."""
+def serve(path, *, drawn=False, audited=False, **settings):
+    """What is served of an index, with what the background makes if that is asked for."""
+    from labelspan.web import Served
+
+    served = Served(path, **settings)
+    with served.lease() as snapshot:
+        if drawn:
+            snapshot.draw_map()
+        if audited:
+            snapshot.compute_audit()
+    return served
+
+
+def client_of(served, **settings):
+    """A client of what is served, in this process; nothing happens in the background."""
     from starlette.testclient import TestClient
 
-    from labelspan.web import Served, make_app
+    from labelspan.web import make_app
 
-    served = Served(path)
-    if drawn:
-        with served.lease() as snapshot:
-            snapshot.draw_map()
     app = make_app(served, watch=False, **settings)
-    with TestClient(app, base_url=BASE, raise_server_exceptions=False) as client:
+    return TestClient(app, base_url=BASE, raise_server_exceptions=False)
+
+
+def enter(client, served):
+    """Let a client in by the printed address; return the headers of what changes labels."""
+    entered = client.get(served.editing.access.address(""), follow_redirects=False)
+    assert entered.status_code == 303
+    return {"origin": BASE, "x-labelspan-secret": client.get("/edit/session.json").json()["secret"]}
+
+
+@contextmanager
+def explore(path, *, drawn=False, audited=False, **settings):
+    """A client of the explorer of an index, in this process; nothing happens in the background."""
+    with client_of(serve(path, drawn=drawn, audited=audited), **settings) as client:
         yield client
 
 
 @contextmanager
 def listen(path, *, drawn=False, **settings):
     """The explorer of an index on a socket, by a thread of this process; gives its address."""
-    from labelspan.web import Served
-
-    served = Served(path)
-    if drawn:
-        with served.lease() as snapshot:
-            snapshot.draw_map()
-    with running(served, **settings) as address:
+    with running(serve(path, drawn=drawn), **settings) as address:
         yield address
 
 
@@ -164,10 +179,10 @@ def send(address, data, *, patience=120):
     return found
 
 
-def ask(app, target, *, method="GET", headers=(), body=(b"",)):
-    """Status, headers and body of an answer to a request that no client would send."""
+def request_scope(target, method="GET", headers=()):
+    """What an application is told of a request."""
     path, _, query = target.partition(b"?")
-    scope = {
+    return {
         "type": "http",
         "asgi": {"version": "3.0"},
         "http_version": "1.1",
@@ -182,6 +197,10 @@ def ask(app, target, *, method="GET", headers=(), body=(b"",)):
         "client": ("127.0.0.1", 1),
         "server": ("127.0.0.1", 2),
     }
+
+
+def ask(app, target, *, method="GET", headers=(), body=(b"",)):
+    """Status, headers and body of an answer to a request that no client would send."""
     parts, sent = list(body), []
 
     async def receive():
@@ -191,7 +210,7 @@ def ask(app, target, *, method="GET", headers=(), body=(b"",)):
     async def hear(message):
         sent.append(message)
 
-    asyncio.run(app(scope, receive, hear))
+    asyncio.run(app(request_scope(target, method, headers), receive, hear))
     start = sent[0]
     return start["status"], dict(start["headers"]), b"".join(m.get("body", b"") for m in sent[1:])
 

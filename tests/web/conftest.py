@@ -4,6 +4,8 @@ import pytest
 from _support.chromium import launch
 from _support.explorer import explore, make_index
 
+from labelspan import SemanticIndex
+
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory):
@@ -11,6 +13,12 @@ def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("explorer") / "index"
     make_index(path)
     return path
+
+
+@pytest.fixture(scope="module")
+def index(folder):
+    with SemanticIndex.load(folder) as index:
+        yield index
 
 
 @pytest.fixture(scope="module")

@@ -10,16 +10,14 @@ from urllib.parse import urlencode
 
 import numpy as np
 import pytest
-from _support.explorer import BASE, command
+from _support.explorer import client_of, command
 from _support.topics import planted_index
 
 pytest.importorskip("starlette", reason="install labelspan[app]")
-from starlette.testclient import TestClient
-
 from labelspan import SemanticIndex
 from labelspan.corpus import Concept, LabelVocabulary
 from labelspan.errors import InvalidFile, InvalidParameter, MissingData
-from labelspan.web import Served, make_app, serve
+from labelspan.web import Served, serve
 from labelspan.web.api import ENDPOINTS, read_token
 
 TOKEN = "0123456789abcdef0123456789"
@@ -41,8 +39,7 @@ def folder(tmp_path):
 def program(path, *, edit=True, token=TOKEN, sent=TOKEN):
     """A function that sends JSON to the interface, and what is served."""
     served = Served(path, edit=edit)
-    app = make_app(served, watch=False, token=token)
-    with TestClient(app, base_url=BASE, raise_server_exceptions=False) as client:
+    with client_of(served, token=token) as client:
         headers = {} if sent is None else {"authorization": f"Bearer {sent}"}
 
         def send(name, body=None, method="POST", **more):
@@ -169,8 +166,7 @@ def test_uris_of_a_vocabulary_name_labels(tmp_path):
 def test_pages_of_an_allowed_origin_may_use_the_interface_only(folder):
     origin = "moz-extension://0a1b"
     with Served(folder) as served:
-        app = make_app(served, watch=False, token=TOKEN, origins=[origin])
-        client = TestClient(app, base_url=BASE, raise_server_exceptions=False)
+        client = client_of(served, token=TOKEN, origins=[origin])
         asked = {
             "origin": origin,
             "access-control-request-method": "POST",

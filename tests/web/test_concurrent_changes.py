@@ -9,16 +9,16 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 
 import pytest
+from _support.explorer import client_of, enter
 
 from labelspan import SemanticIndex
 from labelspan.curation import Review
 from labelspan.errors import InvalidInput
-from labelspan.web import Served, make_app
+from labelspan.web import Served
 
-testclient = pytest.importorskip("starlette.testclient", reason="pip install 'labelspan[app]'")
+pytest.importorskip("starlette", reason="install labelspan[app]")
 
 TOKEN = "0123456789abcdef"
-BASE = "http://localhost"
 THREADS, ROUNDS = 50, 2
 # Items that stay, and items that come and go.
 STAY, GO = [f"item{n}" for n in range(10, 17)], [f"item{n}" for n in range(17, 20)]
@@ -110,12 +110,9 @@ def test_changes_by_python(own):
 
 def test_changes_by_the_explorer_and_other_programs(own):
     served = Served(own, edit=True)
-    app = make_app(served, watch=False, token=TOKEN)
     program = {"authorization": f"Bearer {TOKEN}"}
-    with testclient.TestClient(app, base_url=BASE) as client:
-        client.get(served.editing.access.address(""), follow_redirects=False)
-        secret = client.get("/edit/session.json").json()["secret"]
-        browser = {"origin": BASE, "x-labelspan-secret": secret}
+    with client_of(served, token=TOKEN) as client:
+        browser = enter(client, served)
 
         def send(path, body, headers):
             answer = client.request("POST" if body else "DELETE", path, json=body, headers=headers)

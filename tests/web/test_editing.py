@@ -6,15 +6,13 @@ import shutil
 from contextlib import contextmanager
 
 import pytest
-from _support.explorer import BASE, Page
+from _support.explorer import BASE, Page, client_of, enter, explore, serve
 from _support.topics import planted_index
 
 pytest.importorskip("starlette", reason="install labelspan[app]")
-from starlette.testclient import TestClient
-
 from labelspan import LSI, SemanticIndex
 from labelspan.errors import Locked, Mismatch
-from labelspan.web import Served, make_app
+from labelspan.web import Served
 
 POSTS = {
     "/edit/labels.json": {"items": ["item0"], "remove": ["sound"]},
@@ -32,26 +30,15 @@ def folder(tmp_path):
     return tmp_path / "index"
 
 
-def secrets(client):
-    """What a page sends with every change."""
-    secret = client.get("/edit/session.json").json()["secret"]
-    return {"origin": BASE, "x-labelspan-secret": secret}
-
-
 @contextmanager
-def editing(path, *, entered=True, **settings):
+def editing(path, **settings):
     """A client of an explorer for editing, what is served, and a function that decides."""
-    served = Served(path, edit=True, **settings)
-    with served.lease() as snapshot:
-        snapshot.compute_audit()
-    app = make_app(served, watch=False)
-    given = {"raise_server_exceptions": False, "follow_redirects": False}
-    with TestClient(app, base_url=BASE, **given) as client:
-        if entered:
-            assert client.get(served.editing.access.address("")).status_code == 303
+    served = serve(path, audited=True, edit=True, **settings)
+    with client_of(served) as client:
+        headers = enter(client, served)
 
         def post(path, **body):
-            return client.post(f"/edit/{path}.json", json=body, headers=secrets(client))
+            return client.post(f"/edit/{path}.json", json=body, headers=headers)
 
         yield client, served, post
 
@@ -61,7 +48,7 @@ def state(client, **asked):
 
 
 def test_without_edit_the_review_only_reads(folder):
-    with TestClient(make_app(Served(folder), watch=False), base_url=BASE) as client:
+    with explore(folder) as client:
         for address in (*GUARDED, *POSTS, *GETS, "/enter?token=x"):
             assert client.get(address).status_code == 404
             assert client.post(address, json={}).status_code == 404
@@ -71,12 +58,13 @@ def test_without_edit_the_review_only_reads(folder):
 
 
 def test_the_secret_of_the_address_becomes_a_cookie(folder):
-    with editing(folder, entered=False) as (client, served, _):
+    served = Served(folder, edit=True)
+    with client_of(served) as client:
         for address in (*GUARDED, "/enter?token=x"):
             refused = client.get(address)
             assert refused.status_code == 403
             assert "labelspan serve" in refused.text
-        entered = client.get(served.editing.access.address("/"))
+        entered = client.get(served.editing.access.address("/"), follow_redirects=False)
         assert entered.headers["location"] == "/review"
         cookie = entered.headers["set-cookie"].lower()
         for part in ("httponly", "samesite=strict", "path=/"):
@@ -179,7 +167,7 @@ def test_an_index_that_cannot_be_edited_is_refused(folder, tmp_path):
 @pytest.mark.parametrize("address", POSTS)
 def test_only_pages_of_this_server_change_labels(folder, address):
     with editing(folder) as (client, served, _):
-        headers = secrets(client)
+        headers = enter(client, served)
 
         def post(headers, body=POSTS[address]):
             return client.post(address, json=body, headers=headers).status_code
@@ -338,7 +326,7 @@ WRONG = [
 def test_bad_bodies_change_nothing(folder):
     with editing(folder) as (client, served, _):
         before = served.editing.review.index.items()
-        given = secrets(client) | {"content-type": "application/json"}
+        given = enter(client, served) | {"content-type": "application/json"}
         for path, body, status, message in WRONG:
             content = json.dumps(body)
             answer = client.post(f"/edit/{path}.json", content=content, headers=given)
@@ -353,7 +341,7 @@ def test_bad_bodies_change_nothing(folder):
 def test_decisions_under_a_replaced_index_are_refused(folder, tmp_path):
     copy = shutil.copytree(folder, tmp_path / "copy")
     with editing(folder) as (client, served, _):
-        headers = secrets(client)
+        headers = enter(client, served)
         shutil.rmtree(folder)
         shutil.copytree(copy, folder)
         for address, body in POSTS.items():

@@ -8,7 +8,7 @@ import threading
 
 import numpy as np
 import pytest
-from _support.explorer import WORDS, Page, explore, make_index, read_points
+from _support.explorer import WORDS, Page, explore, make_index, read_points, request_scope
 
 pytest.importorskip("starlette.testclient", reason="install labelspan[test]")
 
@@ -26,18 +26,6 @@ def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("lists") / "index"
     make_index(path, COUNT)
     return path
-
-
-@pytest.fixture(scope="module")
-def client(folder):
-    with explore(folder, drawn=True) as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
-def index(folder):
-    with SemanticIndex.load(folder) as index:
-        yield index
 
 
 def links(client, path, **asked):
@@ -196,19 +184,7 @@ def test_a_download_ends_when_its_client_goes_away(folder, monkeypatch):
                 for _ in range(5):
                     await asyncio.sleep(0)
 
-        scope = {
-            "type": "http",
-            "asgi": {"version": "3.0"},
-            "http_version": "1.1",
-            "method": "GET",
-            "scheme": "http",
-            "path": "/search.csv",
-            "raw_path": b"/search.csv",
-            "root_path": "",
-            "query_string": b"",
-            "headers": [(b"host", b"127.0.0.1")],
-        }
-        await app(scope, receive, send)
+        await app(request_scope(b"/search.csv"), receive, send)
 
     asyncio.run(ask())
     assert len(sent) < 1 + COUNT / 10

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from _support.explorer import command
+from _support.explorer import command, explore
 
 from labelspan import LSI, SemanticIndex
 
@@ -107,15 +107,6 @@ def test_errors_say_what_to_do(asked):
     assert "Traceback" not in "".join(messages)
 
 
-def served_at(folder):
-    """A client of /mcp, which starts no process."""
-    from starlette.testclient import TestClient
-
-    from labelspan.web import Served, make_app
-
-    return TestClient(make_app(Served(folder), watch=False), base_url="http://localhost")
-
-
 def test_the_explorer_answers_over_http(folder):
     pytest.importorskip("mcp", reason="install labelspan[e2e]")
     from mcp import Client
@@ -145,7 +136,7 @@ BROKEN = [
 
 
 def test_broken_messages_are_errors_of_the_protocol(folder):
-    with served_at(folder) as client:
+    with explore(folder) as client:
         for message, status, code in BROKEN:
             kind = {"content-type": "application/json"}
             answer = client.post("/mcp", content=message, headers=kind)
@@ -164,7 +155,7 @@ def test_broken_messages_are_errors_of_the_protocol(folder):
 def test_long_answers_are_refused_and_long_texts_read_in_parts(tmp_path):
     texts = ["chess " * 50_000, "photo " * 10]
     SemanticIndex(estimator=LSI(1)).fit(texts, None, ["long", "short"]).save(tmp_path / "i").close()
-    with served_at(tmp_path / "i") as client:
+    with explore(tmp_path / "i") as client:
 
         def call(**given):
             params = {"name": "item", "arguments": {"id": "long", **given}}

@@ -1,7 +1,7 @@
 """The explorer against its own OpenAPI description: schemathesis makes the requests."""
 
 import pytest
-from _support.explorer import make_index
+from _support.explorer import make_index, serve
 
 pytest.importorskip("starlette", reason="install labelspan[app]")
 schemathesis = pytest.importorskip("schemathesis", reason="install labelspan[e2e]")
@@ -26,10 +26,7 @@ TOKEN = "0123456789abcdef0123456789"
 
 @pytest.fixture(scope="module")
 def described(folder):
-    served = Served(folder)
-    with served.lease() as snapshot:
-        snapshot.draw_map()
-        snapshot.compute_audit()
+    served = serve(folder, drawn=True, audited=True)
     # The names by which schemathesis calls an application in its own process.
     app = make_app(served, hosts={"testserver", "localhost"}, watch=False)
 

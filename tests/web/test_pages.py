@@ -7,16 +7,16 @@ from urllib.parse import quote
 
 import numpy as np
 import pytest
-from _support.explorer import BASE, ODD, WORDS, Page, explore, read_points
+from _support.explorer import ODD, WORDS, Page, client_of, explore, read_points
 
 from labelspan import LSI, SemanticIndex
 
-testclient = pytest.importorskip("starlette.testclient", reason="install labelspan[test]")
+pytest.importorskip("starlette.testclient", reason="install labelspan[test]")
 
-from labelspan.web import Served, make_app  # noqa: E402
-from labelspan.web.app import POINTS  # noqa: E402
-from labelspan.web.openapi import describe  # noqa: E402
-from labelspan.web.pages import PAGES  # noqa: E402
+from labelspan.web import Served
+from labelspan.web.app import POINTS
+from labelspan.web.openapi import describe
+from labelspan.web.pages import PAGES
 
 IMAGE = sorted(WORDS)[2]
 # Stands for the key of a finding.
@@ -62,18 +62,8 @@ ASKED = [
 
 
 @pytest.fixture(scope="module")
-def index(folder):
-    with SemanticIndex.load(folder) as index:
-        yield index
-
-
-@pytest.fixture(scope="module")
 def client(folder):
-    served = Served(folder)
-    with served.lease() as snapshot:
-        snapshot.draw_map()
-        snapshot.compute_audit()
-    with testclient.TestClient(make_app(served, watch=False), base_url=BASE) as client:
+    with explore(folder, drawn=True, audited=True) as client:
         yield client
 
 
@@ -239,10 +229,7 @@ def test_tag_by_address_and_by_form(client, index):
 def test_an_index_without_labels_can_be_explored(tmp_path):
     texts = ["chess board", "photo camera", "music radio", "board game", "radio song"]
     SemanticIndex(estimator=LSI(2)).fit(texts).save(tmp_path / "index")
-    served = Served(tmp_path / "index")
-    with served.lease() as snapshot:
-        snapshot.draw_map()
-    with testclient.TestClient(make_app(served, watch=False), base_url=BASE) as client:
+    with explore(tmp_path / "index", drawn=True) as client:
         paths = ["/", "/search?q=board", "/item?id=1", "/map", "/labels", "/axis", "/tag"]
         for path in [*paths, "/search", "/search?show=table", "/review"]:
             assert client.get(path).status_code == 200, path
@@ -327,7 +314,7 @@ def test_points_are_all_items_once(client, index):
 
 def test_pages_say_that_the_map_is_being_drawn_or_has_failed(folder, monkeypatch, caplog):
     served = Served(folder)
-    with testclient.TestClient(make_app(served, watch=False), base_url=BASE) as client:
+    with client_of(served) as client:
         assert client.get("/map.json").json()["state"] == "drawing"
         assert "being drawn" in client.get("/map").text
         waiting = client.get(POINTS)

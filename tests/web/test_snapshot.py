@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from _support.closing import nothing_stays_open
-from _support.explorer import BASE, make_index
+from _support.explorer import BASE, client_of, make_index
 
 from labelspan import SemanticIndex
 from labelspan.errors import InvalidFile
@@ -31,7 +31,7 @@ def own(folder, tmp_path):
 
 def exploring(path):
     served = Served(path)
-    return served, testclient.TestClient(make_app(served, watch=False), base_url=BASE)
+    return served, client_of(served)
 
 
 # --- failures -------------------------------------------------------------------------------
@@ -147,8 +147,7 @@ def test_the_last_lists_are_kept_until_a_label_changes(own, monkeypatch):
         SemanticIndex, "browse", lambda *given, **how: made.append(1) or browse(*given, **how)
     )
     served = Served(own, edit=True)
-    client = testclient.TestClient(make_app(served, watch=False), base_url=BASE)
-    with client:
+    with client_of(served) as client:
         for page in (1, 2, 1):
             assert client.get("/search.json", params={"page": page}).status_code == 200
         assert len(made) == 1

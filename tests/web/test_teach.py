@@ -6,17 +6,13 @@ import shutil
 import threading
 
 import pytest
-from _support.explorer import make_index
+from _support.explorer import client_of, enter, explore, make_index
 
 from labelspan import SemanticIndex
 from labelspan.curation import Teacher
 
 pytest.importorskip("starlette", reason="install labelspan[app]")
-from starlette.testclient import TestClient
-
-from labelspan.web import Served, make_app
-
-FROM_HERE = {"origin": "http://localhost"}
+from labelspan.web import Served
 
 
 @pytest.fixture(scope="module")
@@ -38,12 +34,8 @@ def served(folder):
 
 @pytest.fixture
 def client(served):
-    with TestClient(
-        make_app(served, watch=False), base_url="http://localhost", follow_redirects=False
-    ) as client:
-        client.get(served.editing.access.address(""))
-        secret = client.get("/edit/session.json").json()["secret"]
-        client.headers.update({"x-labelspan-secret": secret, **FROM_HERE})
+    with client_of(served) as client:
+        client.headers.update(enter(client, served))
         yield client
 
 
@@ -144,7 +136,7 @@ def test_only_those_who_were_let_in_can_answer(client, folder, served):
         del client.headers[left_out]
         assert post(client, "answer", item="x", answer="no").status_code == 403
         client.headers.update(good)
-    other = {"origin": "http://localhost:9"}
+    other = {"origin": "http://127.0.0.1:9"}
     body = {"label": "new", "item": "x", "answer": "no"}
     assert client.post("/edit/teach/answer.json", json=body, headers=other).status_code == 403
     assert post(client, "answer", item="x", answer="perhaps").status_code == 400
@@ -158,7 +150,7 @@ def test_only_those_who_were_let_in_can_answer(client, folder, served):
 def test_without_editing_lessons_can_be_read(folder):
     with SemanticIndex.load(folder, write=True) as index:
         Teacher(index, "new", items=index.ids[:2])
-    with TestClient(make_app(Served(folder), watch=False), base_url="http://localhost") as reader:
+    with explore(folder) as reader:
         assert "serve --edit" in reader.get("/teach").text
         found = reader.get("/teach.json", params={"label": "new"}).json()
         assert found["lesson"]["progress"]["yes"] == 2
