@@ -159,14 +159,18 @@ class Snapshot:
             if not self.tags or self.audit_state != "none":
                 return
             self.audit_state = "computing"
+        self._begin("audit", self.compute_audit)
+
+    def _begin(self, name: str, work: Callable[[], None]) -> None:
+        """Do something in a thread, which keeps the index open."""
         held = ExitStack()
         held.enter_context(self.keep())
 
-        def work() -> None:
+        def run() -> None:
             with held:
-                self.compute_audit()
+                work()
 
-        threading.Thread(target=work, name="audit", daemon=True).start()
+        threading.Thread(target=run, name=name, daemon=True).start()
 
     def compute_audit(self) -> None:
         """Audit the labels; if that fails, only the audit is missing."""
@@ -231,7 +235,7 @@ class Snapshot:
         """
         if not self.tags:
             return {}
-        revision, held = self.index.store.revision, ExitStack()
+        revision = self.index.store.revision
         with self._once:
             known = self._report
             begin = known is None or known[0] != revision
@@ -240,16 +244,14 @@ class Snapshot:
         made = known[1]
 
         def work() -> None:
-            with held:
-                try:
-                    made.set_result({one.label: one for one in self.index.label_report()})
-                except Exception:
-                    _log.exception("How well labels are predicted could not be computed.")
-                    made.set_result({})
+            try:
+                made.set_result({one.label: one for one in self.index.label_report()})
+            except Exception:
+                _log.exception("How well labels are predicted could not be computed.")
+                made.set_result({})
 
         if begin:
-            held.enter_context(self.keep())
-            threading.Thread(target=work, name="report", daemon=True).start()
+            self._begin("report", work)
         try:
             # A label that no item has any more is still in the tagger.
             return {name: one for name, one in made.result(seconds).items() if name in self.labels}
