@@ -8,6 +8,7 @@ import sqlite3
 import tracemalloc
 
 import pytest
+from _support.samples import table
 from _support.tagged import as_lines, as_table, packed, read, rows, write_all
 
 from labelspan.corpus import CorpusReader, edit_corpus, read_corpus
@@ -25,14 +26,6 @@ ABOUT = {"README.md": "About.", "LICENSE": "Free.", "LICENSE.txt": "Free."}
 
 def column(*values):
     return [values[n % len(values)] for n in range(60)]
-
-
-def table(columns):
-    out = io.StringIO()
-    writer = csv.writer(out)
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
-    return out.getvalue()
 
 
 def lines(*columns):
