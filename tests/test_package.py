@@ -124,59 +124,38 @@ def check():
 
 
 SOURCES = {"labelspan/__init__.py", "labelspan/errors.py"}
-
-
-def wheel(check, **changes):
-    """A wheel as it should be, with changes: ``None`` takes a file away."""
-    about = dict.fromkeys((f"labelspan-1.0.dist-info/{name}" for name in check.ABOUT), b"x")
-    files = dict.fromkeys(check.DATA | SOURCES, b"x") | about
-    files |= {"labelspan/web/static/app.js": b"x", "labelspan/web/templates/home.html": b"x"}
-    files |= changes
-    return {name: content for name, content in files.items() if content is not None}
-
-
-def test_a_good_wheel_has_no_faults(check):
-    assert check.faults_of_wheel(wheel(check), SOURCES) == []
+HOME = b"open(/" + b"home/someone/data)"
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "fault"),
+    ("kind", "name", "content", "fault"),
     [
-        ("labelspan/py.typed", None, "is missing"),
-        ("labelspan/errors.py", None, "is missing"),
-        ("labelspan/datasets/debtags_corpus.jsonl.gz", None, "is missing"),
-        ("labelspan/gone.py", b"", "does not belong there"),
-        ("tests/test_x.py", b"", "does not belong there"),
-        ("labelspan/__pycache__/errors.cpython-311.pyc", b"", "is stray"),
-        ("labelspan/errors.py", b"open(/" + b"home/someone/data)", "names a folder of one machine"),
-        ("labelspan/errors.py", bytes(2**22 + 1), "is large"),
+        ("wheel", "labelspan/py.typed", None, "is missing"),
+        ("wheel", "labelspan/errors.py", None, "is missing"),
+        ("wheel", "labelspan/datasets/debtags_corpus.jsonl.gz", None, "is missing"),
+        ("wheel", "labelspan/gone.py", b"", "does not belong there"),
+        ("wheel", "labelspan/__pycache__/errors.cpython-311.pyc", b"", "is stray"),
+        ("wheel", "labelspan/errors.py", HOME, "names a folder of one machine"),
+        ("wheel", "labelspan/errors.py", bytes(2**22 + 1), "is large"),
+        ("sdist", "README.md", b"[more](docs/gone.md)", "links to docs/gone.md, which is missing"),
+        ("sdist", "README.md", None, "is missing"),
+        ("sdist", "shared/data.npz", b"", "does not belong there"),
+        ("sdist", "tests/.hypothesis/x", b"", "is stray"),
+        ("sdist", "docs/a.md", HOME, "names a folder of one machine"),
     ],
 )
-def test_a_fault_of_a_wheel_is_seen(check, name, content, fault):
-    found = check.faults_of_wheel(wheel(check, **{name: content}), SOURCES)
-    assert any(one.startswith(f"{name} {fault}") for one in found), found
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "fault"),
-    [
-        ("README.md", b"[more](docs/gone.md)", "links to docs/gone.md, which is missing"),
-        ("README.md", None, "is missing"),
-        ("shared/data.npz", b"", "does not belong there"),
-        ("benchmarks/results/a.json", b"", "is stray"),
-        ("tests/.hypothesis/x", b"", "is stray"),
-        ("docs/a.md", b"see /" + b"home/someone/a", "names a folder of one machine"),
-    ],
-)
-def test_a_fault_of_an_sdist_is_seen(check, name, content, fault):
-    good = {
-        "README.md": b"[more](docs/a.md), [web](https://a.b)",
-        "docs/a.md": b"",
-        "src/a.py": b"",
-    }
-    assert check.faults_of_sdist(good, {"README.md"}) == []
+def test_a_fault_of_a_release_is_seen(check, kind, name, content, fault):
+    if kind == "wheel":
+        about = (f"labelspan-1.0.dist-info/{one}" for one in check.ABOUT)
+        web = {"labelspan/web/static/app.js", "labelspan/web/templates/home.html"}
+        good, needed = dict.fromkeys(check.DATA | SOURCES | web | set(about), b"x"), SOURCES
+    else:
+        good = {"README.md": b"[more](docs/a.md), [web](https://a.b)"}
+        good, needed = good | {"docs/a.md": b"", "src/a.py": b""}, {"README.md"}
+    faults = {"wheel": check.faults_of_wheel, "sdist": check.faults_of_sdist}[kind]
+    assert faults(good, needed) == []
     files = {key: text for key, text in (good | {name: content}).items() if text is not None}
-    found = check.faults_of_sdist(files, {"README.md"})
+    found = faults(files, needed)
     assert any(one.startswith(f"{name} {fault}") for one in found), found
 
 

@@ -1,13 +1,11 @@
 """Folders that somebody has tampered with, and what must come of loading them."""
 
 import os
-import pickle
 import random
 import shutil
 import signal
 import sqlite3
 from contextlib import closing, contextmanager
-from pathlib import Path
 
 from _support.stored import answers, generation, made
 
@@ -117,20 +115,3 @@ def altered(folder, statements):
     """Change the table of items by SQL."""
     with closing(sqlite3.connect(generation(folder) / "items.sqlite")) as database:
         database.executescript(statements)
-
-
-class Payload:
-    """Unpickled, it leaves a file."""
-
-    def __init__(self, mark):
-        self._mark = str(mark)
-
-    def __reduce__(self):
-        return (Path.touch, (Path(self._mark),))
-
-
-def works(mark):
-    """See that the payload would run, were it unpickled."""
-    pickle.loads(pickle.dumps(Payload(mark)))
-    assert mark.exists()
-    mark.unlink()

@@ -46,16 +46,6 @@ def test_standard_input_that_is_closed(name, saved, here):
 # --- the terminal -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("columns", ["0", "00"])
-def test_a_terminal_without_a_width(columns, saved, monkeypatch):
-    monkeypatch.setenv("COLUMNS", columns)
-    monkeypatch.setenv("LINES", "0")
-    for args, part in ((["search", "-i", saved, "chess"], "item"), (["--help"], "evaluate")):
-        done = process(COMMAND, *map(str, args))
-        assert done.returncode == 0
-        assert part in done.stdout
-
-
 # --- what is imported ---------------------------------------------------------------------
 
 # The commands of one process, which has imported what all of them import; each runs in a fork of

@@ -1,10 +1,7 @@
 """Text of items does not control the terminal that it is printed to."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 
 import pytest
 from _support.commands import run
@@ -63,32 +60,6 @@ def test_a_review_prints_no_control_characters(folder):
     done = run("review", "-i", folder, input="ynuq")
     assert done.exit_code == 0, done.output
     assert done.output == printable(done.output)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="needs a terminal of Unix")
-def test_a_terminal_gets_only_the_codes_of_styles(folder):
-    import pty
-
-    ours, theirs = pty.openpty()
-    arguments = [sys.executable, "-m", "labelspan", "search", "-i", str(folder), "chess"]
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
-    process = subprocess.Popen(arguments, stdout=theirs, stderr=theirs, env=environment)
-    os.close(theirs)
-    said = b""
-    try:
-        while part := os.read(ours, 1 << 16):
-            said += part
-    except OSError:
-        # Linux ends what a closed terminal gives with an error.
-        pass
-    os.close(ours)
-    assert process.wait() == 0
-    text = said.decode()
-    assert "chess" in text
-    assert "\x1b[" in text, "it is styled"
-    assert TITLE not in text
-    assert NEW not in text
-    assert "\ufffd[31mgame" in text
 
 
 def test_styles_are_kept(capsys):

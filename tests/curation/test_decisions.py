@@ -2,12 +2,10 @@
 
 import shutil
 import sqlite3
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from _support.forks import forked
 from _support.topics import corpus, planted, planted_index
 
 from labelspan import LSI, SemanticIndex
@@ -192,68 +190,3 @@ def test_what_cannot_be_reviewed_is_refused():
         review.decide(review.waiting()[:1], "perhaps")
     with pytest.raises(InvalidParameter, match="kinds must be"):
         audit_labels(review.index, kinds=["odd"])
-
-
-# For each folder a process that kills itself before the commit of its second decision, or of an
-# undo, or after it with its log merged or not; they are forked from one, which imports only once.
-KILLED = """
-import os, signal, sys
-from unittest import mock
-from labelspan import SemanticIndex
-from labelspan.curation import Review
-from labelspan.index.database import ItemDatabase
-from labelspan.index.store import ItemStore
-
-METHODS = {
-    "before": (ItemDatabase, "put_decisions"),
-    "undo": (ItemDatabase, "put_decisions"),
-    "after": (ItemDatabase, "merge_log"),
-    "merged": (ItemStore, "_with"),
-}
-
-def die(*_):
-    os.kill(os.getpid(), signal.SIGKILL)
-
-def decide(folder, where):
-    index = SemanticIndex.load(folder, write=True)
-    review = Review(index)
-    first, second = [one for one in review.waiting(kind="wrong")][:2]
-    review.decide([first], "accept")
-    with mock.patch.object(*METHODS[where], die):
-        review.undo() if where == "undo" else review.decide([second], "accept")
-
-for argument in sys.argv[1:]:
-    folder, where = argument.split(",")
-    number = os.fork()
-    if number == 0:
-        try:
-            decide(folder, where)
-        finally:
-            os._exit(1)
-    status = os.waitpid(number, 0)[1]
-    assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL, (argument, status)
-"""
-KILLS = {"before": 1, "after": 2, "merged": 2, "undo": 1}
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
-def test_a_kill_during_a_decision(original_planted, tmp_path):
-    folders = {kill: tmp_path / kill for kill in KILLS}
-    for folder in folders.values():
-        shutil.copytree(original_planted, folder)
-    done = forked(KILLED, *(f"{folder},{where}" for where, folder in folders.items()))
-    assert done.returncode == 0, done.stderr
-    _, labels, ids = planted()
-    for kill, folder in folders.items():
-        with SemanticIndex.load(folder, write=True, verify=True) as index:
-            made = Review(index).decisions()
-            assert len(made) == KILLS[kill], kill
-            # Labels and decisions agree: both are in one transaction.
-            for one in made:
-                assert one.label not in index.item(one.item).labels
-            changed = [
-                name
-                for name, own in zip(ids, labels, strict=True)
-                if set(own) != set(index.item(name).labels)
-            ]
-            assert sorted(changed) == sorted({one.item for one in made})

@@ -8,7 +8,6 @@ import sys
 
 import numpy as np
 import pytest
-from _support.forks import forked
 from _support.hostile import altered, aside, attempt, changed, files, refused, sample
 from _support.stored import generation, rewritten
 from _support.topics import corpus
@@ -368,38 +367,3 @@ def test_a_journal_does_not_reach_other_files(small, tmp_path):
 
 
 # --- sizes that promise terabytes -------------------------------------------------------------
-
-LARGE = """
-import os, resource, sys
-from pathlib import Path
-from _support.hostile import altered, attempt, files, refused, tiny
-from _support.stored import edited
-
-small = tiny(Path(sys.argv[1]))
-attempt(small)
-used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-limit = used + (200 << 20)
-resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-for name, path in files(small).items():
-    old, whole = path.read_bytes(), (small / "manifest.json").read_bytes()
-    if name.endswith(".arrays"):
-        # The manifest vouches for the size.
-        edited(small, lambda content: content["files"][name].update(bytes=1 << 40))
-    os.truncate(path, 1 << 40)
-    for verify in (True, False):
-        # SQLite reads as many pages as its first one says.
-        found = attempt(small, verify=verify, seconds=20)
-        assert isinstance(found, str) or name == "items.sqlite", name
-    path.write_bytes(old)
-    (small / "manifest.json").write_bytes(whole)
-    print(name)
-altered(small, "UPDATE items SET row = 1 << 50 WHERE row = 7")
-refused(small, "items.sqlite", seconds=20)
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="address-space limits are Linux's")
-def test_sizes_that_promise_terabytes_take_no_memory(tmp_path):
-    done = forked(LARGE, tmp_path / "index")
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert len(done.stdout.split()) > 6

@@ -1,6 +1,5 @@
 """Indexes of a stream: those of a fit in memory, and fits that were killed."""
 
-import contextlib
 import json
 import os
 import signal
@@ -160,26 +159,6 @@ def stop_at(number):
 def sums(folder):
     content = json.loads((folder / "manifest.json").read_text())["content"]
     return {name: entry["sha256"] for name, entry in content["files"].items()}
-
-
-def test_an_interrupted_fit_continues(tmp_path):
-    content = items()
-    fitted(tmp_path / "whole", content)
-    in_memory(items(60), LSI(3)).save(tmp_path / "index")
-    number, length = 0, 60
-    while length == 60:
-        # A little further with every run, from what the runs before it left.
-        number += 1
-        with contextlib.suppress(Stopped):
-            fitted(tmp_path / "index", content, report=stop_at(number))
-        # The index that was there is replaced at the end.
-        with SemanticIndex.load(tmp_path / "index") as index:
-            length = len(index)
-    assert number > 5
-    assert sums(tmp_path / "index") == sums(tmp_path / "whole")
-    with SemanticIndex.load(tmp_path / "index") as index:
-        assert len(index) == N
-        assert index.item("id200").text == content[200].text
 
 
 def test_a_killed_fit_continues(tmp_path):

@@ -1,12 +1,5 @@
 """Running jobs, judging claims, and the report."""
 
-import os
-import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -19,12 +12,8 @@ from labelspan.papers.report import Section, markdown_pages, page
 from labelspan.papers.runner import plan, run_jobs, select
 from labelspan.papers.verdicts import Claim, judge, load_claims
 
-DATA = os.environ.get("LABELSPAN_DATA")
-needs_data = pytest.mark.skipif(DATA is None, reason="LABELSPAN_DATA names no data folder")
-
 
 def _value(key, data_home):
-    time.sleep(float(key.get("sleep", 0)))
     rng = np.random.default_rng(key["seed"])
     yield {"method": "one", "value": rng.random()}
     yield {"method": "two", "value": 1 + rng.random()}
@@ -190,49 +179,3 @@ def test_missing_data_is_listed_and_skipped(tmp_path):
     assert "figure 1 on digits" in text
     assert "## figure 2" not in text
     assert report.failed == []
-
-
-KILLED = """
-import sys
-from pathlib import Path
-from labelspan.papers.paper import Scale
-from labelspan.papers.reproduction import reproduce
-if __name__ == "__main__":
-    reproduce(["wang2010"], Path(sys.argv[1]), parts=["table 3"],
-              scale=Scale(quick=True), data_home=Path(sys.argv[2]), processes=2)
-"""
-
-
-def numbers(folder: Path):
-    done = RecordFile(folder / "results.jsonl").read()
-    return {name: entry.records for name, entry in done.items()}
-
-
-@needs_data
-def test_a_killed_run_continues_with_the_same_numbers(tmp_path):
-    script = tmp_path / "run.py"
-    script.write_text(KILLED)
-    killed, whole = tmp_path / "killed", tmp_path / "whole"
-    command = [sys.executable, str(script), str(killed), DATA]
-    process = subprocess.Popen(command, start_new_session=True)
-    results = killed / "results.jsonl"
-    deadline = time.monotonic() + 600
-    while not (results.exists() and results.read_bytes().count(b"\n") >= 3):
-        assert time.monotonic() < deadline
-        assert process.poll() is None
-        time.sleep(0.02)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    assert not (killed / "report.html").exists()
-    before = numbers(killed)
-    assert 0 < len(before) < 12
-    # In one process: the numbers do not depend on how many there are.
-    scale = Scale(quick=True)
-    for folder in (killed, whole):
-        machinery.reproduce(
-            ["wang2010"], folder, parts=["table 3"], scale=scale, data_home=Path(DATA)
-        )
-    assert numbers(killed) == numbers(whole)
-    assert len(numbers(whole)) == 12
-    assert before.items() <= numbers(killed).items()
-    assert (killed / "report.html").exists()

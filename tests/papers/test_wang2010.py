@@ -5,9 +5,7 @@ import pytest
 from _support.support import SHAPES, angle, classes, features, indicator
 from scipy import linalg, sparse
 from sklearn.datasets import make_blobs
-from sklearn.decomposition import PCA
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.semi_supervised import LabelPropagation
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -25,7 +23,6 @@ from labelspan.papers.wang2010.comparators import (
     LocalGlobalConsistency,
     SpectralGraphTransducer,
 )
-from labelspan.papers.wang2010.face_methods import FacePCA
 
 SOLVING = [LocalGlobalConsistency, HarmonicFunction, KMeansLaplacian, MLGF, SMSE, MCGF]
 GRAPHS = [*SOLVING, SpectralGraphTransducer]
@@ -149,34 +146,6 @@ def test_an_iteration_that_stops_early_says_so_once(kind):
     with pytest.warns(NotConverged, match=f"{kind.__name__}: .*raise max_iter or tol") as caught:
         kind(max_iter=2, tol=1e-12).fit(X, Y, graph=W)
     assert len(caught) == 1
-
-
-# --- faces ------------------------------------------------------------------------------
-
-
-def faces(seed=0):
-    """Three people with five images each: two directions tell them apart, the rest is noise."""
-    rng = np.random.default_rng(seed)
-    y = np.repeat(np.arange(3), 5)
-    X = 0.01 * rng.standard_normal((15, 8))
-    X[:, :2] += np.array([[0, 0], [5, 0], [0, 4]])[y]
-    X[:, 2:] += 2.0 * rng.standard_normal((15, 1)) * (np.arange(6) == 0)
-    return X, y
-
-
-def test_a_search_keeps_what_classifies_and_no_more():
-    X, y = faces()
-    kept = FacePCA("search").fit(X, y).n_components_
-    right = []
-    for count in range(1, 9):
-        found = 0
-        for train, test in StratifiedKFold(5, shuffle=True, random_state=0).split(X, y):
-            pca = PCA(count).fit(X[train])
-            near = KNeighborsClassifier(1).fit(pca.transform(X[train]), y[train])
-            found += (near.predict(pca.transform(X[test])) == y[test]).sum()
-        right.append(found)
-    assert kept == int(np.argmax(right)) + 1
-    assert 1 < kept < 8
 
 
 # --- local and global consistency -----------------------------------------------------

@@ -272,42 +272,6 @@ def test_a_bulk_edit_on_page_three_changes_what_is_ticked(browser, tmp_path):
         assert page.request.get("/labels.json?q=striped").json()["count"] == 0
 
 
-def test_items_close_in_meaning_are_selected_on_their_own(browser, tmp_path):
-    folder = tmp_path / "close"
-    close_folder(tmp_path)
-    with serving(folder) as address, opened(browser, address) as page:
-        page.goto("/search?q=zebra&page=2&show=table")
-        page.wait_for_selector(".pick")
-        close = page.request.get("/search/ids.json?q=zebra&match=close").json()["ids"]
-        assert len(close) > 20
-        said(page, f"{len(close)} items with few of these words", "section.close")
-        page.locator("section.close").get_by_label("Select these").check()
-        shown = page.locator("section.close tr[data-id]").count()
-        whole = f"{shown} items selected, all only close in meaning"
-        page.locator(".edit-bar", has_text=whole).wait_for()
-        first = page.locator(".group:not(.close) .pick").first
-        assert not first.is_checked()
-        first.check()
-        both = f"{shown + 1} items selected, {shown} only close in meaning"
-        page.locator(".edit-bar", has_text=both).wait_for()
-        page.get_by_role("button", name="Select none").click()
-        assert page.locator(".pick:checked").count() == 0
-        page.goto("/search?q=zebra&match=close")
-        page.wait_for_selector(".pick")
-        assert page.locator(".summary strong").inner_text() == f"{len(close)} items"
-        page.get_by_label("Select all on this page").check()
-        page.get_by_role("button", name=f"Select all {len(close)} items that match").click()
-        page.locator(".edit-bar", has_text=f"{len(close)} items selected").wait_for()
-        box = page.get_by_label("Label to add or remove")
-        box.fill("striped")
-        box.press("Enter")
-        said(page, "press again to create it", ".edit-said")
-        box.press("Enter")
-        page.get_by_role("button", name="Undo").wait_for()
-        stored = page.request.get("/search/ids.json?label=striped").json()["ids"]
-        assert sorted(stored) == sorted(close)
-
-
 def own(page):
     return page.locator("#own-labels .editable a").all_inner_texts()
 
@@ -421,45 +385,6 @@ def test_a_label_is_taught_by_keys_and_an_answer_undone(browser, folder):
         page.wait_for_selector("#lesson:not([hidden]) #evidence > div")
         said(page, "2 yes, 0 no.", "#state")
         assert asked() == given[2][0]
-        assert "tunes" not in page.request.get("/labels.json").json()["labels"]
-
-
-def test_two_who_teach_one_label_lose_no_answer(browser, folder):
-    with serving(folder) as address, opened(browser, address) as page:
-        page.goto("/teach?label=tunes&q=music")
-        page.get_by_role("button", name="Start").press("Enter")
-        second = page.context.new_page()
-        second.goto("/teach?label=tunes")
-        windows = (page, second)
-        for window in windows:
-            window.wait_for_selector("#lesson:not([hidden]) #evidence > div")
-        # Both begin with the same item; then each answers about what the other has not.
-        given = []
-        for n in range(8):
-            window, key = windows[n % 2], "yn"[n // 2 % 2]
-            window.bring_to_front()
-            now = window.locator("#question").get_attribute("data-id")
-            given.append((now, {"y": "yes", "n": "no"}[key]))
-            window.keyboard.press(key)
-            # The answer has arrived: what the other window is asked depends on it.
-            answers = list(dict(given).values())
-            said(window, f"{answers.count('yes')} yes, {answers.count('no')} no.", "#state")
-            window.wait_for_function(
-                "(id) => document.getElementById('question').dataset.id !== id", arg=now
-            )
-        rows = page.request.get("/teach/answers.csv?label=tunes").text().splitlines()
-        assert [(one["item"], one["answer"]) for one in csv.DictReader(rows)] == given
-        assert len(dict(given)) >= 7, "only the first can be the same"
-        # What was answered becomes one change, which is undone.
-        likely = [item for item, answer in dict(given).items() if answer == "yes"]
-        page.get_by_role("button", name="Preview").click()
-        page.get_by_role("button", name="Change labels").press("Enter")
-        undo = page.locator("#apply-said").get_by_role("button", name="Undo")
-        undo.wait_for()
-        said(page, f"Add tunes to {len(likely)} items.", "#apply-said")
-        assert page.request.get("/search.json?label=tunes").json()["count"] == len(likely)
-        undo.click()
-        said(page, "Undone", "#apply-said")
         assert "tunes" not in page.request.get("/labels.json").json()["labels"]
 
 

@@ -7,7 +7,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import threading
 import time
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -181,35 +180,3 @@ def test_an_index_that_is_damaged_under_it_ends_nothing(folder, tmp_path, how):
             make_index(own, count=30)
             wait_for(lambda: json.loads(server.get("/index.json")[2])["items"] == 30)
             assert server.get("/item.json?id=item6")[0] == 200
-
-
-def test_an_index_replaced_again_and_again_while_it_is_searched(folder, tmp_path):
-    own = shutil.copytree(folder, tmp_path / "index")
-    wrong, stop = [], threading.Event()
-    with serving(own, tmp_path) as server:
-
-        def ask():
-            while not stop.is_set():
-                for target in ("/search.json?q=chess", "/item.json?id=item6", "/labels"):
-                    status, _, body = server.get(target)
-                    if status != 200:
-                        wrong.append((status, body))
-
-        asking = [threading.Thread(target=ask) for _ in range(2)]
-        for one in asking:
-            one.start()
-        try:
-            for count in (40, 50, 60, 70, 80):
-                make_index(own, count=count)
-                time.sleep(0.3)
-            wait_for(lambda: json.loads(server.get("/index.json")[2])["items"] == 80)
-            shutil.rmtree(own)
-            time.sleep(1.5)
-            assert json.loads(server.get("/index.json")[2])["items"] == 80
-        finally:
-            stop.set()
-            for one in asking:
-                one.join()
-        assert not wrong
-        assert server.log.read_text().count("the old one stays") == 1
-        wait_for(lambda: server.status("Threads") < 16 + 10)

@@ -133,23 +133,6 @@ def test_an_answer_that_has_begun_is_not_begun_again(address):
     assert works(address)
 
 
-def test_upgrades_are_ignored(address):
-    upgrade = (
-        b"Upgrade: websocket\r\nConnection: Upgrade, close\r\nSec-WebSocket-Version: 13\r\n\r\n"
-    )
-    answer = send(address, b"GET /index.json HTTP/1.1\r\n" + HOST + upgrade)
-    assert parsed(answer)[0] == 200
-    assert parsed(send(address, b"CONNECT localhost:80 HTTP/1.1\r\n" + LAST))[0] == 404
-    assert parsed(send(address, b"OPTIONS * HTTP/1.1\r\n" + LAST))[0] == 404
-
-
-def test_many_requests_at_once_on_one_connection_are_answered_in_turn(address):
-    one = b"GET /search.json?q=chess&page=1 HTTP/1.1\r\n" + HOST + b"\r\n"
-    answer = send(address, one * 200 + b"GET /nowhere HTTP/1.1\r\n" + LAST)
-    assert answer.count(b"HTTP/1.1 200 OK") == 200
-    assert answer.count(b"HTTP/1.1 404 Not Found") == 1
-
-
 # --- bodies ---------------------------------------------------------------------------------
 
 
