@@ -43,9 +43,6 @@ def test_standard_input_that_is_closed(name, saved, here):
     assert list(here.iterdir()) == []
 
 
-# --- the terminal -------------------------------------------------------------------------
-
-
 # --- what is imported ---------------------------------------------------------------------
 
 # The commands of one process, which has imported what all of them import; each runs in a fork of

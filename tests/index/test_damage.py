@@ -364,6 +364,3 @@ def test_a_journal_does_not_reach_other_files(small, tmp_path):
     (generation(small) / "items.sqlite-journal").unlink()
     refused(small, "it is not empty", write=True)
     assert precious.read_text() == "kept"
-
-
-# --- sizes that promise terabytes -------------------------------------------------------------

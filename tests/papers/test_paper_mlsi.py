@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 from _support.certificates import block, roots_of_deviations, solves
 from _support.support import SHAPES, features, indicator
-from scipy import sparse
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from labelspan import MLSI
 from labelspan.errors import InvalidInput, InvalidParameter
 from labelspan.labels import read_labels
-from labelspan.papers.yu2005 import PaperMLSI, supervised_lsi
+from labelspan.papers.yu2005 import PaperMLSI
 
 # Pairs of a form and a way of balancing, each with a beta and an alpha.
 FORMS = [
@@ -32,28 +31,6 @@ FORMS = [
 @parametrize_with_checks([PaperMLSI()])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
-
-
-def paper_matrices(X, Y, beta):
-    X, Y = X / np.linalg.norm(X), Y / np.linalg.norm(Y)
-    return X, Y, (1 - beta) * X @ X.T + beta * Y @ Y.T
-
-
-@pytest.mark.parametrize(("beta", "gamma"), [(0.1, 0.0), (0.5, 3.0), (0.9, 0.1)])
-def test_inverse_form_keeps_the_labels_when_n_exceeds_d(beta, gamma):
-    """C restricted to range(X), where the paper's pseudo-inverse would lose the labels."""
-    X, Y, _ = paper_matrices(features("tall", 2), indicator(60, 2), beta)
-    U = np.linalg.svd(X, full_matrices=False)[0]
-    Yx = U @ (U.T @ Y)
-    C = (1 - beta) * X @ X.T + beta * Yx @ Yx.T
-    inverse = np.linalg.pinv(C, rcond=1e-11, hermitian=True)
-    metric = X.T @ inverse @ X + gamma * np.eye(X.shape[1])
-    values = np.linalg.eigvals(np.linalg.solve(metric, X.T @ X)).real
-    ours = PaperMLSI(5, beta=beta, alpha=gamma).fit(features("tall", 2), indicator(60, 2))
-    np.testing.assert_allclose(ours.eigenvalues_, np.sort(values)[::-1][:5], rtol=1e-8)
-    if gamma == 0:
-        ridge = PaperMLSI(5, beta=beta, form="ridge").fit(features("tall", 2), indicator(60, 2))
-        np.testing.assert_allclose(ridge.eigenvalues_, ours.eigenvalues_, rtol=1e-8)
 
 
 def problem(model, X, y):
@@ -147,20 +124,6 @@ def test_refusals():
         PaperMLSI(200).fit(X, Y)
     with pytest.raises(InvalidInput, match="X does not vary"):
         PaperMLSI(center=True).fit(np.ones((60, 3)), Y)
-
-
-@pytest.mark.parametrize(("shape", "beta"), zip(SHAPES, [0.0, 0.3, 1.0], strict=True))
-def test_supervised_lsi_reaches_theorem_1(shape, beta):
-    X = features(shape, 4)
-    Y = indicator(X.shape[0], 4)
-    result = supervised_lsi(sparse.csr_array(X), Y, 3, beta=beta)
-    X, Y, C = paper_matrices(X, Y, beta)
-    values = np.linalg.eigvalsh(C)
-    assert result.objective == pytest.approx(np.trace(C) - values[-3:].sum(), abs=1e-10)
-    loss = (1 - beta) * ((X - result.V @ result.A) ** 2).sum()
-    loss += beta * ((Y - result.V @ result.B) ** 2).sum()
-    assert result.objective == pytest.approx(loss, abs=1e-10)
-    np.testing.assert_allclose(result.V.T @ result.V, np.eye(3), atol=1e-10)
 
 
 @pytest.mark.parametrize("beta", [5e-324, 1e-17, 1 - 2**-53])

@@ -135,18 +135,7 @@ def bad_files(folder):
         yield path, InvalidFile, error
     vocabulary.write_text(json.dumps(WORDS))
     yield safetensors(path, ROWS, cut=4), InvalidFile, "cut off"
-    yield safetensors(path, ROWS, shape=[9, 2]), InvalidFile, "damaged"
     yield safetensors(path, ROWS, shape=[16]), InvalidInput, "exactly one array"
-    wrong = ROWS.copy()
-    wrong[1, 1] = np.nan
-    yield safetensors(path, wrong), InvalidFile, "NaN"
-    (folder / "o.txt").write_text("car\n")
-    np.save(folder / "o.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
-    yield folder / "o.npy", InvalidFile, "not an array of numbers"
-    np.save(folder / "o.npy", np.full((1, 3), 1e39))
-    yield folder / "o.npy", InvalidFile, "too large for float32"
-    np.save(folder / "o.npy", np.ones(3))
-    yield folder / "o.npy", InvalidInput, "exactly one array"
 
 
 def test_bad_files(tmp_path):
@@ -155,7 +144,7 @@ def test_bad_files(tmp_path):
         with pytest.raises(error, match=message):
             word_vectors(path, ["car", "cake"])
         checked += 1
-    assert checked == 22
+    assert checked == 17
 
 
 def test_features_are_centred_means(vectors):
