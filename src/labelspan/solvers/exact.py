@@ -32,9 +32,11 @@ from .problem import (
     check_regression,
     column_lengths,
     combinations,
+    formed,
     rounding,
     sentence,
     small_enough,
+    turned,
     unsure,
 )
 from .small_dense import (
@@ -181,7 +183,8 @@ def _spectrum(gram: Array, lengths: Array, *, dual: bool) -> Spectrum:
 class Decomposition:
     """``X = U diag(values)^1/2 V'`` in the units of the data; its rank is determined after scaling.
 
-    ``right`` is V and ``coordinates`` is ``U'L`` for the block that was given. ``lengths`` are
+    ``right`` is V, perhaps as combinations of rows, and ``coordinates`` is ``U'L`` for the block
+    that was given. ``lengths`` are
     those of the columns, ``shortest`` is the smallest singular value of X with columns of unit
     length, relative to the largest, and ``lost`` is the error from the loss of digits in
     products of the data, if only these were available. U is ``left`` or, if that is None,
@@ -189,7 +192,7 @@ class Decomposition:
     """
 
     values: Array
-    right: Array
+    right: Any
     coordinates: Array
     lengths: Array
     shortest: float = 1.0
@@ -199,7 +202,7 @@ class Decomposition:
 
     def energy(self, right: Array, alpha: float) -> float:
         """Return ``tr right'(X'X + alpha I)^+ right``."""
-        inside = np.square(self.right.T @ right)
+        inside = np.square(turned(self.right, right))
         return float((inside / (self.values + alpha)[:, None]).sum())
 
     @property
@@ -229,7 +232,7 @@ def complete_basis(X: Operator, block: Array, alpha: float = 0.0) -> Decompositi
     """
     basis = _basis_of_gram(X, block, alpha)
     if basis is not None:
-        return basis
+        return replace(basis, right=formed(basis.right))
     if small_enough(X):
         return factorise(X, block)
     values, left = psd_basis(X.cogram())
@@ -246,10 +249,9 @@ def _basis_of_gram(X: Operator, block: Array | None, alpha: float) -> Decomposit
     values = spectrum.values[:rank]
     labels = np.zeros((X.shape[0], 0)) if block is None else block
     coordinates = spectrum.coordinates(X, labels, rank)
+    right: Any = spectrum.vectors[:, :rank]
     if spectrum.dual:
-        right = X.cross(spectrum.vectors[:, :rank] / np.sqrt(values))
-    else:
-        right = spectrum.vectors[:, :rank]
+        right = OfRows(X, right / np.sqrt(values), exact=True)
     return Decomposition(values, right, coordinates, spectrum.lengths)
 
 

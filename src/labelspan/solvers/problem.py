@@ -44,6 +44,7 @@ __all__ = [
     "small_enough",
     "solve_arranged",
     "squared_units",
+    "turned",
     "unsure",
 ]
 
@@ -408,8 +409,7 @@ def check_directions(
     square, expected = right.T @ seen, mixing.T @ mixing
     left = share * seen
     if slopes is not None:
-        lazy = isinstance(slopes, LazyProduct | OfRows)
-        left = left + host(multiplied(slopes, slopes.back(seen) if lazy else slopes.T @ seen))
+        left = left + host(multiplied(slopes, turned(slopes, seen)))
     right = right * scale[:, None]
     return max(
         float(np.linalg.norm(square - expected) / np.linalg.norm(expected)),
@@ -419,9 +419,9 @@ def check_directions(
 
 @dataclass(frozen=True)
 class LazyProduct:
-    """``left @ right``, which would be larger than both."""
+    """``left @ right``, which would be larger than both; ``left`` may be combinations of rows."""
 
-    left: Array
+    left: Any
     right: Array
 
     def formed(self) -> Array:
@@ -432,7 +432,7 @@ class LazyProduct:
 
     def back(self, block: Array) -> Array:
         """Return the product of the transpose with a block."""
-        return np.asarray(self.right.T @ (self.left.T @ block))
+        return np.asarray(self.right.T @ turned(self.left, block))
 
     def __rmul__(self, number: float) -> LazyProduct:
         return LazyProduct(self.left, number * self.right)
@@ -457,7 +457,8 @@ class OfRows:
 
     def back(self, block: Array) -> Array:
         """Return the product of the transpose with a block."""
-        return inner(self.rows, self.X.matmat(self.X.place(block)))
+        X = (self.X.in_type(np.float64) if self.exact else None) or self.X
+        return inner(self.rows, X.matmat(X.place(block)))
 
     def __rmul__(self, number: float) -> OfRows:
         return replace(self, rows=number * self.rows)
@@ -471,6 +472,12 @@ def formed(slopes: Any) -> Array:
 def multiplied(slopes: Any, block: Array) -> Array:
     """Return ``slopes @ block``, for a small array."""
     return slopes @ block if isinstance(slopes, LazyProduct | OfRows) else times(slopes, block)
+
+
+def turned(slopes: Any, block: Array) -> Array:
+    """Return ``slopes.T @ block``."""
+    lazy = isinstance(slopes, LazyProduct | OfRows)
+    return slopes.back(block) if lazy else np.asarray(slopes.T @ block)
 
 
 def sentence(how: str, residual: float) -> str:

@@ -43,6 +43,7 @@ from .problem import (
     rest_of,
     rounding,
     squared_units,
+    turned,
 )
 from .small_dense import orthonormalized, triangular
 
@@ -503,29 +504,38 @@ def complete_labels(
     entries, conjugate gradients solve for all labels at once, each with its own rows: an iteration
     costs one product with X and one with its transpose, with one column per label.
     """
-    labelled = np.flatnonzero(~unknown.all(axis=1))
+    labelled, asked = np.flatnonzero(~unknown.all(axis=1)), np.flatnonzero(unknown.any(axis=1))
     missing = unknown[labelled]
-    rows = X if labelled.size == X.shape[0] else X.rows(labelled)
     fit = _by_label if missing.any() else _by_rows
-    slopes, shift, converged = fit(rows, values[labelled], ~missing, alpha, intercept)
+    slopes, shift, converged = fit(_rows(X, labelled), values[labelled], ~missing, alpha, intercept)
     if not converged:
         warn_caller(
             f"{owner}: the regression of labels with unknown entries stopped early; raise alpha.",
             NotConverged,
         )
-    return np.where(unknown, host(X.matmat(X.place(slopes))) + shift, values)
+    filled, asked_rows = values.copy(), _rows(X, asked)
+    if isinstance(slopes, OfRows) and asked.size < values.shape[1]:
+        found = turned(slopes, asked_rows.wide_rows(slice(None)).T).T
+    else:
+        found = host(asked_rows.matmat(X.place(formed(slopes))))
+    filled[asked] = np.where(unknown[asked], found + shift, values[asked])
+    return filled
+
+
+def _rows(X: Operator, index: Array) -> Operator:
+    return X if index.size == X.shape[0] else X.rows(index)
 
 
 def _by_rows(
     X: Operator, values: Array, known: Array, alpha: float, intercept: bool
-) -> tuple[Array, Array, bool]:
+) -> tuple[Any, Array, bool]:
     x_means, y_means = np.zeros(X.shape[1]), np.zeros(values.shape[1])
     if intercept:
         X, x_means = X.centered()
         y_means = values.mean(axis=0)
     fit = regress(X, values - y_means, alpha, share=_COMPLETED**2, tol=_COMPLETED)
-    slopes = host(formed(fit.slopes))
-    return slopes, y_means - x_means @ slopes, fit.converged
+    slopes = fit.slopes if isinstance(fit.slopes, OfRows) else host(fit.slopes)
+    return slopes, y_means - turned(slopes, x_means[:, None])[:, 0], fit.converged
 
 
 def _by_label(
