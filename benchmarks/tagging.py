@@ -12,6 +12,7 @@ synthetic: Han characters without spaces, see :func:`make_headlines`.
 - ``centroids``: cosine with the mean of each label's texts.
 - ``fasttext``: softmax, pairs of words, 25 epochs, 100 dimensions.
 - ``napkinxc``: a probabilistic label tree on TF-IDF of single words, with its defaults.
+- ``omikuji-same``: Parabel by omikuji, with its defaults, on the features of labelspan's tagger.
 - ``annif-tfidf``, ``annif-mllm``: the backends of Annif, by its command, which ``--annif`` names;
   mllm only where labels have names.
 
@@ -75,6 +76,7 @@ METHODS = (
     "centroids",
     "fasttext",
     "napkinxc",
+    "omikuji-same",
     "annif-tfidf",
     "annif-mllm",
 )
@@ -292,6 +294,35 @@ def _napkinxc(texts: list[str], targets: Any, new: list[str]) -> Any:
     return scores
 
 
+def _omikuji(texts: list[str], targets: Any, new: list[str]) -> Any:
+    from omikuji import Model  # noqa: PLC0415 - an optional dependency
+
+    features, rows = learn_features(texts, TAGS)
+    asked = features.of_texts(new)
+    own = [",".join(map(str, row)) for row in targets.tolil().rows]
+    lines = [
+        f"{labels} {_pairs_of(row)}\n"
+        for labels, row in zip(own, rows, strict=True)
+        if labels and row.nnz
+    ]
+    with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as file:
+        file.write(f"{len(lines)} {rows.shape[1]} {targets.shape[1]}\n")
+        file.writelines(lines)
+        file.flush()
+        model = Model.train_on_data(file.name, Model.default_hyper_param(), n_threads=1)
+    scores = np.full((len(new), targets.shape[1]), -np.inf, dtype=np.float32)
+    for row, text in enumerate(asked):
+        pairs = list(zip(text.indices.tolist(), text.data.tolist(), strict=True))
+        for column, chance in model.predict(pairs, top_k=_SUGGESTED):
+            scores[row, column] = chance
+    return scores
+
+
+def _pairs_of(row: Any) -> str:
+    pairs = zip(row.indices.tolist(), row.data.tolist(), strict=True)
+    return " ".join(f"{column}:{value:.6g}" for column, value in pairs)
+
+
 def _annif(  # noqa: PLR0917 - the last three are those of a scorer
     command: str,
     backend: str,
@@ -356,6 +387,13 @@ def _annif(  # noqa: PLR0917 - the last three are those of a scorer
     return scores
 
 
+_LIBRARIES: dict[str, Scorer] = {
+    "fasttext": _fasttext,
+    "napkinxc": _napkinxc,
+    "omikuji-same": _omikuji,
+}
+
+
 def measure(name: str, method: str, rows: int | None, annif: str = "annif") -> dict[str, float]:
     """Fit a method on a set and measure it on the held-out texts."""
     (texts, labels), (new, wanted) = load_split(name)
@@ -379,8 +417,8 @@ def measure(name: str, method: str, rows: int | None, annif: str = "annif") -> d
                 raise SystemExit(f"annif-mllm needs names of labels, which {name} does not have.")
             vocabulary = [(named or {}).get(label, label) for label in names]
             scorer = partial(_annif, annif, method.removeprefix("annif-"), vocabulary)
-        elif method in {"fasttext", "napkinxc"}:
-            scorer = {"fasttext": _fasttext, "napkinxc": _napkinxc}[method]
+        elif method in _LIBRARIES:
+            scorer = _LIBRARIES[method]
         else:
             scorer = partial(_linear, method)
         scores, chosen_labels = _with_threshold(scorer, texts, targets, new)
@@ -429,7 +467,8 @@ def main() -> None:
             if done.returncode:
                 print(f"{name}, {method}: not measured", file=sys.stderr)
                 continue
-            found = json.loads(done.stdout)
+            # Some libraries print their progress.
+            found = json.loads(done.stdout.decode().splitlines()[-1])
             cells = (
                 f"{found[column]:.{0 if column in ('CPU s', 'MB') else 3}f}" for column in COLUMNS
             )
