@@ -312,10 +312,9 @@ def rows_of(model: Any, statistics: Statistics, dtype: Any) -> tuple[Operator, A
         square = float(np.square(rows.X).sum(axis=0).max(initial=0.0))
         if float(alpha) < _MARGIN * rows.lost * square:
             problem = (
-                f"columns of X depend on each other, up to the rounding of {np.dtype(dtype)} or of "
-                f"sums of products, and alpha={alpha} is too small to make up for it; the answer "
-                "may be wrong. Start again with alpha=0 and X in float64, which keep more digits, "
-                "raise alpha, or use fit."
+                "columns of X depend on each other, up to the rounding of sums of products, and "
+                f"alpha={alpha} is too small to make up for it; the answer may be wrong. Start "
+                "again with alpha=0, which keeps more digits, raise alpha, or use fit."
             )
     if problem is not None:
         warn_caller(f"{type(model).__name__}: {problem}", NotConverged)

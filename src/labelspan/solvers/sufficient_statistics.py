@@ -156,7 +156,7 @@ class Statistics:
     def rows(self, *, center: bool, dtype: Any = np.float64) -> FewRows:
         """Return a few rows of X and B with the same products, about the means or about zero.
 
-        Directions of X that are null in ``dtype``, that of the data, are removed from an R factor.
+        Directions of X that are null in ``dtype``, that of the data, are removed, as in a fit.
         """
         d, means = self.x_mean.size, self._means()[0]
         lost = 0.0
@@ -171,17 +171,12 @@ class Statistics:
                 rows = rows * (squares > self.n * np.square(rounding))
         if not center:
             rows = np.concatenate([rows, np.sqrt(self.n) * means[None]])
-        X, block, tolerance = rows[:, :d], rows[:, d:], rank_tolerance(dtype, (self.n, d))
-        if self.factor is not None:
+        X, block, unsure = rows[:, :d], rows[:, d:], False
+        tolerance = rank_tolerance(dtype, (self.n, d))
+        # Products keep directions that are rounding of float32.
+        if self.factor is not None or dtype != np.float64:
             X, unsure = _of_full_rank(X, tolerance)
-            return FewRows(X, block, lost, unsure)
-        # Products keep directions that a fit takes for rounding of the data.
-        singular = np.linalg.svd(_unit_columns(X)[0], compute_uv=False)
-        singular /= singular.max(initial=0.0) or 1.0
-        noise = rank_tolerance(np.float64, (self.n, d))
-        if ((singular > noise) & (singular <= tolerance)).any():
-            lost = max(lost, tolerance**2)
-        return FewRows(X, block, lost, unsure=False)
+        return FewRows(X, block, lost, unsure)
 
     def with_labels(self, slopes: Array, x_mean: Array, b_mean: Array) -> Statistics:
         """Return the statistics of X with labels that are fitted, ``(X - x_mean) slopes + b_mean``.
@@ -201,8 +196,7 @@ class FewRows(NamedTuple):
     """A few rows of X and B with the products of all rows.
 
     ``lost`` is the squared length, in columns of equal length, below which directions were lost
-    in products, or are rounding of the data. ``unsure`` says that the rank of an R factor is not
-    certain.
+    in products. ``unsure`` says that the rank of an R factor, or of float32, is not certain.
     """
 
     X: Array
@@ -221,14 +215,17 @@ def _centred(rows: Array) -> tuple[Array, Array, Array]:
     return centred - rest, means, rest
 
 
-def _unit_columns(rows: Array) -> tuple[Array, Array]:
-    lengths = np.linalg.norm(rows, axis=0)
-    return rows / np.where(lengths > 0, lengths, 1.0), lengths
-
-
 def _of_full_rank(rows: Array, tolerance: float) -> tuple[Array, bool]:
     """Remove null directions, in columns of unit length; return also whether some are uncertain."""
-    unit, lengths = _unit_columns(rows)
+    lengths = np.linalg.norm(rows, axis=0)
+    unit = rows / np.where(lengths > 0, lengths, 1.0)
+    gram = unit.T @ unit
+    lower, failed = lapack.dpotrf(gram, lower=1)
+    # An estimate of the condition number is much cheaper than singular values.
+    if not failed:
+        condition = lapack.dpocon(lower, np.abs(gram).sum(axis=0).max(initial=0.0), uplo="L")[0]
+        if condition > max(_SAFE, (_UNSURE * tolerance) ** 2):
+            return rows, False
     left, singular, right = np.linalg.svd(unit, full_matrices=False)
     limit = tolerance * singular.max(initial=0.0)
     keep = singular > limit
