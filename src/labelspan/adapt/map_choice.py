@@ -1,8 +1,8 @@
 """The choice of beta and size of an adapter, by comparison on held-out rows and labels.
 
-In turn, a fifth of the labelled rows of a sample, the queries, lose their labels. Each query finds
-its nearest labelled rows (by cosine), and nDCG at 10 measures whether they share its labels. For
-*new* labels the map is fitted without a third of the labels and evaluated on these.
+Each fifth of the labelled rows of a sample in turn loses its labels, and serves as queries. Each
+query finds its nearest labelled rows (by cosine), and nDCG at 10 measures whether they share its
+labels. For *new* labels the map is fitted without a third of the labels and evaluated on these.
 """
 
 from __future__ import annotations

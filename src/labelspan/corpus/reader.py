@@ -59,16 +59,16 @@ class CorpusReader:
     Parameters
     ----------
     source : path or binary stream
-        A file, also packed by gzip, bzip2 or xz; a folder, tar or zip archive of texts or tables;
-        or a stream of such content. See :func:`read_corpus` for the formats.
+        A file, possibly compressed (gzip, bzip2, xz); a folder, tar or zip archive of texts or
+        tables; or a stream of such content. See :func:`read_corpus` for the formats.
     format : str or None, default=None
         One of the formats in the notes of :func:`read_corpus`; None goes by the name, else by the
-        content. A file that is in no known format is an error; ``"lines"`` reads a text per line.
+        content. A file in an unknown format raises an error; ``"lines"`` reads one text per line.
     text : str, sequence of str or None, default=None
-        The field of the text, or several that are joined. None looks for a known name, then
+        The field of the text, or several, which are joined. None looks for a known name, then
         for the longest field; a title is put before it.
     labels : str, sequence of str or None, default=None
-        The field of the labels, lists or strings, or several that are joined. None looks for a
+        The field of the labels (lists or strings), or several, which are joined. None looks for a
         known name, then for lists, then for short values that repeat; "" reads none.
     ids : str or None, default=None
         The field of the ids. None looks for a known name, then for unique short values; "" numbers
@@ -457,8 +457,8 @@ def read_corpus(
     Parameters
     ----------
     source : path or binary stream
-        A file, also packed by gzip, bzip2 or xz; a folder, tar or zip archive of texts or tables;
-        or a stream of such content. See Notes for the formats.
+        A file, possibly compressed (gzip, bzip2, xz); a folder, tar or zip archive of texts or
+        tables; or a stream of such content. See Notes for the formats.
     min_count : int, default=1
         Labels with fewer items are dropped.
     **options

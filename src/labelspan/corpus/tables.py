@@ -403,7 +403,7 @@ def _is_header(columns: list[str], rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _is_value(cell: str) -> bool:
-    """Return whether a cell is too long or of another form than a name."""
+    """Return whether a cell is too long for a name, or has another form."""
     long = len(cell) > 60 or len(cell.split()) > 5 or cell[-1] in ".!?"
     return long or cell[0] in "<[{(" or "://" in cell or _is_number(cell)
 

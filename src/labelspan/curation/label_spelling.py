@@ -21,7 +21,7 @@ def same_spelling(name: str) -> str:
 def _words(name: str) -> tuple[str, ...]:
     """Return the words of a name.
 
-    c, c++ and c# are different, and so are marks of scripts in which they are letters.
+    Signs distinguish names (c, c++, c#), as do marks in scripts where they are letters.
     """
     plain: list[str] = []
     for letter in unicodedata.normalize("NFKD", name).casefold():
@@ -34,7 +34,7 @@ def _words(name: str) -> tuple[str, ...]:
 
 
 def near_spellings(names: Iterable[str], known: Iterable[str]) -> dict[str, list[str]]:
-    """Return for each name those known, but for itself, that differ in their spelling only.
+    """Return for each name the known names, other than itself, that differ only in spelling.
 
     One letter differs in a word of four or more, and no digit: lang:c and lang:r are different, and
     so are 2001 and 2002.

@@ -52,9 +52,9 @@ _MOST_FOUND = 200
 class Question(NamedTuple):
     """An item to be asked about.
 
-    The probability that it belongs comes from a model without it. It is None while it is not known:
-    before there are answers of both kinds, or items that have the label. A near miss is the
-    likeliest item that rather does not belong, also among those that have the label.
+    The probability that it belongs comes from a model without it. It is None until there are
+    answers of both kinds, or items that have the label. A near miss is the most likely of the items
+    that probably do not belong, including items that have the label.
     """
 
     item: str

@@ -203,7 +203,7 @@ def _block(arrays: Arrays, side: str) -> Any:
 
 
 def csr_part(arrays: Arrays, prefix: str) -> Any:
-    """Return a matrix in compressed rows, removed from the arrays; raise ValueError if damaged."""
+    """Take a CSR matrix out of the arrays; raise ValueError if it is damaged."""
     shape = tuple(int(length) for length in arrays.pop(f"{prefix}shape"))
     data, indices, indptr = (arrays.pop(f"{prefix}{part}") for part in _PARTS)
     return _csr(data, indices, indptr, shape)

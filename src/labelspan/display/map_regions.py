@@ -107,7 +107,7 @@ def name_regions(
     The map is divided into cells. A cell gets the name with the largest p^2 log(p / q), where p
     is the fraction of the items around it that have the name, and q that of all items, or, from
     the second level on, of the items of the larger region that contains it; ratios above 8
-    count as 8. Connected cells of the same name are a region.
+    count as 8. Connected cells with the same name form a region.
     """
     places = np.asarray(positions, dtype=np.float64)
     if not len(places):

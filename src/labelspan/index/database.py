@@ -318,7 +318,7 @@ class ItemDatabase:
         return first
 
     def put_items(self, cursor: sqlite3.Cursor, items: Mapping[int, Item]) -> None:
-        """Write the items in some rows, new or in place of what is there."""
+        """Write items to some rows, new ones or existing ones."""
         cursor.executemany(
             "INSERT INTO items VALUES (?, ?, ?, ?, ?) ON CONFLICT (row) DO UPDATE "
             "SET text = excluded.text, metadata = excluded.metadata, hash = excluded.hash",

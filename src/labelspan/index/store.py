@@ -218,7 +218,7 @@ class ItemStore:
             return made
 
     def has_label(self, name: str) -> bool:
-        """Return whether an item has a label, or the vocabulary knows it."""
+        """Return whether a label is in the vocabulary or on any item."""
         known = self.vocabulary is not None and name in self.vocabulary
         return known or name in self.labels.totals
 

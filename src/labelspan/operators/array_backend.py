@@ -324,7 +324,7 @@ def _long_parts(
 
 
 def _most_sums(size: int) -> int:
-    """Return the number of partial sums of a size that may exist at a time."""
+    """Return how many partial sums of a given size may exist at once."""
     return min(max(_SUMS // max(1, size), _FEWEST_SUMS), _MOST_SUMS)
 
 

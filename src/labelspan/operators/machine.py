@@ -67,7 +67,7 @@ def _controller() -> ThreadpoolController:
 
 
 class _OneBlasThread:
-    """Limit of BLAS to one thread, until the last Python thread that requested it leaves.
+    """A limit of BLAS to one thread, until the last Python thread that requested it ends.
 
     The limit applies to the whole process: if each thread set and restored it, the last
     one could restore the limit of another.

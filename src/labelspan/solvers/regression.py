@@ -387,12 +387,12 @@ def block_cg(  # noqa: PLR0917
 
     Right-hand sides that depend on each other are merged at the start, and a residual
     that loses rank only narrows the block, so there is no division by zero. Stops when
-    the relative residual of each column is below ``tol`` and implies an error below ``error``,
-    see `Run`, or is rounding; or when the missing gains are below the fraction ``share`` of those
-    so far. They are estimated from the last gains, and bounded if no eigenvalue of the matrix is
-    below ``least``, by a Gauss-Radau quadrature (Golub and Meurant 1997): with Q the residual
-    block, ``Q'A^-1 Q`` is at most the ``bound``, whose recursion starts at ``1 / least``. On texts
-    the bound is twice what is missing, where the estimate is ten times that.
+    the relative residual of each column is below ``tol`` and implies an error below ``error``
+    (see `Run`), or consists of rounding, or when the missing gains are below the fraction ``share``
+    of those so far. The missing gains are estimated from the last gains, and bounded if no
+    eigenvalue of the matrix is below ``least``, by a Gauss-Radau quadrature (Golub and Meurant
+    1997): with Q the residual block, ``Q'A^-1 Q`` is at most the ``bound``, whose recursion starts
+    at ``1 / least``. On texts the bound is twice what is missing, the estimate ten times that.
 
     With a ``shift``, the same iteration for ``X'X + shift I`` and ``X'right``, with all blocks as
     combinations of rows: ``apply`` multiplies by ``K = X X'``, inner products are those of K, and

@@ -67,7 +67,7 @@ _Text = Annotated[str, MaxLen(LONGEST_TEXT)]
     ],
 )
 class TagBody(Body):
-    """A text whose labels are asked for, or several."""
+    """One text, or several, for which labels are requested."""
 
     text: NotRequired[_Text]
     texts: NotRequired[Annotated[list[_Text], MaxLen(MOST_TEXTS)]]

@@ -451,7 +451,7 @@ def _csv(rows: Sequence[Sequence[Any]]) -> bytes:
 
 
 def _cell(value: Any) -> Any:
-    """Return what a spreadsheet shows as it is: text that it would compute gets a quote before."""
+    """Return a cell that a spreadsheet does not compute: what looks like a formula gets a quote."""
     if value is None or type(value) in (int, float):
         return value
     text = metadata_text(value).replace("\0", "\ufffd")

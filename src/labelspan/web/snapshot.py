@@ -266,7 +266,7 @@ class _Stopped(Exception):
 class Served:
     """The current snapshot of an index in a folder.
 
-    A request keeps the snapshot that was current when it came. A replaced snapshot is closed
+    A request keeps the snapshot that was current when it arrived. A replaced snapshot is closed
     when the last of its requests is done.
 
     Parameters

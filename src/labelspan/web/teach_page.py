@@ -1,4 +1,4 @@
-"""The page on which a label is taught, and the addresses that answer and apply.
+"""The page for teaching a label, and the endpoints that record and apply answers.
 
 Whoever may read the index can see its lessons; only ``labelspan serve --edit`` can answer.
 """
