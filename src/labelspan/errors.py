@@ -23,6 +23,8 @@ Every message is one or two sentences: what is wrong, what was given, what to do
 
 import sys
 import warnings
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -50,7 +52,12 @@ __all__ = [
 
 
 class LabelspanError(Exception):
-    """Base of every error raised on purpose."""
+    """Base of every error raised on purpose.
+
+    ``choices`` are values of an option that may help, for programs that ask for one.
+    """
+
+    choices: Mapping[str, Mapping[str, str]] = MappingProxyType({})
 
 
 class InvalidInput(LabelspanError, ValueError):

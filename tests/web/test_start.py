@@ -92,6 +92,33 @@ def test_a_file_that_cannot_be_read_is_refused_and_forgotten(started):
     assert not out.exists()
 
 
+def test_what_may_help_is_offered_and_stays_chosen(started):
+    client, headers, _ = started
+
+    def read(**body):
+        assert client.post("/start/read.json", json=body, headers=headers).status_code == 200
+        return settled(client, "empty", "read")
+
+    cells = [f"Größe{n};a b;{'xy'[n % 2]};{n}" for n in range(12)]
+    content = "\n".join(["what;tags;kind;page", *cells])
+    drop(client, headers, "a.csv", content.encode("cp1252"))
+    now = settled(client, "empty", "read")
+    assert (now["state"], now["report"]) == ("read", None)
+    assert "Größe0" in now["choices"]["encoding"]["cp1252"]
+    now = read(encoding="cp1252")
+    assert now["choices"]["text"] == {"what": "Größe0", "tags": "a b", "kind": "x", "page": "0"}
+    now = read(text=["what"])
+    assert now["choices"] == {}
+    assert (now["report"]["encoding"], now["report"]["n_labels"]) == ("cp1252", 1)
+    assert read(separator=" ")["report"]["n_labels"] == 2
+    now = read(text=["what", "kind"])
+    assert now["report"]["n_labels"] == 2
+    assert now["command"].endswith("--text=what --text=kind '--separator= ' --encoding=cp1252")
+    # Another file is read by what is in it.
+    drop(client, headers, "b.csv", TABLE)
+    assert settled(client, "empty", "read")["command"] == "labelspan fit b.csv"
+
+
 def test_a_fit_that_is_cancelled_leaves_nothing(started):
     client, headers, out = started
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import secrets
 import shlex
@@ -142,11 +143,16 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
       labelspan fit notes.labelspan
     """
     with plain_errors():
-        from ..errors import Mismatch  # noqa: PLC0415
+        from ..errors import LabelspanError, Mismatch  # noqa: PLC0415
 
         start = time.perf_counter()
         if dry_run:
-            _show_reading(corpus, language, reading, as_json=as_json)
+            try:
+                _show_reading(corpus, language, reading, as_json=as_json)
+            except LabelspanError as error:
+                if json_steps:
+                    typer.echo(json.dumps({"choices": dict(error.choices)}), err=True)
+                raise
             return
         older = _index_items(corpus)
         if older is not None and out == DEFAULT:

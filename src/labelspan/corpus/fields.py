@@ -425,9 +425,11 @@ def choose_fields(
         text = tuple(one.name for one in found)
     if not text:
         fields_there = f"there are {listed(there)}" if there else "its items have no fields"
-        raise InvalidParameter(
+        error = InvalidParameter(
             f"{name}: no field looks like a text; name it by text (--text); {fields_there}."
         )
+        error.choices = {"text": {one: _example(items, one) for one in there[:100]}}
+        raise error
     if not numbered:
         ids, told = _guess_ids(free(*labels, *text), items, record_id)
         why |= {"ids": told} if ids is not None else {}
@@ -457,6 +459,12 @@ def choose_fields(
         "other_labels": tuple(one.name for one in others),
         "notes": tuple(notes),
     }
+
+
+def _example(items: Sequence[dict[str, Any]], field: str) -> str:
+    """Return the first value of a field, in short."""
+    values = (item.get(field) for item in items)
+    return next((str(one)[:60] for one in values if not is_missing(one) and one != ""), "")
 
 
 def _title(text: Sequence[_Field], free: Sequence[_Field], *, guessed: bool) -> str | None:

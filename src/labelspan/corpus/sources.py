@@ -461,15 +461,15 @@ def _undecodable(member: Member, codec: str, error: UnicodeError) -> InvalidFile
     what = "UTF-8" if codec.startswith("utf-8") else codec
     # Some codecs quote what they cannot decode, also ends of lines.
     reason = " ".join(reason.split())
-    readings = [
-        f"{one} reads {shown!r}"
-        for one in _OTHERS
-        if around and one != codec and "\ufffd" not in (shown := around.decode(one, "replace"))
-    ]
-    return InvalidFile(
+    shown = {one: around.decode(one, "replace") for one in _OTHERS if around and one != codec}
+    shown = {one: text for one, text in shown.items() if "\ufffd" not in text}
+    readings = "; ".join(f"{one} reads {text!r}" for one, text in shown.items())
+    found = InvalidFile(
         f"{member.name}, line {line}: this is not {what} ({reason}); give its encoding "
-        f"(--encoding): {'; '.join(readings) or 'no common one fits'}."
+        f"(--encoding): {readings or 'no common one fits'}."
     )
+    found.choices = {"encoding": shown}
+    return found
 
 
 def text_of(member: Member, encoding: str | None) -> str:

@@ -54,6 +54,9 @@ class FitStateData(TypedDict):
     of: Annotated[Count, "number of steps"]
     steps: list[StepData]
     message: Annotated[str, "why the file was refused, or the fit ended"]
+    choices: Annotated[
+        dict[str, dict[str, str]], "values of an option that may help, each with what it reads"
+    ]
 
 
 class FileFit:
@@ -75,6 +78,7 @@ class FileFit:
             "of": 0,
             "steps": [],
             "message": "",
+            "choices": {},
         }
         self._options: list[str] = []
         self._begun = 0.0
@@ -106,7 +110,7 @@ class FileFit:
                     409, "This is not possible now; another window may read or fit a file."
                 )
             self._stopped = False
-            self._state.update(state=state, message="", **changes)  # type: ignore[call-arg]
+            self._state.update(state=state, message="", choices={}, **changes)  # type: ignore[call-arg]
 
     # --- what a page asks for -------------------------------------------------------------
 
@@ -170,7 +174,7 @@ class FileFit:
 
     def _read(self) -> None:
         report, message = self._run("--dry-run")
-        if report is None and not self._options:
+        if report is None and not (self._options or self._state["choices"]):
             self._forget(message)
         elif report is None:
             self._set(state="read", message=message)
@@ -233,6 +237,8 @@ class FileFit:
                 for line in process.stderr:
                     if line.startswith('{"step"'):
                         self._tell(json.loads(line))
+                    elif line.startswith('{"choices"'):
+                        self._set(**json.loads(line))
                     else:
                         said.append(line.rstrip())
         with self._lock:

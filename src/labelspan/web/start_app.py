@@ -40,11 +40,15 @@ _FIELDS = Annotated[list[Annotated[str, MaxLen(LONGEST_NAME)]], MaxLen(100)]
 
 
 class ReadBody(Body):
-    """Options by which the file is read, as those of `labelspan fit`; missing ones are guessed."""
+    """Options by which the file is read, as those of `labelspan fit`.
+
+    Those given before for the same file stay; what was never given is guessed.
+    """
 
     text: NotRequired[_FIELDS]
     labels: NotRequired[Annotated[_FIELDS, "an empty list reads no labels"]]
     separator: NotRequired[Annotated[str | None, MaxLen(20)]]
+    encoding: NotRequired[Annotated[str, MaxLen(20)]]
 
 
 class NoBody(Body):
@@ -70,6 +74,7 @@ class StartApp:
         self.access, self._hosts, self._settings = Access(), list(hosts), settings
         self._open, self._edit = opened, edit
         self._served: Served | None = None
+        self._asked: dict[str, Any] = {}
         self.fit = FileFit(folder, self._opened)
         self._page = Page("start", "/", "Start", lambda snapshot, asked: {})
         templates()
@@ -134,14 +139,18 @@ class StartApp:
         self.access.check_writing(request)
         if request.headers.get("content-type") != "application/octet-stream":
             raise Refused(415, "A file must be sent as application/octet-stream.")
+        self._asked = {}
         name = read_parameters(_FILE, read_pairs(request.scope["query_string"]))["name"]
         await self.fit.receive(name, read_parts(request.receive, longest=LONGEST_UPLOAD))
         return as_json(self._state())
 
     def _read(self, given: Given) -> None:
-        options = [f"--text={name}" for name in given.get("text", ())]
-        if "labels" in given:
-            options += [f"--labels={name}" for name in given["labels"] or ("",)]
-        if given.get("separator") is not None:
-            options.append(f"--separator={given['separator']}")
+        asked = {**self._asked, **{key: given[key] for key in given}}
+        options = [f"--text={name}" for name in asked.get("text", ())]
+        if "labels" in asked:
+            options += [f"--labels={name}" for name in asked["labels"] or ("",)]
+        for key in ("separator", "encoding"):
+            if asked.get(key) is not None:
+                options.append(f"--{key}={asked[key]}")
         self.fit.read(options)
+        self._asked = asked

@@ -7,6 +7,7 @@
   const drop = part("drop");
   let secret = "";
   let drawn = "";
+  let offered = "{}";
 
   const ask = async (path, settings = {}) => {
     const content = await Dom.ask(path, settings);
@@ -58,6 +59,21 @@
     part("command").textContent = now.command;
   };
 
+  // What may help where the file could not be read: its encoding, or the field of the text.
+  const asks = { encoding: "How is the text written?", text: "Which field is the text?" };
+  const written = { cp1252: "Windows", "mac-roman": "Mac", cp1251: "Cyrillic, Windows", gb18030: "Chinese" };
+  const showChoices = (choices) => {
+    const [[option, values] = []] = Object.entries(choices);
+    const rows = Object.entries(values ?? {}).map(([value, example]) => {
+      const button = element("button", { type: "button" }, element("bdi", {}, written[value] ?? value));
+      button.addEventListener("click", () => act(() => send("/start/read.json", { [option]: option === "text" ? [value] : value })));
+      return element("li", {}, button, " ", element("span", { className: "example" }, example));
+    });
+    part("choose").hidden = !rows.length;
+    part("choose-what").textContent = asks[option] ?? "";
+    part("choices").replaceChildren(...rows);
+  };
+
   // --- what happens ------------------------------------------------------------------------
 
   const says = {
@@ -71,7 +87,10 @@
   const show = (now) => {
     const busy = ["receiving", "reading", "fitting"].includes(now.state);
     part("told").textContent = says[now.state](now);
-    refuse(now.message);
+    const choices = JSON.stringify(now.choices);
+    if (choices !== offered) showChoices(now.choices);
+    offered = choices;
+    refuse(choices === "{}" ? now.message : "");
     drop.hidden = busy || now.state === "ready";
     part("cancel").hidden = !["reading", "fitting"].includes(now.state);
     part("read").hidden = now.state !== "read" || !now.report;
