@@ -99,7 +99,7 @@ def test_markup_and_damage(here):
         (["tag", "-i", "{saved}", "-"], "There is no text to tag"),
         (["tag", "-i", "{saved}", "x", "--corpus", "y"], "either a text or --corpus"),
         (["info", "nowhere"], "There is no index in 'nowhere'"),
-        (["map", "nowhere", "-o", "m.svg"], "--out must end in .html"),
+        (["map", "nowhere", "-o", "m.svg"], "--out must end in .png or .html"),
     ],
 )
 def test_bad_arguments_are_reported(args, message, saved, here):
@@ -156,12 +156,13 @@ def test_info(saved, index):
 # --- map, evaluate, demo ------------------------------------------------------------------
 
 
-def test_a_map_is_drawn(saved, here):
+def test_map_draws_both(saved, here):
     result = run("map", saved)
     assert result.exit_code == 0, result.output
-    assert result.stdout.endswith("map.html\n")
+    assert result.stdout.splitlines()[1].endswith("map.html")
+    assert (here / "map.png").read_bytes()[:4] == b"\x89PNG"
     assert "<title>index</title>" in (here / "map.html").read_text()
-    assert sorted(path.name for path in here.iterdir()) == ["map.html"]
+    assert sorted(path.name for path in here.iterdir()) == ["map.html", "map.png"]
 
 
 def test_evaluate(here):

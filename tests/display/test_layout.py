@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,11 +11,11 @@ from _support.explorer import read_points
 from threadpoolctl import threadpool_limits
 
 from labelspan import MLSI, SemanticIndex
-from labelspan.display import CorpusMap, corpus_html
+from labelspan.display import CorpusMap, CorpusMapDisplay, corpus_html
 from labelspan.display import layout as stored_module
 from labelspan.display.layout import layout, place
 from labelspan.display.map_data import encode_map
-from labelspan.display.map_regions import name_regions, word_lists
+from labelspan.display.map_regions import MapRegions, Region, name_regions, word_lists
 from labelspan.display.mesh_tsne import Mesh, _over_pairs
 from labelspan.errors import InvalidInput
 from labelspan.index.folder import MAP_FILE
@@ -232,6 +233,30 @@ def test_a_map_of_an_index(index, corpus_map):
     # Words can name places between them, as the layout happens to be.
     named = {region.name for region in corpus_map.regions if region.kind == "label"}
     assert named == {"game", "image", "sound"}
+    points = corpus_map.point_colours()
+    assert len(set(points)) == 4
+    for colour, own in zip(points, corpus_map.labels, strict=True):
+        assert (colour == "#BDBDBD") == (not own)
+
+
+def test_the_picture_has_points_and_names(corpus_map):
+    import matplotlib.pyplot as plt
+
+    shown = CorpusMapDisplay(corpus_map).plot(title="all")
+    assert len(shown.ax_.collections[0].get_offsets()) == 60
+    assert {"game", "image", "sound"} <= set(shown.names_)
+    assert [text.get_text() for text in shown.ax_.texts] == shown.names_
+    # A second name in the same place is left out.
+    named = corpus_map.named
+    twice = [*corpus_map.regions, Region("again", *shown.ax_.texts[0].get_position(), 1)]
+    crowded = replace(corpus_map, named=MapRegions(twice, named.labels, named.own))
+    shown = CorpusMapDisplay(crowded).plot()
+    assert "again" not in shown.names_
+    assert [text.get_text() for text in shown.ax_.texts] == shown.names_
+    plt.close("all")
+    empty = CorpusMap(np.zeros((0, 2)), [], [], [])
+    with pytest.raises(InvalidInput, match="no items to draw"):
+        CorpusMapDisplay(empty).plot()
 
 
 def test_the_page_is_whole(corpus_map):

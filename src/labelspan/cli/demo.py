@@ -19,8 +19,8 @@ _SEARCHES = ("listen to songs", "draw molecules", "shoot aliens in space")
 _NEXT = (
     ("search -i {out} --like gimp --explain", "programs similar to one, and why"),
     ("tag -i {out} 'A drawing program for vector graphics'", "tags for a text"),
-    ("map {out}", "a map of all items, in a page"),
-    ("serve {out} --open", "explore it in a browser (first: {install})"),
+    ("map {out}", "a map of all items (first: {install})"),
+    ("serve {out} --open", "explore it in a browser (the same extras)"),
     ("evaluate debtags", "compare methods, in two minutes"),
     ("fit YOURS.jsonl", "the same for your own corpus"),
 )
@@ -66,5 +66,5 @@ def demo(
         console.print(hit_table(found, labels))
     typer.echo("\nNext:\n")
     for command, what in _NEXT:
-        about = what.format(install=install_command("app"))
+        about = what.format(install=install_command("plot,app"))
         typer.echo(f"  # {about}\n  labelspan {command.format(out=out)}")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, BinaryIO
 
 import typer
 
+from .._install import install_command
 from .shared import (
     DEFAULT,
     IndexArgument,
@@ -21,13 +24,20 @@ from .shared import (
 
 __all__ = ["corpus_map", "export"]
 
+_ENDINGS = (".png", ".html")
+
 
 @takes_index
 def corpus_map(
     index: IndexArgument = DEFAULT,
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="A page in HTML, which saves pictures.")
-    ] = Path("map.html"),
+        list[Path] | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="A .png image or a .html page; repeat for both (default: map.png and map.html).",
+        ),
+    ] = None,
     title: Annotated[
         str | None, typer.Option(help="Title of the map (default: the name of the index).")
     ] = None,
@@ -36,29 +46,56 @@ def corpus_map(
 
     The layout is kept in the index; items added later are placed into it.
 
-    The page works offline: zoom, hover over items, colour by any label or metadata, filter, search,
-    and save what is shown as PNG or SVG.
+    The page works offline: zoom, hover over items, colour by any label or metadata, filter, search.
 
     For example:
       labelspan map
       labelspan map notes.labelspan --out notes.html --title "My notes"
     """
+    files = out or [Path("map.png"), Path("map.html")]
     with plain_errors():
-        from ..errors import InvalidParameter  # noqa: PLC0415
-
-        if out.suffix.lower() != ".html":
-            raise InvalidParameter(f"--out must end in .html, but {str(out)!r} was given.")
+        _check(files)
         check_index(index)
         from .._files import write_whole  # noqa: PLC0415
-        from ..display import CorpusMap, corpus_html  # noqa: PLC0415
+        from ..display.corpus_map import CorpusMap  # noqa: PLC0415
 
+        name = index.stem if title is None else title
         with progress_bar("placing items") as report, open_index(index) as opened:
             found = CorpusMap.from_index(opened, progress=report)
-        page = corpus_html(found, index.stem if title is None else title).encode()
-        write_whole(out, lambda file: file.write(page))
-    typer.echo(
-        f"{counted(len(found.ids), 'item')} and {counted(len(found.regions), 'region')}: {out}"
-    )
+            for path in files:
+                write_whole(path, _writer(found, path, name))
+    items, regions = counted(len(found.ids), "item"), counted(len(found.regions), "region")
+    for path in files:
+        typer.echo(f"{items} and {regions}: {path}")
+
+
+def _check(files: list[Path]) -> None:
+    """Check that every file can be written, before any work is done."""
+    from ..errors import InvalidParameter, MissingData  # noqa: PLC0415
+
+    for path in files:
+        ending = path.suffix.lower()
+        if ending not in _ENDINGS:
+            raise InvalidParameter(f"--out must end in .png or .html, but {str(path)!r} was given.")
+        if ending == ".png" and find_spec("matplotlib") is None:
+            raise MissingData(
+                f"{path} needs matplotlib, which is not installed; {install_command('plot')}."
+            )
+
+
+def _writer(found: Any, path: Path, title: str) -> Callable[[BinaryIO], object]:
+    if path.suffix.lower() == ".html":
+        from ..display.corpus_html import corpus_html  # noqa: PLC0415
+
+        page = corpus_html(found, title).encode()
+        return lambda file: file.write(page)
+    import matplotlib  # noqa: PLC0415 - an optional dependency
+
+    from ..display.corpus_map import CorpusMapDisplay  # noqa: PLC0415
+
+    matplotlib.use("Agg")
+    figure = CorpusMapDisplay(found).plot(title=title).figure_
+    return lambda file: figure.savefig(file, format="png", dpi=150)
 
 
 def export(

@@ -9,15 +9,18 @@ from typing import Any, Self
 import numpy as np
 
 from .._typing import Array
+from ..errors import InvalidInput
 from ..graph.neighbors import Progress
 from ..index import SemanticIndex
 from ..text import Analyzer
 from .layout import stored_layout
 from .map_regions import MapRegions, Region, name_regions, word_lists
 from .mesh_tsne import Watch
+from .style import GREY, make_axes, palettes, shorten
 
-__all__ = ["CorpusMap"]
+__all__ = ["CorpusMap", "CorpusMapDisplay"]
 
+_NAME = 8.5
 _ITEMS_AT_ONCE = 500
 # Number of zoom levels with region names, and of characters of a text that are used for names.
 _LEVELS = 3
@@ -43,6 +46,7 @@ class CorpusMap:
 
     See Also
     --------
+    CorpusMapDisplay : Draws it.
     corpus_html : Writes it as a web page.
 
     Examples
@@ -125,3 +129,131 @@ class CorpusMap:
             for label in own:
                 found[label] = found.get(label, 0) + 1
         return dict(sorted(found.items(), key=lambda entry: (-entry[1], entry[0])))
+
+    def point_colours(self) -> list[str]:
+        """Return the colour of each item's main label, or grey."""
+        colours = palettes()["light"]
+        return [colours[n] if 0 <= n < len(colours) else GREY for n in self.groups]
+
+
+class CorpusMapDisplay:
+    """Plot of a :class:`CorpusMap`; needs matplotlib.
+
+    Parameters
+    ----------
+    corpus_map : CorpusMap
+        The items with their coordinates.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib's axes and figure, after :meth:`plot`
+    names_ : list of str
+        The regions whose names are shown.
+
+    See Also
+    --------
+    CorpusMap : The coordinates, names and colours that are drawn.
+
+    Examples
+    --------
+    >>> from labelspan import MLSI, SemanticIndex
+    >>> from labelspan.display import CorpusMapDisplay
+    >>> texts = ["a chess game", "play chess online", "edit photos", "crop and edit pictures"] * 5
+    >>> labels = [["game"], ["game"], ["image"], ["image"]] * 5
+    >>> shown = CorpusMapDisplay.from_index(SemanticIndex(estimator=MLSI(2)).fit(texts, labels))
+    >>> sorted(shown.names_)
+    ['game', 'image']
+    """
+
+    def __init__(self, corpus_map: CorpusMap) -> None:
+        self.corpus_map = corpus_map
+
+    @classmethod
+    def from_index(cls, index: SemanticIndex, **plot: Any) -> Self:
+        """Lay out the items of an index, and draw them.
+
+        Parameters
+        ----------
+        index : SemanticIndex
+            Fitted.
+        **plot
+            Passed to :meth:`plot`.
+
+        Returns
+        -------
+        CorpusMapDisplay
+            The display itself.
+        """
+        return cls(CorpusMap.from_index(index)).plot(**plot)
+
+    def plot(self, ax: Any = None, *, title: str | None = None) -> Self:
+        """Draw points, and the names of regions that do not overlap.
+
+        Parameters
+        ----------
+        ax : matplotlib axes or None, default=None
+            None creates a new figure.
+        title : str or None, default=None
+            Title of the axes.
+
+        Returns
+        -------
+        self
+            With ``ax_``, ``figure_`` and ``names_``.
+        """
+        from matplotlib.patheffects import withStroke  # noqa: PLC0415 - an optional dependency
+
+        found = self.corpus_map
+        if not len(found.points):
+            raise InvalidInput("CorpusMapDisplay: there are no items to draw.")
+        ax = make_axes(ax, (10, 10))
+        count = len(found.points)
+        colours = np.array(found.point_colours())
+        # In random order, so that no label hides another; grey ones below.
+        order = np.random.default_rng(0).permutation(count)
+        order = order[np.argsort(colours[order] != GREY, kind="stable")]
+        size = float(np.clip(700 / np.sqrt(count), 2.0, 36))
+        alpha = float(np.clip(1.3 - 0.2 * np.log10(count), 0.35, 0.9))
+        ax.scatter(*found.points[order].T, c=colours[order], s=size, alpha=alpha, linewidths=0)
+        ax.set(xlim=(-1.04, 1.04), ylim=(-1.04, 1.04), aspect="equal", xticks=[], yticks=[])
+        ax.spines[:].set_visible(False)
+        if title:
+            ax.set_title(title)
+        shown = [region for region in found.regions if region.level == 0]
+        colour_of = dict(zip(found.named.labels, palettes()["light"], strict=False))
+        halo = [withStroke(linewidth=2.5, foreground="white")]
+        texts = [
+            ax.text(
+                region.x,
+                region.y,
+                shorten(region.name),
+                ha="center",
+                va="center",
+                fontsize=_NAME,
+                color=colour_of.get(region.name, "#333333"),
+                fontweight="bold",
+                path_effects=halo,
+                clip_on=True,
+            )
+            for region in shown
+        ]
+        kept = _free(ax, texts)
+        self.names_ = [region.name for region, free in zip(shown, kept, strict=True) if free]
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+def _free(ax: Any, texts: Sequence[Any]) -> list[bool]:
+    """Remove names that overlap an earlier one; return the remaining ones."""
+    ax.figure.canvas.figure.draw_without_rendering()
+    taken: list[Any] = []
+    kept = []
+    for text in texts:
+        box = text.get_window_extent()
+        free = not any(box.overlaps(other) for other in taken)
+        kept.append(free)
+        if free:
+            taken.append(box)
+        else:
+            text.remove()
+    return kept

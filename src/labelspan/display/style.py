@@ -1,4 +1,4 @@
-"""Colours and names of maps."""
+"""Colours, names and axes that displays share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["palettes", "shorten"]
+__all__ = [
+    "GREY",
+    "make_axes",
+    "palettes",
+    "shorten",
+]
+
+GREY = "#BDBDBD"
 
 _LONGEST = 32
 _CONTROLS = re.compile("[\0-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]+")
@@ -37,3 +44,12 @@ def shorten(name: Any) -> str:
         return text
     half = (_LONGEST - 1) // 2
     return f"{text[: _LONGEST - 1 - half]}…{text[-half:]}"
+
+
+def make_axes(ax: Any, size: tuple[float, float]) -> Any:
+    """Return the given axes, or those of a new figure."""
+    import matplotlib.pyplot as plt  # noqa: PLC0415
+
+    if ax is None:
+        _, ax = plt.subplots(figsize=size, layout="constrained")
+    return ax
