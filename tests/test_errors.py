@@ -19,8 +19,9 @@ from labelspan.errors import (
     Mismatch,
     NotConverged,
 )
-from labelspan.operators import VStack, as_operator
+from labelspan.operators import as_operator
 from labelspan.papers.sun2009 import LeastSquares
+from labelspan.papers.sun2009.graph_penalty import VStack
 from labelspan.solvers import Krylov, KrylovOptions
 
 X = features("tall", 0)

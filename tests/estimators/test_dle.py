@@ -143,9 +143,8 @@ def test_refusals(monkeypatch):
     single[:4] = np.arange(4)
     with pytest.raises(InvalidInput, match="no class has two different labelled rows"):
         DLE().fit(X, single)
-    for model in (DLE(), LPP(affinity="labels")):
-        with pytest.raises(InvalidLabels, match="y has continuous targets"):
-            model.fit(X, np.linspace(0, 1, 20))
+    with pytest.raises(InvalidLabels, match="y has continuous targets"):
+        DLE().fit(X, np.linspace(0, 1, 20))
     monkeypatch.setattr(_graph_methods, "DIRECT_LIMIT", 2)
     with pytest.raises(InvalidInput, match=r"first, for example make_pipeline\(LSI\(500\), DLE"):
         DLE().fit(X, y)
@@ -172,6 +171,9 @@ def test_lpp_with_enough_features_is_the_laplacian_eigenmap():
 def test_lpp_by_labels_is_lda_for_classes_of_one_size():
     X, y = np.random.default_rng(2).standard_normal((40, 6)), np.arange(40) % 4
     assert (
-        angle(LPP(3, affinity="labels").fit_transform(X, y), LDA(alpha=0.0).fit_transform(X, y))
+        angle(
+            LPP(3).fit(X, graph=np.equal.outer(y, y)).transform(X),
+            LDA(alpha=0.0).fit_transform(X, y),
+        )
         < 1e-8
     )

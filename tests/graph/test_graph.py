@@ -6,8 +6,8 @@ from scipy import sparse
 from scipy.sparse import csgraph
 from sklearn.metrics.pairwise import cosine_similarity, euclidean_distances
 
-from labelspan.errors import InvalidInput, InvalidLabels, InvalidParameter, LabelspanWarning
-from labelspan.graph import Laplacian, gaussian_graph, label_graph, neighbor_graph
+from labelspan.errors import InvalidInput, InvalidParameter, LabelspanWarning
+from labelspan.graph import Laplacian, gaussian_graph, neighbor_graph
 from labelspan.operators import dottest
 from labelspan.operators.row_graph import read_graph
 
@@ -107,5 +107,3 @@ def test_bad_parameters():
         neighbor_graph(X, weight="binary", gamma=1.0)
     with pytest.raises(InvalidInput, match="5001 x 5001 array, above the limit of 5000"):
         gaussian_graph(np.zeros((5001, 1)))
-    with pytest.raises(InvalidLabels, match="0/1 indicator"):
-        label_graph(np.array([[0, -1], [1, 0]]))

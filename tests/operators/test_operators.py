@@ -28,13 +28,13 @@ from labelspan.operators import (
     RowWriter,
     Scaled,
     Sum,
-    VStack,
     as_operator,
     machine,
 )
 from labelspan.operators import dense as dense_module
 from labelspan.operators import operator as base_module
 from labelspan.operators import sparse as sparse_module
+from labelspan.papers.sun2009.graph_penalty import VStack
 
 try:
     import torch

@@ -8,9 +8,9 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from labelspan import DLE
-from labelspan.errors import InvalidInput, InvalidParameter
+from labelspan.errors import InvalidInput, InvalidLabels, InvalidParameter
 from labelspan.graph import neighbor_graph
-from labelspan.papers.wang2010 import DLEClassifier, with_label_graph
+from labelspan.papers.wang2010 import DLEClassifier, label_graph, with_label_graph
 
 
 @parametrize_with_checks([DLEClassifier()])
@@ -77,6 +77,8 @@ def test_graphs_that_cannot_be_added():
         with_label_graph(graph, X, np.eye(30))
     with pytest.raises(InvalidParameter, match="weight must be"):
         with_label_graph(graph, X, Y, -1.0)
+    with pytest.raises(InvalidLabels, match="0/1 indicator"):
+        label_graph(np.array([[0, -1], [1, 0]]))
 
 
 # --- the classifier -------------------------------------------------------------------

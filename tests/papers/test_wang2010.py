@@ -12,7 +12,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from labelspan.errors import LabelspanWarning, NotConverged
 from labelspan.graph import gaussian_graph, neighbor_graph
-from labelspan.graph.affinity import label_correlation
 from labelspan.papers.wang2010.comparators import (
     MCGF,
     MLGF,
@@ -23,6 +22,7 @@ from labelspan.papers.wang2010.comparators import (
     LocalGlobalConsistency,
     SpectralGraphTransducer,
 )
+from labelspan.papers.wang2010.label_graph import label_correlation
 
 SOLVING = [LocalGlobalConsistency, HarmonicFunction, KMeansLaplacian, MLGF, SMSE, MCGF]
 GRAPHS = [*SOLVING, SpectralGraphTransducer]

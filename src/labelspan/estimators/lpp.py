@@ -7,11 +7,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from .._params import Boolean, Constraint, OneOf
-from ..errors import InvalidLabels
-from ..graph import Laplacian, label_graph
-from ..graph.affinity import AFFINITIES, graph_over_rows, metric_form
-from ..labels import Labels, read_labels
+from .._params import Boolean, Constraint
+from ..graph import Laplacian
+from ..graph.affinity import graph_over_rows, metric_form
 from ..operators import Operator, Scaled, as_operator
 from ..solvers.exact import complete_basis
 from ._graph_methods import GRAPH_OPTIONS, coordinates, warn_if_short
@@ -20,6 +18,9 @@ from .options import described
 from .training import TrainingRows, all_or_nothing, refuse_large_squares, refuse_overflow
 
 __all__ = ["LPP"]
+
+# Default number of components.
+_MOST = 100
 
 
 @described
@@ -30,22 +31,20 @@ class LPP(Embedding):
     rows that share an edge are close. ``W'(X'D X + alpha I)W = I``.
 
     Special cases: with as many independent features as rows and no centring, it is the
-    Laplacian eigenmap of the graph. With ``affinity="labels"`` the graph joins the rows of a
-    class, and the embedding is that of linear discriminant analysis for classes of equal size.
+    Laplacian eigenmap of the graph. With a graph that joins the rows of a class, the embedding is
+    that of linear discriminant analysis for classes of equal size.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        None keeps every direction, at most 100; with ``affinity="labels"`` at most the number
-        of labels minus one.
+        None keeps every direction, at most 100.
     alpha : float, default=0.0
         Regularization strength.
     center : bool, default=True
         Whether to centre the columns.
-    affinity : {"nearest_neighbors", "rbf", "labels", "precomputed"}, default="nearest_neighbors"
-        The graph if none is passed to ``fit``: nearest neighbours with Gaussian weights;
-        the full Gaussian, up to 5,000 rows; or edges between rows that share labels, which needs
-        ``y``. "precomputed" requires a given graph.
+    affinity : {"nearest_neighbors", "rbf", "precomputed"}, default="nearest_neighbors"
+        The graph if none is passed to ``fit``: nearest neighbours with Gaussian weights, or
+        the full Gaussian, up to 5,000 rows. "precomputed" requires a given graph.
     n_neighbors : int, default=10
         For "nearest_neighbors".
     gamma : float or None, default=None
@@ -90,7 +89,6 @@ class LPP(Embedding):
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **GRAPH_OPTIONS,
         "center": Boolean(),
-        "affinity": OneOf((*AFFINITIES, "labels")),
     }
 
     graph_: Operator
@@ -121,8 +119,8 @@ class LPP(Embedding):
         ----------
         X : array or sparse matrix of shape (n, d)
             One of n and d must be at most 4,096.
-        y : array or None, default=None
-            Labels, only for ``affinity="labels"``; rows without labels have no edges.
+        y : ignored
+            The labels.
         graph : array, sparse matrix, operator or None, default=None
             Weights between the rows, instead of those that ``affinity`` defines.
 
@@ -134,13 +132,7 @@ class LPP(Embedding):
         self._check_params()
         data = self._validate(X, reset=True, least=2, select_rows=True)
         refuse_large_squares(as_operator(data))
-        default = 100
-        if graph is None and self.affinity == "labels":
-            labels = _read(y, data.shape[0])
-            default = max(1, labels.values.shape[1] - 1)
-            weights: Operator = label_graph(labels.values)  # the graph's W
-        else:
-            weights, _ = graph_over_rows(self, data, graph)
+        weights, _ = graph_over_rows(self, data, graph)  # the graph's W
         place, means = coordinates(type(self).__name__, data, center=self.center)
         rows = place.rows  # X
         laplacian = Laplacian(weights)  # L
@@ -151,7 +143,7 @@ class LPP(Embedding):
         # eigenvalues.
         basis = complete_basis(Scaled(rows, rows=root), nothing)  # X'DX
         basis = basis.leading(rows.shape[0] - bool(self.center))
-        count = self._count(basis.rank, f"X has {basis.rank} independent direction(s)", default)
+        count = self._count(basis.rank, f"X has {basis.rank} independent direction(s)", _MOST)
         damped = np.sqrt(self.alpha / (basis.values[0] + self.alpha))
         shortest = max(min(basis.shortest, place.shortest), damped)
         warn_if_short(type(self).__name__, shortest, rows.dtype)
@@ -165,16 +157,3 @@ class LPP(Embedding):
         self._publish(trained, components, eigenvalues)
         self.graph_ = weights
         return self
-
-
-def _read(y: Any, n_rows: int) -> Labels:
-    if y is None:
-        raise InvalidLabels(
-            "LPP: affinity='labels' needs y; pass labels, or choose another affinity."
-        )
-    labels = read_labels(y, n_rows, "LPP")
-    if labels.kind == "targets":
-        raise InvalidLabels(
-            "LPP: affinity='labels' takes classes or a 0/1 indicator, but y has continuous targets."
-        )
-    return labels

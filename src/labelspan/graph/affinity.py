@@ -1,4 +1,4 @@
-"""Graphs from features and from labels, and their Laplacians."""
+"""Graphs over rows, and their Laplacians."""
 
 from __future__ import annotations
 
@@ -9,22 +9,18 @@ import numpy as np
 
 from .._params import Either, Integer, Null, OneOf, Real, check_params
 from .._typing import Array
-from ..errors import InvalidInput, InvalidLabels
+from ..errors import InvalidInput
 from ..operators import Dense, Operator
-from ..operators.convert import dense_block
 from ..operators.row_data import as_rows, check_rows, product, row_squares, translated, transposed
 from ..operators.row_graph import graph_of_edges, read_graph
 from .neighbors import Search, nearest_neighbors
 
 __all__ = [
     "AFFINITIES",
-    "LabelGraph",
     "Laplacian",
     "degrees",
     "gaussian_graph",
     "graph_over_rows",
-    "label_correlation",
-    "label_graph",
     "metric_form",
     "neighbor_graph",
 ]
@@ -183,80 +179,6 @@ def _half_inverse(square: Any) -> float:
     return min(0.5 / float(square), sys.float_info.max) if square > 0 else 1.0
 
 
-class LabelGraph(Operator):
-    """The graph ``F C F'`` without its diagonal, for a thin F and a small symmetric C."""
-
-    def __init__(self, sides: Array, middle: Array) -> None:
-        rows = sides.shape[0]
-        super().__init__((rows, rows), np.float64)
-        self._sides, self._middle = sides, middle
-        self._diagonal = ((sides @ middle) * sides).sum(axis=1)[:, None]
-
-    def _matmat(self, block: Array) -> Array:
-        inner = self._middle @ (self._sides.T @ block)
-        return np.asarray(self._sides @ inner - self._diagonal * block)
-
-    def _rmatmat(self, block: Array) -> Array:
-        return self._matmat(block)
-
-
-def label_correlation(Y: Any) -> Array:
-    """Compute the cosine similarity between the columns of Y (wang2010, Eq. 19).
-
-    A label without rows has similarity 0 to all labels, including itself.
-    """
-    values = _indicator(Y)
-    norms = np.linalg.norm(values, axis=0)
-    unit = values / np.where(norms > 0, norms, 1.0)
-    return unit.T @ unit
-
-
-def label_graph(Y: Any) -> LabelGraph:
-    """Return the graph of rows with similar labels (wang2010, Eq. 18).
-
-    Its weights are ``y_i'C y_j / (|y_i| |y_j|)``, where C is the cosine similarity between labels
-    (Eq. 19). Rows without labels have no neighbours.
-    On one-hot labels it connects the rows of each class with weight 1. It has rank k plus a
-    diagonal: a product costs O(n k).
-
-    Parameters
-    ----------
-    Y : array or sparse matrix of shape (n, k)
-        A 0/1 indicator without unknown entries.
-
-    Returns
-    -------
-    graph : LabelGraph
-        An operator of shape (n, n).
-
-    See Also
-    --------
-    labelspan.papers.wang2010.with_label_graph : Adds it to a graph from features.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from labelspan.graph import label_graph
-    >>> label_graph(np.array([[1, 0], [1, 0], [0, 1]])).toarray()
-    array([[0., 1., 0.],
-           [1., 0., 0.],
-           [0., 0., 0.]])
-    """
-    values = _indicator(Y)
-    norms = np.linalg.norm(values, axis=1, keepdims=True)
-    return LabelGraph(values / np.where(norms > 0, norms, 1.0), label_correlation(values))
-
-
-def _indicator(Y: Any) -> Array:
-    values = dense_block(Y, "Y")
-    if values.ndim != 2 or not np.isin(values, (0, 1)).all():
-        raise InvalidLabels(
-            "Y must be a 0/1 indicator with one column per label, all entries known, "
-            f"but has shape {values.shape} and type {values.dtype}."
-        )
-    return values.astype(np.float64)
-
-
 def degrees(graph: Operator) -> Array:
     """Sum the weights at each vertex, in float64."""
     return np.asarray(graph.matmat(np.ones((graph.shape[0], 1)))[:, 0], dtype=np.float64)
@@ -274,7 +196,7 @@ class Laplacian(Operator):
 
     See Also
     --------
-    neighbor_graph, gaussian_graph, label_graph : Create a graph.
+    neighbor_graph, gaussian_graph : Create a graph.
 
     Examples
     --------

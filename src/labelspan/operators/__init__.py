@@ -1,6 +1,6 @@
 """Matrices defined by their products with thin blocks: dense, sparse, or composed of others."""
 
-from .compositions import Product, Scaled, Sum, VStack
+from .compositions import Product, Scaled, Sum
 from .convert import as_operator
 from .dense import Dense
 from .operator import Centered, Operator, dottest
@@ -20,7 +20,6 @@ __all__ = [
     "Scaled",
     "Sparse",
     "Sum",
-    "VStack",
     "as_operator",
     "dottest",
 ]

@@ -1,9 +1,8 @@
-"""Operators made of others: scaled, stacked, multiplied, added."""
+"""Operators made of others: scaled, multiplied, added."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from ..errors import InvalidInput
 from .array_backend import scaled
 from .operator import Composite, Operator
 
-__all__ = ["Product", "Scaled", "Sum", "VStack"]
+__all__ = ["Product", "Scaled", "Sum"]
 
 
 class Scaled(Composite):
@@ -65,53 +64,6 @@ class Scaled(Composite):
     def _rmatmat(self, block: Array) -> Array:
         out = self.base.rmatmat(block if self._rows is None else scaled(block, self._rows))
         return out if self._columns is None else self._columns * out
-
-
-class VStack(Composite):
-    """Operators over the same columns on top of each other: ``[X_1; X_2; ...]``.
-
-    Parameters
-    ----------
-    parts : sequence of Operator
-        At least one; all with the same number of columns.
-
-    See Also
-    --------
-    Sum : Sum of operators.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from labelspan.operators import VStack, as_operator
-    >>> VStack([as_operator(np.ones((2, 3))), as_operator(np.ones((1, 3)))]).shape
-    (3, 3)
-    """
-
-    def __init__(self, parts: Sequence[Operator]) -> None:
-        if not parts or len({part.shape[1] for part in parts}) != 1:
-            shapes = [part.shape for part in parts]
-            raise InvalidInput(f"VStack: parts must have the same number of columns, got {shapes}.")
-        height = sum(part.shape[0] for part in parts)
-        super().__init__((height, parts[0].shape[1]), parts)
-        self.parts = tuple(parts)
-        ends = np.cumsum([0, *(part.shape[0] for part in parts)]).tolist()
-        self._slices = [slice(start, stop) for start, stop in pairwise(ends)]
-
-    def _matmat(self, block: Array) -> Array:
-        return self._joined([part.matmat(block) for part in self.parts])
-
-    def _rmatmat(self, block: Array) -> Array:
-        pieces = zip(self.parts, self._slices, strict=True)
-        return self._added([part.rmatmat(block[rows]) for part, rows in pieces])
-
-    def shifted(self, offset: Array) -> Operator:
-        return VStack([part.shifted(offset) for part in self.parts])
-
-    def gram(self) -> Array:
-        return sum((part.gram() for part in self.parts[1:]), self.parts[0].gram())
-
-    def sum_of_squares(self) -> float:
-        return sum(part.sum_of_squares() for part in self.parts)
 
 
 class Product(Composite):

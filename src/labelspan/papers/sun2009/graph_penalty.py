@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
 
 from ..._params import Real
-from ...errors import InvalidParameter
+from ..._typing import Array
+from ...errors import InvalidInput, InvalidParameter
 from ...estimators.factor_methods import publish_factor_fit, state_factor_fit
 from ...estimators.training import all_or_nothing, refuse_overflow
 from ...labels import Factor
-from ...operators import Operator, Product, VStack
+from ...operators import Operator, Product
 from ...operators.array_backend import host
+from ...operators.operator import Composite
 from ...operators.row_graph import incidence
 
 __all__ = ["fit_with_graph"]
@@ -52,7 +56,7 @@ def fit_with_graph(model: M, X: Any, y: Any, graph: Any, mu: float) -> M:
     Examples
     --------
     >>> import numpy as np
-    >>> from labelspan import OPLS
+        >>> from labelspan import OPLS
     >>> from labelspan.papers.sun2009 import fit_with_graph
     >>> X, Y = np.random.default_rng(0).random((6, 3)), np.eye(6)[:, :2]
     >>> model = fit_with_graph(OPLS(alpha=1.0), X, Y, np.ones((6, 6)), mu=0.1)
@@ -79,3 +83,33 @@ def _fit(model: Any, X: Any, y: Any, graph: Any, mu: float) -> None:
         rows = VStack([stated.rows.X, Product(edges, raw)])
         stated = replace(stated, problem=replace(stated.problem, X=rows, factor=factor))
     publish_factor_fit(model, stated)
+
+
+class VStack(Composite):
+    """Operators over the same columns on top of each other: ``[X_1; X_2; ...]``."""
+
+    def __init__(self, parts: Sequence[Operator]) -> None:
+        if not parts or len({part.shape[1] for part in parts}) != 1:
+            shapes = [part.shape for part in parts]
+            raise InvalidInput(f"VStack: parts must have the same number of columns, got {shapes}.")
+        height = sum(part.shape[0] for part in parts)
+        super().__init__((height, parts[0].shape[1]), parts)
+        self.parts = tuple(parts)
+        ends = np.cumsum([0, *(part.shape[0] for part in parts)]).tolist()
+        self._slices = [slice(start, stop) for start, stop in pairwise(ends)]
+
+    def _matmat(self, block: Array) -> Array:
+        return self._joined([part.matmat(block) for part in self.parts])
+
+    def _rmatmat(self, block: Array) -> Array:
+        pieces = zip(self.parts, self._slices, strict=True)
+        return self._added([part.rmatmat(block[rows]) for part, rows in pieces])
+
+    def shifted(self, offset: Array) -> Operator:
+        return VStack([part.shifted(offset) for part in self.parts])
+
+    def gram(self) -> Array:
+        return sum((part.gram() for part in self.parts[1:]), self.parts[0].gram())
+
+    def sum_of_squares(self) -> float:
+        return sum(part.sum_of_squares() for part in self.parts)

@@ -13,6 +13,7 @@ from .comparators import (
 )
 from .dle_classifier import DLEClassifier, with_label_graph
 from .figure2_faces import FIGURE_2
+from .label_graph import label_graph
 from .table3 import TABLE_3, TABLE_4
 from .table5 import TABLE_5
 
@@ -27,6 +28,7 @@ __all__ = [
     "KMeansLaplacian",
     "LocalGlobalConsistency",
     "SpectralGraphTransducer",
+    "label_graph",
     "with_label_graph",
 ]
 

@@ -13,7 +13,6 @@ from ..._typing import Array
 from ...errors import InvalidInput
 from ...estimators import DLE
 from ...estimators.training import all_or_nothing
-from ...graph import label_graph
 from ...graph.affinity import degrees, graph_over_rows
 from ...graph.neighbors import nearest_neighbors
 from ...labels import Labels, read_labels
@@ -21,6 +20,7 @@ from ...operators import Operator, Sum
 from ...operators.array_backend import as_block
 from ...operators.row_data import check_rows
 from ...operators.row_graph import read_graph
+from .label_graph import label_graph
 
 __all__ = ["DLEClassifier", "with_label_graph"]
 
@@ -51,7 +51,7 @@ def with_label_graph(
 
     See Also
     --------
-    labelspan.graph.label_graph : The similarity of labels by itself.
+    label_graph : The similarity of labels by itself.
 
     Examples
     --------

@@ -6,8 +6,9 @@ import numpy as np
 
 from ...._typing import Array
 from ....errors import LabelspanWarning, warn_caller
-from ....graph.affinity import LabelGraph, Laplacian, degrees
+from ....graph.affinity import Laplacian, degrees
 from ....operators import Operator, Sum
+from ..label_graph import LabelGraph
 from .graph_systems import SystemSolver, reach
 
 __all__ = ["GreenFunction", "connected_graph"]

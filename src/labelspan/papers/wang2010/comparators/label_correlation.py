@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...._typing import Array
-from ....graph.affinity import label_correlation
 from ....labels import Labels
+from ..label_graph import label_correlation
 
 __all__ = ["correlation", "label_laplacian"]
 
