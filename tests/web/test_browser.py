@@ -146,49 +146,6 @@ def test_next_and_previous_follow_the_list_that_one_came_from(open_page):
     assert page.locator(".hit").count() > 0
 
 
-def chosen_ids(page):
-    return set(
-        page.locator("#chosen li[data-id]").evaluate_all("all => all.map((a) => a.dataset.id)")
-    )
-
-
-def test_a_box_selects_within_the_search_and_the_facets(open_page):
-    page = open_page()
-    page.goto("/search?q=music")
-    page.get_by_role("link", name="on the map").click()
-    said(page, "chosen.")
-    found = chosen_ids(page)
-    page.locator("#facets summary", has_text="year").click()
-    page.locator("#facets details", has_text="year").locator(".in", has_text="2001").click()
-    page.wait_for_url("**meta=year%3D2001*")
-    said(page, "chosen.")
-    both = chosen_ids(page)
-    assert both < found
-    box = page.locator("#map").bounding_box()
-    page.get_by_role("button", name="Box").click()
-    x, y = place_of(page, sorted(both)[0])
-    corners = [(x - 8, y - 8), (x + 8, y + 8)]
-    assert all(box["x"] < one[0] < box["x"] + box["width"] for one in corners)
-    drag(page, corners)
-    page.wait_for_url("**lasso=*")
-    inside = chosen_ids(page)
-    assert sorted(both)[0] in inside <= both
-    address = page.url
-    assert all(part in address for part in ("q=music", "meta=year", "lasso="))
-    page.goto(page.get_by_role("link", name="As a list").get_attribute("href"))
-    names = page.locator(".hit").evaluate_all("all => all.map((one) => one.dataset.id)")
-    assert set(names) <= inside
-    assert page.locator(".summary strong").inner_text().split()[0] == str(len(inside))
-    # What is taken away again leaves the others.
-    page.goto(address)
-    said(page, "chosen.")
-    page.get_by_role("button", name="inside the line").click()
-    page.wait_for_url(lambda url: "lasso" not in url)
-    assert chosen_ids(page) == both
-    page.get_by_role("button", name="Clear").click()
-    page.wait_for_url(lambda url: url.endswith("/map"))
-
-
 def test_pictures_of_the_map_are_saved(open_page):
     page = open_page()
     show_map(page)

@@ -144,6 +144,12 @@ def test_narrow_down_draw_a_line_export_and_share(browser, folder):
             rows = list(csv.DictReader(io.StringIO(file.read(), newline="")))
         assert {row["id"] for row in rows} == set(inside)
         assert all(20 <= int(row["number"]) <= 199 for row in rows)
+        # Without the line there are the others again.
+        page.goto(shared.replace("/search?", "/map?"))
+        said(page, "chosen.", "#said")
+        page.get_by_role("button", name="inside the line").click()
+        page.wait_for_url(lambda url: "lasso" not in url)
+        said(page, f"{count} items chosen.", "#said")
         # Who gets the address sees the same, also without the right to change anything.
         other = browser.new_context()
         seen = other.new_page()
