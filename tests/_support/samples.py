@@ -42,17 +42,6 @@ def joined(joint=", "):
     return [joint.join(own) for own in TAGS]
 
 
-def file(name, content):
-    """What writes one file, and returns its path."""
-    return lambda folder: (
-        write_all(folder, {name: content() if callable(content) else content}) / name
-    )
-
-
-def tree(files):
-    return lambda folder: write_all(folder / "tree", files() if callable(files) else files)
-
-
 def each(template, joint=", ", around="*"):
     """Return the items: in a template {n}, {title}, {body}, {tags} and {who} are those of one."""
     made = []
@@ -662,210 +651,171 @@ WEB_OF_SCIENCE |= {"AB": BODIES, "UT": [f"WOS:{n:06}" for n in range(COUNT)]}
 HASHES = {"id": range(COUNT), "Titel": TITLES, "Beschreibung": BODIES}
 
 
-def titled(title="title", text="body", labels="tags", ids="id"):
-    return (f"{title} + {text}", labels, ids)
+def reading(said):
+    """The format, and the fields of text, labels and ids."""
+    kind, _, fields = said.partition(": ")
+    text, labels, ids = fields.split("; ")
+    return kind, text, labels, None if ids == "-" else ids
 
 
-# By shape: what writes it; and the format, the fields of text, labels and ids.
-SAMPLES = {
-    "BibTeX": (file("a.bib", bibtex), "bibtex", *titled("title", "abstract", "keywords", "key")),
-    "RIS": (file("a.ris", ris), "ris", *titled("title", "abstract", "keywords")),
-    "CSL JSON": (file("a.json", listed(CSL)), "json", *titled("title", "abstract", "keyword")),
-    "Zotero RDF": (file("a.rdf", ZOTERO), "zotero", *titled("title", "abstract")),
-    "MARC 21": (file("a.mrc", marc), "marc", *titled("title", "abstract", "subjects")),
-    "MARCXML": (file("a.xml", marcxml), "marcxml", *titled("title", "abstract", "subjects")),
-    "MODS": (file("a.xml", MODS), "mods", *titled("title", "abstract", "subjects")),
-    "OAI-PMH": (file("a.xml", OAI), "dc", *titled("title", "description", "subjects")),
-    "PubMed": (file("a.xml", PUBMED), "pubmed", *titled("title", "abstract", "mesh terms", "pmid")),
-    "Firefox": (file("a.html", FIREFOX), "bookmarks", *titled("title", "description", ids="url")),
-    "Chrome": (file("a.html", chrome), "bookmarks", "title", "folders", "url"),
-    "Pocket": (file("a.html", POCKET), "bookmarks", "title", "tags", "url"),
-    "Pinboard": (
-        file("a.json", listed(PINBOARD)),
-        "json",
-        *titled("description", "extended", ids="href"),
-    ),
-    "Raindrop": (file("a.csv", RAINDROP), "csv", "title + excerpt + note", "tags", "id"),
-    "Goodreads": (
-        file("a.csv", GOODREADS),
-        "csv",
-        *titled("Title", "My Review", "Bookshelves", "Book Id"),
-    ),
-    "Calibre csv": (file("a.csv", CALIBRE), "csv", *titled("title", "comments", ids="uuid")),
-    "mbox": (mbox, "mail", *titled("subject", "text", "labels", "message id")),
-    "eml": (eml, "mail", *titled("subject", "text", "labels", "message id")),
-    "Obsidian": (tree(vault), "markdown", "text", "tags + inline tags", "path"),
-    "Hugo": (tree(HUGO), "markdown", *titled(text="text", ids="path")),
-    "Jekyll": (tree(JEKYLL), "markdown", *titled(text="text", labels="tag", ids="path")),
-    "YAML files": (tree(YML), "yaml", *titled(text="description")),
-    "READMEs": (tree(READMES), "folder", "text", "labels", "path"),
-    "xlsx": (workbook(BOOK, [["nothing", "here"]]), "xlsx", *titled(text="description")),
-    "ods": (ods, "ods", *titled(text="description")),
-    "SQLite": (database, "sqlite", *titled()),
-    "StackExchange csv": (
-        file("a.csv", STACK),
-        "csv",
-        *titled("Title", "Body", "Tags", "Id"),
-    ),
-    "StackExchange xml": (
-        file("Posts.xml", POSTS),
-        "posts",
-        *titled("Title", "Body", "Tags", "Id"),
-    ),
-    "GitHub": (
-        file("a.jsonl", "\n".join(GITHUB)),
-        "jsonl",
-        *titled(labels="labels.name", ids="number"),
-    ),
-    "arXiv": (
-        file("a.jsonl", "\n".join(ARXIV)),
-        "jsonl",
-        *titled("title", "abstract", "categories"),
-    ),
+def writing(name, content):
+    """What writes a sample into a folder, and returns its path."""
+
+    def write(folder):
+        made = content() if callable(content) else content
+        if name:
+            return write_all(folder, {name: made}) / name
+        return write_all(folder / "tree", made)
+
+    return content if name is None else write
+
+
+# By shape: the name of its file ("" for a folder, None for what a function writes), the content,
+# and what must be read: the format, the fields of text, labels and ids.
+SHAPES = {
+    "BibTeX": ("a.bib", bibtex, "bibtex: title + abstract; keywords; key"),
+    "RIS": ("a.ris", ris, "ris: title + abstract; keywords; id"),
+    "CSL JSON": ("a.json", listed(CSL), "json: title + abstract; keyword; id"),
+    "Zotero RDF": ("a.rdf", ZOTERO, "zotero: title + abstract; tags; id"),
+    "MARC 21": ("a.mrc", marc, "marc: title + abstract; subjects; id"),
+    "MARCXML": ("a.xml", marcxml, "marcxml: title + abstract; subjects; id"),
+    "MODS": ("a.xml", MODS, "mods: title + abstract; subjects; id"),
+    "OAI-PMH": ("a.xml", OAI, "dc: title + description; subjects; id"),
+    "PubMed": ("a.xml", PUBMED, "pubmed: title + abstract; mesh terms; pmid"),
+    "Firefox": ("a.html", FIREFOX, "bookmarks: title + description; tags; url"),
+    "Chrome": ("a.html", chrome, "bookmarks: title; folders; url"),
+    "Pocket": ("a.html", POCKET, "bookmarks: title; tags; url"),
+    "Pinboard": ("a.json", listed(PINBOARD), "json: description + extended; tags; href"),
+    "Raindrop": ("a.csv", RAINDROP, "csv: title + excerpt + note; tags; id"),
+    "Goodreads": ("a.csv", GOODREADS, "csv: Title + My Review; Bookshelves; Book Id"),
+    "Calibre csv": ("a.csv", CALIBRE, "csv: title + comments; tags; uuid"),
+    "mbox": (None, mbox, "mail: subject + text; labels; message id"),
+    "eml": (None, eml, "mail: subject + text; labels; message id"),
+    "Obsidian": ("", vault, "markdown: text; tags + inline tags; path"),
+    "Hugo": ("", HUGO, "markdown: title + text; tags; path"),
+    "Jekyll": ("", JEKYLL, "markdown: title + text; tag; path"),
+    "YAML files": ("", YML, "yaml: title + description; tags; id"),
+    "READMEs": ("", READMES, "folder: text; labels; path"),
+    "xlsx": (None, workbook(BOOK, [["nothing", "here"]]), "xlsx: title + description; tags; id"),
+    "ods": (None, ods, "ods: title + description; tags; id"),
+    "SQLite": (None, database, "sqlite: title + body; tags; id"),
+    "StackExchange csv": ("a.csv", STACK, "csv: Title + Body; Tags; Id"),
+    "StackExchange xml": ("Posts.xml", POSTS, "posts: Title + Body; Tags; Id"),
+    "GitHub": ("a.jsonl", "\n".join(GITHUB), "jsonl: title + body; labels.name; number"),
+    "arXiv": ("a.jsonl", "\n".join(ARXIV), "jsonl: title + abstract; categories; id"),
     "OpenAlex": (
-        file("a.jsonl", "\n".join(map(openalex, range(COUNT)))),
-        "jsonl",
-        *titled("title", "abstract", "topics.display_name"),
+        "a.jsonl",
+        "\n".join(map(openalex, range(COUNT))),
+        "jsonl: title + abstract; topics.display_name; id",
     ),
-    "Tate": (
-        file("a.jsonl", "\n".join(TATE)),
-        "jsonl",
-        *titled("title", "notes", "subjects.children.name"),
-    ),
+    "Tate": ("a.jsonl", "\n".join(TATE), "jsonl: title + notes; subjects.children.name; id"),
     "columns of 0 and 1": (
-        file("a.csv", table({"id": range(COUNT), "comment_text": WHOLE, **truth(1, 0)})),
-        "csv",
-        "comment_text",
-        "game + image + sound + text",
-        "id",
+        "a.csv",
+        table({"id": range(COUNT), "comment_text": WHOLE, **truth(1, 0)}),
+        "csv: comment_text; game + image + sound + text; id",
     ),
-    "long rows": (file("a.csv", LONG), "csv", "Book + description", "genre", "doc"),
-    "ARFF": (file("a.arff", ARFF), "arff", "text", "class", "id"),
-    "JSON list": (
-        file("a.json", json.dumps(ITEMS, indent=1)),
-        "json",
-        *titled(),
-    ),
-    "JSON lines": (file("a.jsonl", as_lines(ITEMS)), "jsonl", *titled()),
+    "long rows": ("a.csv", LONG, "csv: Book + description; genre; doc"),
+    "ARFF": ("a.arff", ARFF, "arff: text; class; id"),
+    "JSON list": ("a.json", json.dumps(ITEMS, indent=1), "json: title + body; tags; id"),
+    "JSON lines": ("a.jsonl", as_lines(ITEMS), "jsonl: title + body; tags; id"),
     "blank-separated": (
-        file("a.csv", table({"title": TITLES, "body": BODIES, "tags": joined(" ")})),
-        "csv",
-        "title + body",
-        "tags",
-        None,
+        "a.csv",
+        table({"title": TITLES, "body": BODIES, "tags": joined(" ")}),
+        "csv: title + body; tags; -",
     ),
     "tab-separated": (
-        file(
-            "a.tsv",
-            table({"id": range(COUNT), "title": TITLES, "body": BODIES, "tags": joined("|")}, "\t"),
-        ),
-        "tsv",
-        *titled(),
+        "a.tsv",
+        table({"id": range(COUNT), "title": TITLES, "body": BODIES, "tags": joined("|")}, "\t"),
+        "tsv: title + body; tags; id",
     ),
-    "objects by key": (file("a.json", json.dumps(BY_KEY)), "json", *titled(ids="key")),
+    "objects by key": ("a.json", json.dumps(BY_KEY), "json: title + body; tags; key"),
     "lists inside objects": (
-        file("a.json", graph),
-        "json",
-        *titled("node.title", "node.body", "node.tags.nodes.name", "node.id"),
+        "a.json",
+        graph,
+        "json: node.title + node.body; node.tags.nodes.name; node.id",
     ),
     "columns of yes and no": (
-        file("a.csv", ANSWERS),
-        "csv",
-        "описание",
-        " + ".join(KINDS),
-        "номер",
+        "a.csv",
+        ANSWERS,
+        "csv: описание; game + image + sound + text; номер",
     ),
     "tag1 and tag2": (
-        file("a.csv", in_columns(["tag1", "tag2"])),
-        "csv",
-        *titled("Summary", "Description", "tag1 + tag2", None),
+        "a.csv",
+        in_columns(["tag1", "tag2"]),
+        "csv: Summary + Description; tag1 + tag2; -",
     ),
     "columns of one name": (
-        file("a.csv", in_columns(["Labels", "Labels"])),
-        "csv",
-        *titled("Summary", "Description", "Labels + Labels 3", None),
+        "a.csv",
+        in_columns(["Labels", "Labels"]),
+        "csv: Summary + Description; Labels + Labels 3; -",
     ),
-    "choices in each item": (file("a.jsonl", "\n".join(OPTIONS)), "jsonl", "text", "accept", None),
-    "workbook with a title": (workbook(TITLED), "xlsx", *titled(text="text")),
+    "choices in each item": ("a.jsonl", "\n".join(OPTIONS), "jsonl: text; accept; -"),
+    "workbook with a title": (None, workbook(TITLED), "xlsx: title + text; tags; id"),
     "comments above a table": (
-        file("a.csv", f"# exported\n\n{in_columns(['tag1', 'tag2'])}"),
-        "csv",
-        *titled("Summary", "Description", "tag1 + tag2", None),
+        "a.csv",
+        f"# exported\n\n{in_columns(['tag1', 'tag2'])}",
+        "csv: Summary + Description; tag1 + tag2; -",
     ),
     "Excel's separator": (
-        file("a.csv", "sep=;\r\n" + table({"text": WHOLE, "tags": joined()}, ";")),
-        "csv",
-        "text",
-        "tags",
-        None,
+        "a.csv",
+        "sep=;\r\n" + table({"text": WHOLE, "tags": joined()}, ";"),
+        "csv: text; tags; -",
     ),
-    "fastText": (file("a.txt", FASTTEXT), "fasttext", "text", "labels", None),
-    "Notion": (tree(NOTION), "markdown", "text", "Tags", "path"),
-    "Anki": (
-        file("a.txt", anki("\t", "separator:tab", "html:true")),
-        "tsv",
-        "front + back",
-        "tags",
-        None,
-    ),
+    "fastText": ("a.txt", FASTTEXT, "fasttext: text; labels; -"),
+    "Notion": ("", NOTION, "markdown: text; Tags; path"),
+    "Anki": ("a.txt", anki("\t", "separator:tab", "html:true"), "tsv: front + back; tags; -"),
     "Anki with names": (
-        file("a.txt", anki(";", "separator:Semicolon", "columns:Front;Back;Tags")),
-        "csv",
-        "Front + Back",
-        "tags",
-        None,
+        "a.txt",
+        anki(";", "separator:Semicolon", "columns:Front;Back;Tags"),
+        "csv: Front + Back; tags; -",
     ),
-    "form": (file("a.csv", FORM), "csv", "What did you like?", "Which (all that apply)?", None),
-    "three headers": (file("a.csv", QUALTRICS), "csv", "Q1", "Q2", None),
-    "columns of two levels": (file("a.csv", lines(TWO_LEVELS)), "csv", *titled(ids="column 1")),
-    "padded title": (file("a.csv", lines(PADDED, ";")), "csv", *titled()),
+    "form": ("a.csv", FORM, "csv: What did you like?; Which (all that apply)?; -"),
+    "three headers": ("a.csv", QUALTRICS, "csv: Q1; Q2; -"),
+    "columns of two levels": ("a.csv", lines(TWO_LEVELS), "csv: title + body; tags; column 1"),
+    "padded title": ("a.csv", lines(PADDED, ";"), "csv: title + body; tags; id"),
     "x or nothing": (
-        file("a.csv", table(OBJECTS | truth("x", ""))),
-        "csv",
-        "Object + Description",
-        " + ".join(KINDS),
-        None,
+        "a.csv",
+        table(OBJECTS | truth("x", "")),
+        "csv: Object + Description; game + image + sound + text; -",
     ),
     "Y and N": (
-        file("a.csv", table(OBJECTS | truth("Y", "N"))),
-        "csv",
-        "Object + Description",
-        " + ".join(KINDS),
-        None,
+        "a.csv",
+        table(OBJECTS | truth("Y", "N")),
+        "csv: Object + Description; game + image + sound + text; -",
     ),
     "sheet behind a cover": (
+        None,
         workbook([["This workbook was exported on 2024-01-01"]], COVERED),
-        "xlsx",
-        *titled(labels=" + ".join(KINDS)),
+        "xlsx: title + body; game + image + sound + text; id",
     ),
-    "Trello": (file("a.json", trello), "json", *titled("name", "desc", "labels.name")),
-    "Firefox JSON": (file("a.json", firefox_json), "json", "title", "tags", "id"),
-    "Chrome JSON": (file("Bookmarks", chrome_json), "json", "name", "bookmark folders", "id"),
-    "linked tables": (linked_tables, "sqlite", *titled()),
+    "Trello": ("a.json", trello, "json: name + desc; labels.name; id"),
+    "Firefox JSON": ("a.json", firefox_json, "json: title; tags; id"),
+    "Chrome JSON": ("Bookmarks", chrome_json, "json: name; bookmark folders; id"),
+    "linked tables": (None, linked_tables, "sqlite: title + body; tags; id"),
     "objects in cells": (
-        file("a.csv", objects_in_cells(json.dumps)),
-        "csv",
-        *titled("original_title", "overview", "genres"),
+        "a.csv",
+        objects_in_cells(json.dumps),
+        "csv: original_title + overview; genres; id",
     ),
     "objects by Python": (
-        file("a.csv", objects_in_cells(repr)),
-        "csv",
-        *titled("original_title", "overview", "genres"),
+        "a.csv",
+        objects_in_cells(repr),
+        "csv: original_title + overview; genres; id",
     ),
-    "Web of Science": (
-        file("a.txt", table(WEB_OF_SCIENCE, "\t")),
-        "tsv",
-        *titled("TI", "AB", "DE", "UT"),
-    ),
+    "Web of Science": ("a.txt", table(WEB_OF_SCIENCE, "\t"), "tsv: TI + AB; DE; UT"),
     "hash tags": (
-        file("a.csv", table(HASHES | {"Hashtags": each("{tags}", " ", "#*")})),
-        "csv",
-        *titled("Titel", "Beschreibung", "Hashtags"),
+        "a.csv",
+        table(HASHES | {"Hashtags": each("{tags}", " ", "#*")}),
+        "csv: Titel + Beschreibung; Hashtags; id",
     ),
     "hash tags and commas": (
-        file("a.csv", table(HASHES | {"Hashtags": each("{tags}", ", ", "#*")})),
-        "csv",
-        *titled("Titel", "Beschreibung", "Hashtags"),
+        "a.csv",
+        table(HASHES | {"Hashtags": each("{tags}", ", ", "#*")}),
+        "csv: Titel + Beschreibung; Hashtags; id",
     ),
-    "metadata.opf": (tree(OPF), "dc", *titled("title", "description", "subjects")),
+    "metadata.opf": ("", OPF, "dc: title + description; subjects; id"),
+}
+SAMPLES = {
+    shape: (writing(name, content), *reading(said))
+    for shape, (name, content, said) in SHAPES.items()
 }
