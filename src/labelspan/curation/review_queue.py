@@ -50,18 +50,18 @@ class Review(LabelEdits):
     --------
     >>> from labelspan import SemanticIndex
     >>> from labelspan.curation import Review
-    >>> texts = ["a chess game", "a chess club", "play chess", "chess online"]
-    >>> texts += ["edit a photo", "crop a photo", "a photo frame", "photo edit"]
-    >>> labels = [["game"], ["game"], ["image"], ["game"], *[["image"]] * 4]
+    >>> texts = [f"{verb} chess" for verb in ("play", "learn", "watch", "enjoy", "teach")]
+    >>> texts += [f"{verb} a photo" for verb in ("edit", "crop", "print", "save", "share")]
+    >>> labels = [["game"]] * 4 + [["image"]] * 6
     >>> review = Review(SemanticIndex().fit(texts, labels))
     >>> finding = review.waiting(kind="missing")[0]
     >>> finding.items, finding.labels
-    (('2',), ('game',))
+    (('4',), ('game',))
     >>> _ = review.decide([finding], "accept")
-    >>> review.index.item("2").labels
+    >>> review.index.item("4").labels
     ('game', 'image')
     >>> _ = review.undo()
-    >>> review.index.item("2").labels
+    >>> review.index.item("4").labels
     ('image',)
     """
 
