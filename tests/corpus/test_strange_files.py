@@ -69,22 +69,35 @@ def marc(*, utf8, title="T@aN", letters=b"\xe8a"):
 
 
 HEAD = "title,description,tags"
-# A file or the files of a folder, the format, and the field of the labels.
+
+
+def listed(items, around):
+    return around % f"[{', '.join(items)}]"
+
+
+# One binding for each label of an item.
+NAMES = ("item", "itemLabel", "itemDescription", "genreLabel")
+BINDINGS = [
+    json.dumps(
+        {key: {"type": "literal", "value": value} for key, value in zip(NAMES, values, strict=True)}
+    )
+    for n, own in enumerate(TAGS)
+    for values in ((f"Q{n}", f"T{n}", TEXTS[n], tag) for tag in own)
+]
+# A file or the files of a folder; the format, and the field of the labels.
 READ = {
-    "full stops": ("a.csv", lines(HEAD, 'TN,TEXT,"TAGS."'), "csv", "tags"),
+    "full stops": ("a.csv", lines(HEAD, 'TN,TEXT,"TAGS."'), "csv: tags"),
     "BibTeX with full stops": (
         "a.bib",
         whole(
             "", "@misc{kN,\r\n title = {TN},\r\n abstract = {TEXT},\r\n keywords = {TAGS.}\r\n}\r\n"
         ),
-        "bibtex",
-        "keywords",
+        "bibtex: keywords",
     ),
     "RIS in lines": (
         "a.ris",
         whole("\ufeff", "TY  - JOUR\nTI  - TN\nAB  - TEXT\nKW  - TAGS\nER  - \n\n", mark="\n"),
-        "ris",
-        "keywords",
+        "ris: keywords",
     ),
     "RIS between other lines": (
         "a.ris",
@@ -93,14 +106,12 @@ READ = {
             "TY  - JOUR\nTI  - TN\nAB  - TEXT\nKW  - TAGS\nER  - \n\nRecord\n",
             mark=";",
         ),
-        "ris",
-        "keywords",
+        "ris: keywords",
     ),
     "RIS as text": (
         "a.txt",
         whole("", "TY  - JOUR\nTI  - TN\nAB  - TEXT\nKW  - TAGS\nER  - \n\n", mark="\nKW  - "),
-        "ris",
-        "keywords",
+        "ris: keywords",
     ),
     "subjects in one element": (
         "a.xml",
@@ -111,8 +122,7 @@ READ = {
             "</ListRecords></OAI-PMH>",
             mark="; ",
         ),
-        "dc",
-        "subjects",
+        "dc: subjects",
     ),
     "Pinboard XML": (
         "a.xml",
@@ -122,8 +132,7 @@ READ = {
             "</posts>",
             mark=" ",
         ),
-        "posts",
-        "tags",
+        "posts: tags",
     ),
     "Evernote": (
         "a.enex",
@@ -135,8 +144,7 @@ READ = {
             mark="",
             around="<tag>*</tag>",
         ),
-        "evernote",
-        "tags",
+        "evernote: tags",
     ),
     "WordPress": (
         "a.xml",
@@ -148,8 +156,7 @@ READ = {
             mark="",
             around="<category>*</category>",
         ),
-        "feed",
-        "categories",
+        "feed: categories",
     ),
     "Atom": (
         "a.xml",
@@ -160,111 +167,71 @@ READ = {
             mark="",
             around='<category term="*"/>',
         ),
-        "feed",
-        "categories",
+        "feed: categories",
     ),
-    "MARC in UTF-8": ("a.mrc", marc(utf8=True), "marc", "subjects"),
-    "MARC-8": ("a.mrc", marc(utf8=False), "marc", "subjects"),
-    "separators around": ("a.csv", lines(HEAD, "TN,TEXT,|TAGS|", "|"), "csv", "tags"),
-    "slashes": ("a.csv", lines(HEAD, "TN,TEXT,TAGS", " / "), "csv", "tags"),
+    "MARC in UTF-8": ("a.mrc", marc(utf8=True), "marc: subjects"),
+    "MARC-8": ("a.mrc", marc(utf8=False), "marc: subjects"),
+    "separators around": ("a.csv", lines(HEAD, "TN,TEXT,|TAGS|", "|"), "csv: tags"),
+    "slashes": ("a.csv", lines(HEAD, "TN,TEXT,TAGS", " / "), "csv: tags"),
     "Excel in German": (
         "a.csv",
         lines("\ufeffTitel;Beschreibung;Preis;Kategorien", "TN;TEXT;1,5N;TAGS", ", ", "\r\n"),
-        "csv",
-        "Kategorien",
+        "csv: Kategorien",
     ),
     "UTF-16": (
         "a.txt",
         lines("\ufefftitle\tnotes\ttags", "TN\tTEXT\tTAGS", "; ", "\r\n").encode("utf-16-le"),
-        "tsv",
-        "tags",
+        "tsv: tags",
     ),
     "TiddlyWiki": (
         "a.json",
         objects(lambda own: " ".join(own).replace("game", "[[game]]")),
-        "json",
-        "tags",
+        "json: tags",
     ),
     "strings and lists": (
         "a.json",
         objects(lambda own: own if "board" in own else ", ".join(own)),
-        "json",
-        "tags",
+        "json: tags",
     ),
     "DataCite": (
         "a.json",
-        json.dumps(
-            {
-                "data": [
-                    {
-                        "id": f"k{n}",
-                        "attributes": {
-                            "titles": [{"title": f"T{n}"}],
-                            "descriptions": [{"description": f"<jats:p>{TEXTS[n]}</jats:p>"}],
-                            "subjects": [{"subject": tag} for tag in own],
-                        },
-                    }
-                    for n, own in enumerate(TAGS)
-                ]
-            }
+        listed(
+            each(
+                '{"id": "kN", "attributes": {"titles": [{"title": "TN"}], "descriptions": '
+                '[{"description": "<jats:p>TEXT</jats:p>"}], "subjects": [TAGS]}}',
+                around='{"subject": "*"}',
+            ),
+            '{"data": %s}',
         ),
-        "json",
-        "attributes.subjects.subject",
+        "json: attributes.subjects.subject",
     ),
-    "SPARQL": (
-        "a.json",
-        json.dumps(
-            {
-                "results": {
-                    "bindings": [
-                        {
-                            key: {"type": "literal", "value": value}
-                            for key, value in zip(
-                                ("item", "itemLabel", "itemDescription", "genreLabel"),
-                                (f"Q{n}", f"T{n}", TEXTS[n], tag),
-                                strict=True,
-                            )
-                        }
-                        for n, own in enumerate(TAGS)
-                        for tag in own
-                    ]
-                }
-            }
-        ),
-        "json",
-        "genreLabel",
-    ),
-    "scores": ("a.json", objects(lambda own: dict.fromkeys(own, 3)), "json", "tags"),
+    "SPARQL": ("a.json", listed(BINDINGS, '{"results": {"bindings": %s}}'), "json: genreLabel"),
+    "scores": ("a.json", objects(lambda own: dict.fromkeys(own, 3)), "json: tags"),
     "Zola": (
         "",
         notes("+++\ntitle = 'TN'\n[taxonomies]\ntags = [TAGS]\n[extra]\n+++\nTEXT\n", around='"*"'),
-        "markdown",
-        "taxonomies.tags",
+        "markdown: taxonomies.tags",
     ),
     "Grav": (
         "",
         notes("---\ntitle: TN\ntaxonomy:\n    tag: [TAGS]\n---\nTEXT\n"),
-        "markdown",
-        "taxonomy.tag",
+        "markdown: taxonomy.tag",
     ),
     "objects in notes": (
         "",
         notes("---\ntitle: TN\ntags:\nTAGS---\nTEXT\n", mark="", around="  - name: *\n"),
-        "markdown",
-        "tags.name",
+        "markdown: tags.name",
     ),
     "names of notes": (
         "",
         {f"Topic {name}": note for name, note in notes("---\ntags: [TAGS]\n---\nTEXT\n").items()},
-        "markdown",
-        "tags",
+        "markdown: tags",
     ),
-    "Logseq": ("", notes("title:: TN\ntags:: TAGS\n\nTEXT\n", around="[[*]]"), "markdown", "tags"),
+    "Logseq": ("", notes("title:: TN\ntags:: TAGS\n\nTEXT\n", around="[[*]]"), "markdown: tags"),
     "tags in texts": (
         "a.csv",
         "text\n" + "".join(each("TEXT N TAGS\n", " ", "#*")).replace("N ", " "),
-        "csv",
-        "inline tags",
+        "csv: inline tags",
     ),
     "nested YAML": (
         "a.yml",
@@ -274,15 +241,15 @@ READ = {
             mark="",
             around="        - name: *\n",
         ),
-        "yaml",
-        "info.tags.name",
+        "yaml: info.tags.name",
     ),
 }
 
 
 @pytest.mark.parametrize("shape", READ)
 def test_a_strange_file_is_read_right(tmp_path, shape):
-    name, content, format, labels = READ[shape]
+    name, content, said = READ[shape]
+    format, labels = said.split(": ")
     path = write_all(tmp_path, content if isinstance(content, dict) else {name: content}) / name
     found = read_corpus(path)
     assert found.reading["format"] == format
