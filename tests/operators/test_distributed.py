@@ -278,7 +278,8 @@ class Killer:
 def problem():
     rng = np.random.default_rng(4)
     X = scattered((400, 300), 0.1, rng)
-    Y = (rng.random((400, 5)) < 0.3).astype(float)
+    signal = X @ rng.standard_normal((300, 5))
+    Y = (signal > 0.5 * signal.std()).astype(float)
     model = MLSI(5, solver="krylov", tol=1e-10)
     return model, X, Y, clone(model).fit(X, Y)
 
