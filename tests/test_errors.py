@@ -46,6 +46,7 @@ PARAMETERS = [
     (LSI(solver="gram"), "solver='gram' is not used any more; use 'exact'"),
     (MLSI(solver="randomized"), "solver='randomized' is not used any more; use 'krylov'"),
     (OPLS(solver="two-stage"), "solver='two-stage' is not used any more; use 'auto'"),
+    (OPLS(solver="least-squares"), r"use 'labelspan.papers.sun2009.LeastSquares\(\)'"),
     (LSI(tol=-1.0), "tol must be a number of at least 0, or None, but -1.0"),
     (LSI(max_iter=0), "max_iter must be a whole number of at least 1, or None, but 0"),
     (LSI(random_state="x"), "random_state must be"),

@@ -335,19 +335,7 @@ def _total(sums: list[Array]) -> Array:
 
 def times(block: Any, small: Any) -> Array:
     """Return ``block @ small`` in the type of the block, in blocks of rows on threads."""
-    small = like(small, block)
-    if is_tensor(block):
-        product: Array = block @ small
-        return product
-    out = np.empty((block.shape[0], small.shape[1]), dtype=block.dtype)
-
-    product_of = np.multiply if small.shape == (1, 1) else np.matmul
-
-    def multiply(rows: slice) -> None:
-        product_of(block[rows], small, out=out[rows])
-
-    map_threads(multiply, _long_parts(block.shape[0], small.shape[0], 1, small.shape[1]), blas=True)
-    return out
+    return combine([block], small)
 
 
 def add_product(block: Any, basis: Any, small: Any) -> None:
@@ -378,9 +366,12 @@ def combine(blocks: Sequence[Any], small: Any) -> Array:
         return total
     out = np.empty((blocks[0].shape[0], small.shape[1]), dtype=blocks[0].dtype)
 
+    first, weights = parts[0]
+    product_of = np.multiply if weights.shape == (1, 1) else np.matmul
+
     def multiply(rows: slice) -> None:
-        total = np.matmul(parts[0][0][rows], parts[0][1], out=out[rows])
-        product = np.empty_like(total)
+        total = product_of(first[rows], weights, out=out[rows])
+        product = np.empty_like(total) if parts[1:] else None
         for block, part in parts[1:]:
             total += np.matmul(block[rows], part, out=product)
 

@@ -110,7 +110,7 @@ class Sparse(Operator):
         if self._arranged is not None:
             return self._arranged
         csr = self._csr
-        counts = self._column_counts()
+        counts = self.column_counts()
         if csr.nnz < _WORTH_ARRANGING or (np.diff(counts) <= 0).all():
             return self, None
         order = np.argsort(-counts, kind="stable")
@@ -220,7 +220,7 @@ class Sparse(Operator):
         wide = self.in_type(np.float64)
         csr, rows = wide._csr, self.shape[0]
         out = np.empty((rows, rows))
-        counts = self._column_counts().astype(float)
+        counts = self.column_counts()
         # With few pairs of entries in a column, sparse products take less time.
         few = _COST_OF_A_PAIR * (counts @ counts) < csr.nnz * rows
         columns = csr.T.tocsr() if few else None
@@ -235,10 +235,6 @@ class Sparse(Operator):
     def column_means(self) -> Array:
         return np.asarray(self._column_sums()[0] / self.shape[0])
 
-    def _column_counts(self) -> Array:
-        """Return the number of entries in each column."""
-        return self._column_sums()[1]
-
     def _column_sums(self) -> tuple[Array, Array]:
         """Return the sum and the number of entries of each column."""
         if self._sums is None or self._counts is None:
@@ -247,7 +243,7 @@ class Sparse(Operator):
             parts = _row_blocks(self._csr, _how_many(self._csr, 1, self._partial_sums()))
             found = map_threads(lambda part: self._products.sums(part[1]), parts)
             self._sums = np.sum([sums for sums, _ in found], axis=0)
-            self._counts = np.sum([counts for _, counts in found], axis=0)
+            self._counts = np.sum([counts for _, counts in found], axis=0).astype(np.float64)
         return self._sums, self._counts
 
     def _partial_sums(self) -> int:
@@ -264,7 +260,7 @@ class Sparse(Operator):
         return np.bincount(self._csr.indices, squares, self.shape[1]).astype(np.float64)
 
     def column_counts(self) -> Array:
-        return np.bincount(self._csr.indices, minlength=self.shape[1]).astype(np.float64)
+        return self._column_sums()[1]
 
     def shifted(self, offset: Array) -> Operator:
         """Subtract a row of numbers from every row.
@@ -302,7 +298,7 @@ class Sparse(Operator):
         ``n mean^2 <= |column - mean|^2 n / zeros``: most columns have too many zeros.
         """
         rows, least = self.shape[0], digits_to_lose(self.dtype)
-        far = np.asarray((rows - self._column_counts()) * least < rows)
+        far = np.asarray((rows - self.column_counts()) * least < rows)
         if far.any():
             sums, square = self._column_sums()[0], np.square(offset)
             about = self.column_squares() - 2 * offset * sums + rows * square
@@ -326,7 +322,7 @@ class Sparse(Operator):
 
     def _zeros_of(self, columns: Array) -> tuple[Array, Array]:
         """Return rows and columns of the entries that are not stored, for nearly full columns."""
-        counts = self._column_counts()
+        counts = self.column_counts()
         gaps = columns[counts[columns] < self.shape[0]]
         stored = self._csr[:, gaps].tocsc()
         everything = np.arange(self.shape[0], dtype=self._csr.indices.dtype)

@@ -100,16 +100,6 @@ class HeldOutOptions:
         ``change`` and leaves ``gain`` of the error. With 12 blocks and .98, penalties for dense
         data with nearly as many columns as rows were 3 to 30 times too small, and their errors 6
         to 36% above the smallest.
-
-    See Also
-    --------
-    AlphaCurve : The result.
-
-    Examples
-    --------
-    >>> from labelspan.solvers.alpha import HeldOutOptions
-    >>> HeldOutOptions(blocks=20).width
-    8
     """
 
     part: float = 0.15

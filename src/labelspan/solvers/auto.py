@@ -19,7 +19,13 @@ SOLVERS: dict[str, type[Solver]] = {
 _LABELLED_SIDE = 2048
 
 # Former names of solvers, and their current names.
-FORMER = {"gram": "exact", "eigen": "exact", "two-stage": "auto", "randomized": "krylov"}
+FORMER = {
+    "gram": "exact",
+    "eigen": "exact",
+    "two-stage": "auto",
+    "randomized": "krylov",
+    "least-squares": "labelspan.papers.sun2009.LeastSquares()",
+}
 
 
 class SolverChoice(NamedTuple):
