@@ -43,6 +43,7 @@ from ..estimators import DLE, LPP, LSI, MLSI, Embedding
 from ..labels.reading import DENSE_ENTRIES
 from ..operators import Operator, RowFiles, RowWriter, as_operator
 from ..operators.array_backend import is_tensor, on_host
+from ..operators.machine import own_threads
 from ..tagger import Tagger
 from ..tagger.learning import Fold, learn_tagger
 from ..text import (
@@ -425,7 +426,9 @@ class _Fit:
         if most is not None and chosen.size > most:
             chosen = np.sort(np.random.default_rng(0).choice(chosen, most, replace=False))
         if chosen.size:
-            tagger = self._tagger(features, labels, chosen, rows, vectors, estimator)
+            # Most of its products are short, and threads of BLAS would wait for the next one.
+            with own_threads():
+                tagger = self._tagger(features, labels, chosen, rows, vectors, estimator)
         words = None
         if features is not None:
             words = WordSearch(self._vocabulary, list(self._segments()))
