@@ -194,8 +194,8 @@ def edit_corpus(
         again = CorpusReader(io.BytesIO(files[""]), empty="none", **{**options, **how})
         if [set(map(_nfc, record.labels or ())) for record in again] != plan.expected:
             raise InvalidInput(
-                f"{reader.name}: the labels would be read differently after the change; say how "
-                "they are written (--separator, --labels), or choose another name for a label."
+                f"{reader.name}: the labels would be read differently after the change; fit with "
+                "--separator or --labels, which say how they are written, or rename a label."
             )
     if reader.fingerprint != before:
         raise InvalidInput(f"{reader.name} was changed while it was read; try again.")

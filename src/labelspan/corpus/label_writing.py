@@ -85,7 +85,7 @@ def rewritten(value: str, change: LabelChange) -> str:
     if len(names) > 1:
         raise InvalidInput(
             f"Each item of this file has one label, and {names[-1]!r:.60} cannot be added to "
-            f"{names[0]!r:.60}; say by --separator how several labels are written."
+            f"{names[0]!r:.60}; fit with --separator, which says how several labels are written."
         )
     return _safe(names[0], value) if names else ""
 
