@@ -98,6 +98,8 @@ def test_notes_keep_their_quotes_lists_and_text(tmp_path):
         "toml.md": "+++\ntags = ['a', \"c\"]\n+++\ntext\n",
         "inline.md": "---\ntags: [c]\n---\nOf #a and `#a`, #a/b.\n",
         "none.md": "text\n",
+        "folded.md": "---\ntags: >\n  a, c\n---\ntext\n",
+        "logseq.md": "tags:: #a, [[c c]], d\n\ntext\n",
     }
     wanted = {
         "flow.md": "---\r\ntags: [\"b\", c, 'z'] # mine\r\ntitle: 'x'\r\n---\r\ntext\r\n",
@@ -107,6 +109,8 @@ def test_notes_keep_their_quotes_lists_and_text(tmp_path):
         "toml.md": '+++\ntags = ["c", "z"]\n+++\ntext\n',
         "inline.md": "---\ntags: [c, z]\n---\nOf a and `#a`, #a/b.\n",
         "none.md": "---\ntags: [z]\n---\ntext\n",
+        "folded.md": '---\ntags: "c, z"\n---\ntext\n',
+        "logseq.md": "tags:: [[c c]], d, z\n\ntext\n",
     }
     folder = write_all(tmp_path / "notes", {name: notes[name] for name in wanted})
     changes = {name: {"a": False, "z": True} for name in wanted}

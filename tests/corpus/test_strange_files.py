@@ -308,31 +308,6 @@ def test_only_the_labels_of_a_strange_file_change(tmp_path, shape):
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "before", "after"),
-    [
-        ("a.json", '[{"text": "One", "tags": ["game.", "x."]}]', '"game.", "x."', '"x.", "new."'),
-        ("a.bib", '@misc(a, title={One thing}, keywords = "game, x")', "game, x", "x, new"),
-        ("a.md", "---\ntags: >\n  game, x\nid: a\n---\nOne\n", ">\n  game, x", '"x, new"'),
-        ("a.csv", "id,text,tag1,tag2\na,One thing,game,\nb,Two,x,y\n", "game,", ",new"),
-        ("a.md", "tags:: #game, [[x y]], z\n\nOne\n", "#game, [[x y]], z", "[[x y]], z, new"),
-        ("a.csv", "id,text,tags\ra,One thing,game;x\rb,Two,y\r", "game;x", "x;new"),
-        (
-            "a.ris",
-            "TY  - JOUR\nTI  - One\nKW  - game\nKW  - \nER  -\n",
-            "game\nKW  - \n",
-            "\nKW  - new\n",
-        ),
-    ],
-)
-def test_only_the_labels_of_a_rare_style_change(tmp_path, name, content, before, after):
-    # A note is changed with its folder.
-    path = write_all(tmp_path / "a", {name: content, "b.md": "---\ntags: y, z\n---\nTwo\n"})
-    path = path if name == "a.md" else path / name
-    edit = edit_corpus(path, {read_corpus(path).ids[0]: {"game": False, "new": True}})
-    assert next(iter(edit.files.values())).decode() == content.replace(before, after)
-
-
-@pytest.mark.parametrize(
     ("shape", "label", "message"),
     [
         ("tags in texts", "new", "in its texts, which are not changed"),
