@@ -198,12 +198,30 @@ def linked(text: str, key: str, kind: str | None, images: bool = False) -> Marku
     return Markup(escape(text))
 
 
+_YEAR = re.compile(r"[12]\d{3}")
+
+
+def fact(value: Any, key: str) -> str:
+    """Return a value of the metadata for a line; True, 4 or A say nothing without their key.
+
+    Examples
+    --------
+    >>> from labelspan.web.fragments import fact
+    >>> fact(True, "retweeted"), fact(1984, "year"), fact("a long one", "note")
+    ('retweeted: True', '1984', 'a long one')
+    """
+    text = metadata_text(value)
+    plain = len(text) > 5 or _YEAR.fullmatch(text)
+    return text if plain else f"{key.rpartition('.')[2]}: {text}"
+
+
 # --- filters of templates -------------------------------------------------------------------
 
 FILTERS = {
     "chips": chips,
     "choices": choices,
     "cut": cut,
+    "fact": fact,
     "group_choice": group_choice,
     "heading": heading,
     "label": label,
