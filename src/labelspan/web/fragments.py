@@ -208,7 +208,7 @@ def fact(value: Any, key: str) -> str:
     --------
     >>> from labelspan.web.fragments import fact
     >>> fact(True, "retweeted"), fact(1984, "year"), fact("a long one", "note")
-    ('retweeted: True', '1984', 'a long one')
+    ('retweeted: true', '1984', 'a long one')
     """
     text = metadata_text(value)
     plain = len(text) > 5 or _YEAR.fullmatch(text)
