@@ -32,7 +32,6 @@ __all__ = [
     "combine",
     "concatenate",
     "contiguous",
-    "divide_columns",
     "host",
     "inner",
     "inner_all",
@@ -55,6 +54,7 @@ __all__ = [
     "tensor_or_none",
     "times",
     "torch_module",
+    "unit_columns",
     "width_of",
 ]
 
@@ -201,14 +201,13 @@ def plus(block: Any, other: Any, factor: float = 1.0) -> Array:
     return _filled(block.shape, np.result_type(block, other), add)
 
 
-def divide_columns(block: Any, lengths: Array) -> Array:
-    """Return the columns divided by their lengths, without those of length zero."""
+def unit_columns(block: Any) -> Array:
+    """Scale columns to length 1; drop zero columns."""
+    lengths = column_norms(block)
     alive = np.flatnonzero(lengths > 0)
-    return _by_rows(
-        np.divide,
-        block if alive.size == lengths.size else block[:, alive],
-        like(lengths[alive], block),
-    )
+    if alive.size < lengths.size:
+        block, lengths = block[:, alive], lengths[alive]
+    return _by_rows(np.divide, block, like(lengths, block))
 
 
 def random_block(rows: int, width: int, rng: np.random.Generator, dtype: Any, device: Any) -> Array:

@@ -37,12 +37,13 @@ from ..operators.array_backend import (
     rows_at,
     subtract_outer,
     tensor_or_none,
+    unit_columns,
 )
 from ..operators.operator import Composite
 from .block_krylov import KrylovSpace
 from .exact import basis_of_products, left_basis
 from .problem import decomposes, rounding, squared_units
-from .small_dense import psd_basis, unit_columns
+from .small_dense import psd_basis
 
 __all__ = [
     "AlphaCurve",

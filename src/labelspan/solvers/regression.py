@@ -399,7 +399,7 @@ def block_cg(  # noqa: PLR0917
     ``X'solution`` is the solution. If n < d, these blocks are shorter.
     """
     image = None if shift is None else apply(right)
-    squares = np.square(column_norms(right)) if image is None else _products(right, image)
+    squares = np.square(column_norms(right)) if image is None else host(column_sums(right * image))
     lengths = np.sqrt(np.maximum(squares, 0.0))
     lengths[lengths == 0] = 1.0
     scale = like(lengths, right)
@@ -453,11 +453,6 @@ def block_cg(  # noqa: PLR0917
             along = plus(times(along, factor.T), newest)
     image = None if fitted is None else fitted * scale
     return Run(solution * scale, n_iter, worst, gains, _spread(inverse_trace), to_come, image)
-
-
-def _products(left: Array, right: Array) -> Array:
-    """Return the inner product of each column of one block with that of another."""
-    return host(column_sums(left * right))
 
 
 def _worst(coefficients: Array) -> float:

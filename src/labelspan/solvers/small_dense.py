@@ -19,7 +19,6 @@ from ..labels import Factor, Regression
 from ..labels.factor import RANK_TOLERANCE, rank_tolerance
 from ..operators.array_backend import (
     column_norms,
-    divide_columns,
     host,
     inner_all,
     subtract_products,
@@ -48,7 +47,6 @@ __all__ = [
     "spectral",
     "thin_spectrum",
     "triangular",
-    "unit_columns",
     "units_decide",
 ]
 
@@ -192,11 +190,8 @@ class ScaledCholesky:
 
     def energy(self, right: Array) -> float:
         """Return ``tr right'(matrix + alpha I)^-1 right``."""
-        return float(np.square(self.whiten(right)).sum())
-
-    def whiten(self, right: Array) -> Array:
-        """Return ``L^-1 E^-1 right``."""
-        return np.asarray(lapack.dtrtrs(self.lower, right / self.scale[:, None], lower=1)[0])
+        half = lapack.dtrtrs(self.lower, right / self.scale[:, None], lower=1)[0]
+        return float(np.square(half).sum())
 
 
 def scaled_cholesky(matrix: Array, alpha: float) -> ScaledCholesky | None:
@@ -224,12 +219,9 @@ def scaled_cholesky(matrix: Array, alpha: float) -> ScaledCholesky | None:
     return ScaledCholesky(lower, scale)
 
 
-def thin_spectrum(matrix: Array, count: int, *, checked: bool = False) -> tuple[Array, Array]:
-    """Return the eigenpairs of the s x s matrix of the second stage, without null directions.
-
-    Those that are ``checked`` against the data afterwards are found by :func:`few_leading`.
-    """
-    values, vectors = (few_leading if checked else leading)(matrix, count)
+def thin_spectrum(matrix: Array, count: int) -> tuple[Array, Array]:
+    """Return the eigenpairs of the s x s matrix of the second stage, without null directions."""
+    values, vectors = leading(matrix, count)
     keep = values > RANK_TOLERANCE * max(values[0], 0.0)
     return values[keep], vectors[:, keep]
 
@@ -382,10 +374,3 @@ def remove_measured(
     if not (after > 0.1 * before).all():
         _, after = subtract_products(block, against, inner_all(against, block))
     return before, after
-
-
-def unit_columns(block: Array) -> Array:
-    """Scale columns to length 1; drop zero columns."""
-    lengths = column_norms(block)
-    alive = np.flatnonzero(lengths > 0)
-    return divide_columns(block if alive.size == lengths.size else block[:, alive], lengths[alive])
