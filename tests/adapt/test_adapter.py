@@ -5,13 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from _support.support import angle, tagged_vectors
-from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import normalize
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from labelspan import MLSI, Adapter, as_operator
+from labelspan import MLSI, Adapter
 from labelspan.datasets import load_debtags
 from labelspan.errors import (
     InvalidInput,
@@ -20,7 +19,6 @@ from labelspan.errors import (
     LabelspanWarning,
 )
 from labelspan.metrics import retrieval_at_k
-from labelspan.solvers import Statistics, sufficient_statistics
 
 EMBEDDINGS = Path(__file__).parents[2] / "examples" / "data" / "debtags_minilm.npz"
 
@@ -295,17 +293,3 @@ def test_sentence_embeddings_gain_on_seen_labels_and_keep_new_ones():
     assert seen.low > 0.005
     assert seen.adapted > seen.original + 0.015
     assert new.gain > -0.005
-
-
-@pytest.mark.parametrize(("mean", "dtype"), [(0.0, np.float32), (1e6, np.float64)])
-def test_moments_of_rare_labels_are_those_of_dense_labels(monkeypatch, mean, dtype):
-    rng = np.random.default_rng(0)
-    X = (rng.standard_normal((60, 5)) + mean).astype(dtype)
-    labels = (rng.random((60, 8)) < 0.05).astype(float)
-    rare = Statistics.of(as_operator(X), labels, products=False)
-    monkeypatch.setattr(sufficient_statistics, "_MOSTLY_ZERO", 0.0)
-    dense = Statistics.of(as_operator(X), labels, products=False)
-    centred = X - X.mean(axis=0, dtype=np.float64)
-    assert_allclose(rare.xb, centred.T @ (labels - labels.mean(axis=0)), atol=1e-7)
-    for name in ("x_mean", "b_mean", "xx", "xb", "bb"):
-        assert_allclose(getattr(rare, name), getattr(dense, name), rtol=1e-7, atol=1e-7)

@@ -304,7 +304,7 @@ def accuracy_wanted(dtype: Any) -> float:
     return 1e-6 if np.dtype(dtype) == np.float64 else 1e-3
 
 
-def column_lengths(X: Operator, rng: np.random.Generator | None = None) -> Array:
+def column_lengths(X: Operator) -> Array:
     """Estimate the lengths of the columns from one product with random signs.
 
     Accurate to about 20%, which is enough for scaling; exactly zero for a zero column.
@@ -312,8 +312,7 @@ def column_lengths(X: Operator, rng: np.random.Generator | None = None) -> Array
     if X.one_pass:
         # Known, or summed where the rows are stored.
         return np.asarray(np.sqrt(np.maximum(host(X.column_squares()), 0.0)))
-    rng = np.random.default_rng(_CHECK_SEED) if rng is None else rng
-    signs = rng.integers(0, 2, (X.shape[0], _SIGNS)) * 2.0 - 1.0
+    signs = np.random.default_rng(_CHECK_SEED).integers(0, 2, (X.shape[0], _SIGNS)) * 2.0 - 1.0
     products = host(X.rmatmat(signs / np.sqrt(_SIGNS)))
     return np.asarray(np.sqrt(np.square(products).sum(axis=1)))
 

@@ -14,8 +14,6 @@ from ..operators import Operator
 
 __all__ = ["Statistics"]
 
-# Labels with a smaller fraction of nonzeros are summed entry by entry.
-_MOSTLY_ZERO = 0.1
 # Number of rows of a batch that are made dense at a time.
 _PART = 4096
 # Squared Cholesky pivots above this, in columns of equal length, are not rounding.
@@ -40,7 +38,6 @@ class Statistics:
     n : int
     x_mean, b_mean : arrays of shape (d,) and (s,)
     xx, xb, bb : arrays of shape (d, d), (d, s) and (s, s)
-        If products between labels are not stored, ``bb`` is its diagonal, of shape (s,).
     factor : array of shape (q, d + s) or None
         If exact: a few rows with the same products as all rows; the products are then empty.
     rest : array of shape (d + s,) or None
@@ -71,14 +68,8 @@ class Statistics:
     rest: Array | None = None
 
     @classmethod
-    def of(
-        cls, X: Operator, block: Array, *, products: bool = True, exact: bool = False
-    ) -> Statistics:
-        """Compute the statistics of one batch.
-
-        Without ``products`` between labels, thousands of labels need little memory, and
-        products with rare ones little time. ``exact`` stores an R factor.
-        """
+    def of(cls, X: Operator, block: Array, *, exact: bool = False) -> Statistics:
+        """Compute the statistics of one batch; ``exact`` stores an R factor."""
         if exact:
             parts = [slice(start, start + _PART) for start in range(0, X.shape[0], _PART)]
             found = [cls._of_rows(X.wide_rows(part), block[part]) for part in parts]
@@ -87,22 +78,14 @@ class Statistics:
                 total = total.join(more)
             return total
         n = X.shape[0]
-        rare = np.count_nonzero(block) < _MOSTLY_ZERO * block.size
         centred, x_mean = X.centered()
         # The means of the centred rows, in one more narrow pass.
         x_rest = centred.cross(np.ones((n, 1)))[:, 0] / n
-        if rare and not products:
-            # With centred rows, the means of the labels cancel.
-            b_mean = block.mean(axis=0)
-            gram, cross = centred.gram(), centred.cross(block)
-            cross -= np.outer(n * x_rest, b_mean)
-            inner, b_rest = np.square(block).sum(axis=0) - n * np.square(b_mean), 0.0 * b_mean
-        else:
-            shifted, b_mean, b_rest = _centred(block)
-            gram, cross = centred.moments(shifted)
-            inner = shifted.T @ shifted if products else np.square(shifted).sum(axis=0)
+        shifted, b_mean, b_rest = _centred(block)
+        gram, cross = centred.moments(shifted)
         gram = gram - np.outer(n * x_rest, x_rest)
-        return cls(n, x_mean, b_mean, gram, cross, inner, rest=np.concatenate([x_rest, b_rest]))
+        rest = np.concatenate([x_rest, b_rest])
+        return cls(n, x_mean, b_mean, gram, cross, shifted.T @ shifted, rest=rest)
 
     @classmethod
     def _of_rows(cls, X: Array, block: Array) -> Statistics:
@@ -110,12 +93,6 @@ class Statistics:
         d, none = X.shape[1], np.zeros((0, 0))
         factor = _shortened(centred)
         return cls(len(X), mean[:d], mean[d:], none, none, none, factor, rest)
-
-    def features(self) -> Statistics:
-        """Return the part that does not depend on labels."""
-        d = self.x_mean.size
-        none, rest = np.zeros((self.xx.shape[0], 0)), None if self.rest is None else self.rest[:d]
-        return Statistics(self.n, self.x_mean, np.zeros(0), self.xx, none, np.zeros(0), None, rest)
 
     def join(self, other: Statistics) -> Statistics:
         """Join the statistics of both parts, in either order."""
@@ -137,14 +114,13 @@ class Statistics:
                 self, n=n, x_mean=joined[:d], b_mean=joined[d:], factor=factor, rest=rest
             )
         x_gap, b_gap = gap[:d], gap[d:]
-        between = np.square(b_gap) if self.bb.ndim == 1 else np.outer(b_gap, b_gap)
         return Statistics(
             n,
             joined[:d],
             joined[d:],
             self.xx + other.xx + np.outer(share * x_gap, x_gap),
             self.xb + other.xb + np.outer(share * x_gap, b_gap),
-            self.bb + other.bb + share * between,
+            self.bb + other.bb + np.outer(share * b_gap, b_gap),
             rest=rest,
         )
 
