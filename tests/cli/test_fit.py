@@ -179,7 +179,7 @@ def test_add_and_replace(here, monkeypatch):
     assert "0 items added, 1 replaced; index.labelspan now has 51." in result.stdout
     # All of them, or none.
     extra = as_lines([{**rows()[0], "id": "extra"}])
-    bad = extra + '{"id": "x", "title": 3, "body": "b", "tags": []}'
+    bad = extra + '{"id": "x", "title": [3], "body": "b", "tags": []}'
     assert "'title' must be a text" in one_sentence(run("add", "-", input=bad))
     with monkeypatch.context() as patch:
         patch.setattr("labelspan.index.database.ItemDatabase.insert", stop)

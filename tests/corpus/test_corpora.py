@@ -262,10 +262,20 @@ def test_numbers_of_labels_are_no_labels():
     assert streamed(as_lines(rows)).reading["labels"] == ("kind",)
 
 
+def test_a_few_numbers_are_texts_and_a_comment_on_one_item_is_none():
+    rows = [{"title": f"A film {n}", "genre": "abc"[n % 3], "money": n} for n in range(200)]
+    rows[7]["title"], rows[8]["title"] = 1776, 7.5
+    rows[0]["_comment"] = "Data of the office of films, with thanks"
+    found = streamed(as_lines(rows))
+    assert found.reading["text"] == ("title",)
+    assert found.texts[6:9] == ["A film 6", "1776", "7.5"]
+
+
 def test_dates_and_user_names_are_no_texts():
-    rows = [{"show": f"{n}/11/99", "topic": "abc"[n % 3]} for n in range(1, 13)]
-    with pytest.raises(InvalidParameter, match="no field looks like a text"):
-        streamed(as_lines(rows))
+    for date in ("{}/11/99", "2015/01/{:02d} 10:00:00", "{}.11.1999 10:00"):
+        rows = [{"show": date.format(n), "topic": "abc"[n % 3]} for n in range(1, 13)]
+        with pytest.raises(InvalidParameter, match="no field looks like a text"):
+            streamed(as_lines(rows))
     rows = [{"screen_name": f"name{n}", "text": f"a long enough text {n}"} for n in range(12)]
     assert streamed(as_lines(rows)).reading["text"] == ("text",)
 
@@ -353,7 +363,7 @@ def test_a_folder_of_texts_in_folders(tmp_path):
         ("text,labels\n", {}, InvalidInput, "holds no items"),
         ('{"a": 1}', {}, InvalidParameter, "no field looks like a text.*there are 'a'"),
         ('{"text": "x"}', {"text": "body"}, InvalidParameter, "no field 'body'; there are 'text'"),
-        ('{"text": 3}', {}, InvalidFile, "line 1: 'text' must be a text, but is 3"),
+        ('{"text": true}', {}, InvalidFile, "line 1: 'text' must be a text, but is True"),
         ('{"text": "x"}\n{"text"', {}, InvalidFile, "line 2: this is not JSON"),
         ('{"text": "x", "tags": {"a": "1"}}', {"labels": "tags"}, InvalidParameter, "'tags.a'"),
         ('{"text": "x", "tags": [[1]]}', {}, InvalidFile, "line 1: 'tags' must be a list of"),

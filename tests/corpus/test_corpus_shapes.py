@@ -378,7 +378,7 @@ def test_errors_name_the_file(tmp_path):
     for content, options, message in [
         (b"\n{broken\n", {}, r"all, part-3\.jsonl, line 2: this is not JSON"),
         (as_lines([item]), {"ids": "id"}, r"line 1: another item has the id 'item3'"),
-        (as_lines([{**item, "body": 3}]), {}, r"all, part-3\.jsonl, line 1: 'body' must be a text"),
+        (as_lines([{**item, "body": [3]}]), {}, r"part-3\.jsonl, line 1: 'body' must be a text"),
         (b'{"id": "\xff"}\n', {}, r"all, part-3\.jsonl, line 1: this is not UTF-8"),
     ]:
         write_all(folder, {"part-3.jsonl": content})

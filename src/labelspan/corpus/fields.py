@@ -28,9 +28,11 @@ _SAMPLE = 3000
 _CELLS = 200_000
 # Characters of long texts, of which one in a few is looked at for labels.
 _LONG, _STEP = 200, 8
+# A field of fewer items is not the text.
+_SELDOM = 0.01
 _MEASURE = re.compile(
-    r"[-+]?\d*[.,]\d+(e[-+]?\d+)?|\d{1,3}(,\d{3})+|\d{4}-\d\d?-\d\d?.*"
-    r"|\d\d?[./]\d\d?[./]\d{2,4}|[$€£]\s*\d[\d.,]*|\d[\d.,]*\s*[%$€£]",
+    r"[-+]?\d*[.,]\d+(e[-+]?\d+)?|\d{1,3}(,\d{3})+|\d{4}[-/.]\d\d?[-/.]\d\d?.*"
+    r"|\d\d?[./]\d\d?[./]\d{2,4}( \d.*)?|[$€£]\s*\d[\d.,]*|\d[\d.,]*\s*[%$€£]",
     re.I,
 )
 _ID_NAME = re.compile(
@@ -52,7 +54,10 @@ class _Field:
         # The names on the way to a field inside objects, as in author.family.
         self.path = [normal(one) for one in self.short.split(".")]
         values = [value for value in sample if not is_missing(value) and value not in ("", [])]
-        self.strings = bool(values) and all(isinstance(value, str) for value in values)
+        # A title may be a number, as 1776.
+        self.strings = 0 < 0.9 * len(values) <= sum(isinstance(one, str) for one in values) and all(
+            isinstance(one, str | int | float) and not isinstance(one, bool) for one in values
+        )
         self.missing = {one for one in sample if isinstance(one, str) and is_missing(one)}
         names = all(isinstance(value, str) or is_names(value) for value in values)
         self.lists = bool(values) and names and not any(isinstance(one, str) for one in values)
@@ -293,6 +298,8 @@ def _guess_text(
     free: Sequence[_Field], n_fields: int, *, by_name: bool
 ) -> tuple[list[_Field], str]:
     """Return the fields of the text, headings first, and how they were recognised."""
+    # A comment on the first item, say, is the text of no other.
+    free = [one for one in free if by_name or one.filled >= _SELDOM]
     strings = [one for one in free if one.strings or (one.lists and one.spaces > 0.5)]
     # A short one that only ends in such a name is another thing, as "dateRange.text".
     # Marks such as x in some items are none either.

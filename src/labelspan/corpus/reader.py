@@ -636,6 +636,8 @@ def _text(row: dict[str, Any], keys: tuple[str, ...], html: tuple[str, ...]) -> 
         # A table read by pandas has NaN for an empty cell.
         if is_missing(value):
             continue
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            value = str(plain(value))
         if not isinstance(value, str):
             raise ValueError(
                 f"{key!r} must be a text, but is {value!r:.60}; choose another field for the text "

@@ -146,8 +146,9 @@ class ReadingReport:
         guessed = " (guessed)" if self.format_guessed else ""
         encoded = f" in {self.encoding}" if self.encoding not in (None, "utf-8") else ""
         beginning = "" if self.complete else " in its beginning"
+        items = f"{self.n_items:,} item" + ("" if self.n_items == 1 else "s")
         yield (
-            f"{self.source}: {self.format}{encoded}{guessed}, {self.n_items:,} items{beginning}, "
+            f"{self.source}: {self.format}{encoded}{guessed}, {items}{beginning}, "
             f"{self.n_labelled:,} with labels, {self.n_labels:,} labels"
         )
         columns = [one for one in self.fields if one.role == "labels"]
