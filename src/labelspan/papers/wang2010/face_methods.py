@@ -16,6 +16,8 @@ from ..._typing import Array
 from ...errors import InvalidInput
 from ...estimators import LDA, LPP, LSI
 from ...estimators.training import all_or_nothing
+from ...labels import read_labels
+from .label_graph import label_graph
 
 __all__ = ["FacePCA", "eigenfaces", "fisherfaces", "laplacianfaces"]
 
@@ -157,23 +159,11 @@ def fisherfaces() -> Pipeline:
     return _pipeline(FacePCA("classes"), LDA(alpha=0.0))
 
 
-def laplacianfaces(
-    n_components: int | None = None, *, affinity: str = "labels", n_neighbors: int = 5
-) -> Pipeline:
+def laplacianfaces() -> Pipeline:
     """Create a pipeline of principal components, LPP and the nearest image.
 
-    He, Yan, Hu, Niyogi and Zhang 2005. By default the graph connects images of the same person,
-    the variant that is compared with Fisherfaces; ``affinity="nearest_neighbors"`` does not use
-    labels.
-
-    Parameters
-    ----------
-    n_components : int or None, default=None
-        None is the number of classes minus one, or 100 without labels.
-    affinity : str, default="labels"
-        As in :class:`labelspan.LPP`.
-    n_neighbors : int, default=5
-        For ``affinity="nearest_neighbors"``.
+    He, Yan, Hu, Niyogi and Zhang 2005. The graph connects images of the same person, the variant
+    that is compared with Fisherfaces.
 
     Returns
     -------
@@ -187,8 +177,27 @@ def laplacianfaces(
     >>> bool(laplacianfaces().fit(X[:500], y[:500]).score(X[500:], y[500:]) > 0.8)
     True
     """
-    lpp = LPP(n_components, affinity=affinity, n_neighbors=n_neighbors)
-    return _pipeline(FacePCA("all"), lpp)
+    return _pipeline(FacePCA("all"), ClassLPP())
+
+
+class ClassLPP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """LPP with a graph that connects the rows of each class, one dimension less than classes.
+
+    Attributes
+    ----------
+    lpp_ : LPP
+        The fitted embedding.
+    """
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the embedding to classes ``y``."""
+        classes = read_labels(y, len(X), "ClassLPP").values
+        self.lpp_ = LPP(max(1, classes.shape[1] - 1)).fit(X, graph=label_graph(classes))
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """Embed rows."""
+        return self.lpp_.transform(X)
 
 
 def _pipeline(*steps: Any) -> Pipeline:
