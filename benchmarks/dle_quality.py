@@ -27,7 +27,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import labelspan
-from labelspan import LPP
+from labelspan import DLE, LPP
 from labelspan.datasets import load
 from labelspan.errors import LabelspanWarning
 from labelspan.graph import neighbor_graph
@@ -86,6 +86,7 @@ def _classifiers(X: np.ndarray, y: np.ndarray) -> dict[str, Callable[[], np.ndar
         "KL": lambda: KMeansLaplacian().fit_predict(X, y, graph),
         "Transducer": lambda: SpectralGraphTransducer().fit_predict(X, y, graph),
     }
+    out["DLE, posterior"] = lambda: np.asarray(DLE().fit(X, y, graph).predict(X))
     for name in ("no penalty", "default"):
         options = VARIANTS[name]
         out[f"DLE, {name}"] = lambda options=options: DLEClassifier(**options).fit_predict(  # type: ignore[misc]
@@ -137,8 +138,9 @@ def tables(record: Values) -> dict[str, str]:
     """Return the tables by name, as Markdown."""
     classes, several = record["one class"], record["several labels"]
     per_class = {
-        "`DLE(alpha=0)`": "DLE, no penalty",
-        "`DLE()`": "DLE, default",
+        "`DLE()`": "DLE, posterior",
+        "`DLEClassifier(alpha=0)`": "DLE, no penalty",
+        "`DLEClassifier()`": "DLE, default",
         "nearest labelled row, all features": "1-NN",
         "SVM": "SVM",
         "LPP": "LPP",
