@@ -32,7 +32,7 @@ _BEST, _RANDOM = 30, 30
 # Values that are tried, for rows of length 1: of the penalty, and of the weights of remainders
 # and votes; of weights that are equally good the first, because larger remainders learn rare labels
 # and those that are added later.
-_ALPHAS = (1.0, 3.0, 10.0)
+_ALPHAS = (1.0, 3.0, 0.1)
 _RESTS = (0.8, 0.5, 0.35, 0.25, 0.17, 0.12, 0.08, 0.05, 0.03, 0.02)
 _VOTES = (0.0, 0.1, 0.25, 0.5, 1.0)
 # Differences in quality that may be chance.
