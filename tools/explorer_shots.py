@@ -147,7 +147,7 @@ def make_pictures(query: str) -> None:
         subprocess.run(command, check=True)
         found = pages(index, query)
         chosen = {page: found[page] for page in PICTURES.values()}
-        with serving(index, None) as (address, entrance):
+        with serving(index) as (address, entrance):
             look(address, entrance, chosen, folder, None, sizes={width: height}, themes=("light",))
         for picture, page in PICTURES.items():
             shutil.copy(folder / f"{page}-{width}-light.png", IMAGES / f"{picture}.png")

@@ -15,6 +15,7 @@ from scipy import sparse
 from labelspan import LDA, LSI, MLSI
 from labelspan.display import EmbeddingDisplay
 from labelspan.display.embedding import COLOURS, GREY, PALE
+from labelspan.display.style import palettes
 from labelspan.errors import InvalidInput, InvalidLabels, InvalidParameter, Mismatch
 
 mpl.use("Agg")
@@ -70,6 +71,15 @@ def test_colours_can_be_distinguished_with_colour_blindness(cones):
     # Red and green of equal lightness are what this measure must see as one.
     confused = [perceived(c, CONES["no medium"]) for c in ("#C86450", "#8C8246")]
     assert np.linalg.norm(confused[0] - confused[1]) < 15
+
+
+@pytest.mark.parametrize("background", ["light", "dark"])
+def test_colours_of_the_map_can_be_distinguished(background):
+    for cones in ("all", "no long", "no medium"):
+        seen = [perceived(colour, CONES[cones]) for colour in palettes()[background]]
+        near = [np.linalg.norm(a - b) for a, b in itertools.combinations(seen[:8], 2)]
+        assert min(near) > 9
+        assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2)) > 5
 
 
 # --- rows -------------------------------------------------------------------------------

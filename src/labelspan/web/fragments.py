@@ -198,7 +198,8 @@ def linked(text: str, key: str, kind: str | None, images: bool = False) -> Marku
     return Markup(escape(text))
 
 
-_YEAR = re.compile(r"[12]\d{3}")
+# A year, or a word.
+_PLAIN = re.compile(r"[12]\d{3}|.*[^\W\d_]{3}.*", re.S)
 
 
 def fact(value: Any, key: str) -> str:
@@ -211,7 +212,7 @@ def fact(value: Any, key: str) -> str:
     ('retweeted: true', '1984', 'a long one')
     """
     text = metadata_text(value)
-    plain = len(text) > 5 or _YEAR.fullmatch(text)
+    plain = _PLAIN.fullmatch(text) and text.lower() not in {"true", "false", "yes"}
     return text if plain else f"{key.rpartition('.')[2]}: {text}"
 
 
