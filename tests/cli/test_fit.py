@@ -154,6 +154,20 @@ def test_added_items_are_read_as_those_of_the_fit(here):
         assert index.item("z").labels == ("Rush", "Rush, live")
 
 
+def test_lists_next_to_strings_are_read_as_lists_when_they_are_added(here):
+    rows = [
+        {"id": f"r{n}", "text": f"song {n} with {'drums' if n % 2 else 'opera'}", "label": label}
+        for n, label in enumerate(["Queen", "Rush, Yes"] * 20)
+    ]
+    (here / "a.jsonl").write_text(as_lines(rows))
+    assert run("fit", "a.jsonl", "--dimensions", 2).exit_code == 0
+    more = [{"id": "x", "text": "a song", "label": ["Rush, live"]}, {**rows[1], "id": "y"}]
+    assert run("add", "-", "--similar-label", input=as_lines(more)).exit_code == 0
+    with SemanticIndex.load("index.labelspan") as index:
+        assert index.item("x").labels == ("Rush, live",)
+        assert set(index.item("y").labels) == {"Rush", "Yes"}
+
+
 def test_add_and_replace(here, monkeypatch):
     formats(here)
     assert run("fit", "a.jsonl", "--dimensions", 5).exit_code == 0

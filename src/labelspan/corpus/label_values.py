@@ -121,6 +121,7 @@ class LabelParser:
                 self._split = lambda text: text.split(self.mark)
         # Where all are tags such as #game, the # is not part of the labels.
         parts = [str(one) for own in values if is_names(own) for one in own]
+        self.has_lists = bool(parts)
         self.inner = _inner_mark(parts) if separator is None else separator if parts else ""
         if any(one.endswith(".") for one in (*parts, *texts)):
             split = [one.split(self.inner) if self.inner else [one] for one in parts]
@@ -132,8 +133,10 @@ class LabelParser:
 
     @property
     def separator(self) -> str | None:
-        """What separates labels in a string, "" if each has one; None if they are no strings."""
-        return self.mark if self.mark or self.how == ONE_LABEL else None
+        """What separates labels in a string, "" if each has one; None if some are lists."""
+        if self.has_lists or not (self.mark or self.how == ONE_LABEL):
+            return None
+        return self.mark
 
     def __call__(self, value: Any) -> Labels:
         """Return the labels in a value; raise ValueError if it is not a list of names."""
