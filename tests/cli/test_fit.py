@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from _support.commands import one_sentence, run
@@ -56,6 +57,14 @@ def test_fit_in_every_format_by_every_method(name, method, here):
     with SemanticIndex.load("index.labelspan") as index:
         assert index.ids == [item["id"] for item in rows()]
         assert index.item("item3").labels == tuple(rows()[3]["tags"])
+
+
+def test_addresses_are_told_apart_in_the_list_of_labels(here):
+    lines = (f"text {n} words\t<http://example.org/subjects/of/things/{n % 2}>\n" for n in range(9))
+    Path("items.tsv").write_text("".join(lines))
+    shown = run("fit", "items.tsv", "--dry-run").stdout
+    ends = ("...le.org/subjects/of/things/0 5", "...le.org/subjects/of/things/1 4")
+    assert f"most frequent: {', '.join(ends)}" in shown
 
 
 def test_options_of_reading(here):

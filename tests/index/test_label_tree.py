@@ -3,10 +3,11 @@
 import pytest
 from _support.commands import run
 
-from labelspan import SemanticIndex
+from labelspan import LSI, SemanticIndex
 from labelspan.corpus import Concept, LabelVocabulary
 from labelspan.curation import Review, audit_labels
 from labelspan.errors import InvalidFile, InvalidInput, Mismatch
+from labelspan.index.label_tree import label_separator
 
 WORDS = LabelVocabulary(
     {
@@ -189,3 +190,14 @@ def test_the_commands_use_it(folder, tmp_path):
             assert set(index.labels) == set(names)
             assert [node.label for node in index.label_tree()] == names[:1]
             assert index.find_labels("buria")[0].by == "burials"
+
+
+def test_web_addresses_are_not_levels_of_labels():
+    addresses = [f"http://urn.fi/URN:NBN:fi:au:ykl:{n}" for n in range(5)]
+    assert label_separator(addresses) == ""
+    assert label_separator(["a/b", "a/c", *addresses]) == "/"
+    with SemanticIndex(LSI(2)).fit(TEXTS[:6], [[addresses[n % 3]] for n in range(6)]) as index:
+        assert index.browse().group_counts() == {}
+    labels = [[addresses[0]], ["a/b"], ["a/c"], ["a/b"], ["a/c"], ["a/c"]]
+    with SemanticIndex(LSI(2)).fit(TEXTS[:6], labels) as index:
+        assert index.browse().group_counts() == {"a": 5}

@@ -11,6 +11,7 @@ from .tagged_texts import TaggedTexts
 
 __all__ = ["FieldReport", "ReadingReport", "make_report", "shorten"]
 
+_LABEL_WIDTH = 30
 _WIDTH = 60
 
 
@@ -172,7 +173,7 @@ class ReadingReport:
             yield f"  {'each item has one label' if one_each else f'labels are {self.label_style}'}"
         if self.labels:
             once = f"; {self.n_once:,} occur once" if self.n_once else ""
-            top = ", ".join(f"{name:.30} {count:,}" for name, count in self.labels)
+            top = ", ".join(f"{_short(name)} {count:,}" for name, count in self.labels)
             yield f"  most frequent: {top}{once}"
         for sample in self.samples:
             labels = sample["labels"]
@@ -241,6 +242,13 @@ def shorten(value: Any) -> str:
         value = "; ".join(map(str, value[:10]))
     line = " ".join(str(value)[:300].split())
     return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 3]}..."
+
+
+def _short(label: str) -> str:
+    """Return the beginning of a label; the end of a web address, where addresses differ."""
+    if "://" in label and len(label) > _LABEL_WIDTH:
+        return f"...{label[3 - _LABEL_WIDTH :]}"
+    return label[:_LABEL_WIDTH]
 
 
 def _hints(reading: dict[str, Any], items: TaggedTexts, once: int, n_labels: int) -> Iterator[str]:

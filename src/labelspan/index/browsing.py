@@ -256,7 +256,7 @@ class _Sets:
         groups: dict[str, int] = {}
         pairs = []
         for column, label in enumerate(table.names if separator else ()):
-            parts = label.split(separator)
+            parts = [label] if "://" in label else label.split(separator)
             for end in range(1, len(parts)):
                 group = separator.join(parts[:end])
                 if group:

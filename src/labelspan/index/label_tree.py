@@ -21,7 +21,11 @@ _SEPARATORS = {"::": 0.0, "/": 0.5, ":": 0.5}
 
 
 def label_separator(labels: Sequence[str]) -> str:
-    """Return the separator of the levels of labels; empty if there is none."""
+    """Return the separator of the levels of labels; empty if there is none.
+
+    The slashes and colons of web addresses, as labels of libraries are, separate no levels.
+    """
+    labels = [label for label in labels if "://" not in label]
     for one, share in _SEPARATORS.items():
         if sum(one in label.strip(one) for label in labels) > share * len(labels):
             return one
