@@ -117,6 +117,9 @@ def test_labels_are_merged_by_spelling_not_by_chance():
     assert set(found.labels) == {"game", "gamer"}
     assert "in one letter" in found.reason
     assert not found.sure
+    # What is a word of the texts is no slip.
+    texts[changed[0]] += " gamer"
+    assert audit_labels(SemanticIndex(estimator=MLSI(5)).fit(texts, labels, ids)).of("merge") == []
     # The items of labels at random use the same common words, which says nothing about them.
     labels = [[f"label {n}"] for n in np.random.default_rng(1).integers(0, 3, 80)]
     texts = [f"the usual words of every text {text.split()[0]}" for text in texts]

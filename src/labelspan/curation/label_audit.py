@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import combinations, islice
+from itertools import combinations, islice, permutations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,8 +24,9 @@ from ..index.inputs import check_count
 from ..index.tagging import ItemTagger
 from ..operators.row_data import pair_products, unit_rows
 from ..tagger import Tagger
+from ..text import normalise, split_words
 from .audit_results import KINDS, Finding, LabelAudit
-from .label_spelling import near_spellings, same_spelling, spelling_groups
+from .label_spelling import near_spellings, same_spelling
 
 if TYPE_CHECKING:
     from ..index import SemanticIndex
@@ -122,7 +123,7 @@ def audit_labels(
     names = [ids.get(int(row), "") for row in tagger.rows]
     wanted = [kind for kind in KINDS if kinds is None or kind in kinds]
     # A review has all labels that look wrong or missing.
-    of_items = label_findings(tagger, names) if {"wrong", "missing"} & {*wanted} else []
+    of_items = label_findings(index, tagger, names) if {"wrong", "missing"} & {*wanted} else []
     found = {
         kind: list(islice(_FINDERS[kind](index, tagger, names), _MOST_FINDINGS))
         if kind in _FINDERS
@@ -138,7 +139,7 @@ def audit_labels(
     )
 
 
-def label_findings(tagger: Tagger, names: Sequence[str]) -> list[Finding]:
+def label_findings(index: SemanticIndex, tagger: Tagger, names: Sequence[str]) -> list[Finding]:
     """Find the labels of items that look wrong or missing, the clearest first.
 
     ``names`` are the ids of the labelled items, in the order of the tagger.
@@ -149,7 +150,7 @@ def label_findings(tagger: Tagger, names: Sequence[str]) -> list[Finding]:
     # What is rarely right when it is chosen does not look missing anywhere.
     allowed = truth | (precise[columns] & (chances >= tagger.thresholds[columns]))
     # A label that is spelt in two ways is to be merged: neither is missing or wrong.
-    allowed &= ~_spelt_otherwise(tagger, rows, columns, truth)
+    allowed &= ~_spelt_otherwise(index, tagger, rows, columns, truth)
     sure = scores >= np.where(truth, SURE, _SURELY_MISSING)
     pairs = np.flatnonzero(allowed & (scores >= _POSSIBLE))
     pairs = pairs[np.lexsort((-scores[pairs], ~sure[pairs]))]
@@ -178,11 +179,15 @@ def label_findings(tagger: Tagger, names: Sequence[str]) -> list[Finding]:
     )
 
 
-def _spelt_otherwise(tagger: Tagger, rows: Array, columns: Array, truth: Array) -> Array:
+def _spelt_otherwise(
+    index: SemanticIndex, tagger: Tagger, rows: Array, columns: Array, truth: Array
+) -> Array:
     """Mark labels that have another spelling, and absent ones if the item has that spelling."""
     number = {label: column for column, label in enumerate(tagger.labels)}
-    near = near_spellings(tagger.labels, tagger.labels)
-    pairs = [(number[one], number[other]) for one, others in near.items() for other in others]
+    groups = [group for found in _spelling_groups(index, tagger) for group in found]
+    pairs = [
+        (number[one], number[other]) for group in groups for one, other in permutations(group, 2)
+    ]
     marks = np.zeros(rows.size, dtype=bool)
     if pairs:
         one, other = np.array(pairs, dtype=np.intp).T
@@ -340,8 +345,8 @@ def _same_words(index: SemanticIndex, *names: str) -> bool:
     return len(one & other) >= _WORDS_IN_BOTH * max(len(one), len(other))
 
 
-def _merge(_: SemanticIndex, tagger: Tagger, names: Names) -> Iterator[Finding]:
-    same = list(_same_names(tagger))
+def _merge(index: SemanticIndex, tagger: Tagger, names: Names) -> Iterator[Finding]:
+    same = list(_same_names(index, tagger))
     yield from same
     columns, labels, both = _together(tagger, 3)
     counts = np.diag(both).copy()
@@ -369,16 +374,10 @@ def _merge(_: SemanticIndex, tagger: Tagger, names: Names) -> Iterator[Finding]:
         )
 
 
-def _same_names(tagger: Tagger) -> Iterator[Finding]:
+def _same_names(index: SemanticIndex, tagger: Tagger) -> Iterator[Finding]:
     """Find labels whose names differ only in case, accents, signs or a plural s, or in a letter."""
     support = dict(zip(tagger.labels, tagger.support.tolist(), strict=True))
-    names = sorted((one for one in tagger.labels if support[one]), key=lambda one: -support[one])
-    same: dict[str, list[str]] = {}
-    for name in names:
-        same.setdefault(same_spelling(name), []).append(name)
-    alike = [group for group in same.values() if len(group) > 1]
-    # Of labels that are spelt the same, the most frequent one.
-    near = spelling_groups([group[0] for group in same.values()])
+    alike, near = _spelling_groups(index, tagger)
     for groups, score, how in (
         (alike, 1.0, "only in case, accents, signs or a plural s"),
         (near, _ONE_LETTER, "in one letter: a slip, or another word"),
@@ -387,6 +386,37 @@ def _same_names(tagger: Tagger) -> Iterator[Finding]:
             listed = " and ".join(f"{support[name]:,}" for name in group)
             reason = f"The names differ {how}; {listed} items have them."
             yield Finding("merge", score, (), tuple(group), reason, {"sure": groups is alike})
+
+
+def _spelling_groups(index: SemanticIndex, tagger: Tagger) -> tuple[list[list[str]], ...]:
+    """Group labels that are spelt the same, and the most frequent ones of these with slips of them.
+
+    A name whose words are all in the texts, in any form, is no slip, however near it is to another.
+    """
+    support = dict(zip(tagger.labels, tagger.support.tolist(), strict=True))
+    names = sorted((one for one in tagger.labels if support[one]), key=lambda one: -support[one])
+    same: dict[str, list[str]] = {}
+    for name in names:
+        same.setdefault(same_spelling(name), []).append(name)
+    place = {group[0]: n for n, group in enumerate(same.values())}
+    stems, terms = _stems_of_texts(index)
+    slips: dict[str, list[str]] = {}
+    for name, near in near_spellings(place, place).items():
+        first = min(near, key=place.__getitem__)
+        other_word = terms.issuperset(stems(name)) and stems(name) != stems(first)
+        if place[first] < place[name] and not other_word:
+            slips.setdefault(first, [first]).append(name)
+    alike = [group for group in same.values() if len(group) > 1]
+    return alike, sorted(slips.values(), key=lambda group: place[group[0]])
+
+
+def _stems_of_texts(index: SemanticIndex) -> tuple[Callable[[str], list[str]], set[str]]:
+    """Return how the words of a name are compared, and all words that the texts have."""
+    if index.store.words is None:
+        return lambda name: [name], set()
+    vocabulary = index.store.words.vocabulary
+    analyzer = vocabulary.analyzer
+    return lambda name: analyzer.stems(split_words(normalise(name))), set(vocabulary.terms)
 
 
 def _agreement(labels: Any, counts: Array, features: Any) -> Array:

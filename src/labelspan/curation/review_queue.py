@@ -86,7 +86,7 @@ class Review(LabelEdits):
             raise Mismatch("review: this index was fitted without labels.")
         ids = self.index.store.ids_by_row()
         names = [ids.get(int(row), "") for row in tagger.rows]
-        found = label_findings(tagger, names)
+        found = label_findings(self.index, tagger, names)
         with self._lock:
             self._findings = {pair_of(one): one for one in found}
             self._rows = dict(zip(names, tagger.rows.tolist(), strict=True))
