@@ -106,6 +106,17 @@ def test_with_a_neutral_graph_it_is_lda():
     assert angle(model.transform(X), lda.transform(X)) < 1e-8
 
 
+@pytest.mark.parametrize("decades", [0, 2, 3])
+def test_with_a_graph_within_classes_it_is_lda_in_any_units(decades):
+    """Directions of columns in small units were left out as rounding, with a warning."""
+    X = np.random.default_rng(0).standard_normal((40, 6)) * np.logspace(-decades, decades, 6)
+    y = np.arange(40) % 4
+    model = DLE(alpha=0).fit(X, y, graph=1.0 * np.equal.outer(y, y))
+    lda = LDA(alpha=0.0).fit(X, y)
+    assert angle(model.transform(X), lda.transform(X)) < 1e-8
+    assert model.score(X, y) == lda.score(X, y)
+
+
 @pytest.mark.parametrize("projection", ["printed", "smooth", "whitened"])
 def test_alpha_auto_adds_the_mean_eigenvalue_to_both_sides(projection):
     X, y = np.random.default_rng(6).standard_normal((40, 5)) * [1, 2, 3, 4, 5], classes(40, 2)

@@ -148,5 +148,8 @@ def test_the_rank_of_a_float32_kernel_is_that_of_its_digits(rank):
     for dtype in (np.float32, np.float64):
         K = (A.astype(dtype) @ A.astype(dtype).T).astype(dtype)
         assert KernelFeatures("precomputed").fit_transform(K).shape[1] == rank
+    short = np.diag([1.0, 3e-7])
+    Z = KernelFeatures("linear").fit_transform(short)
+    np.testing.assert_allclose(Z @ Z.T, short @ short.T, atol=1e-25)
     full = pairwise_kernels(A, metric="rbf", gamma=2.0).astype(np.float32)
     assert KernelFeatures("precomputed").fit_transform(full).shape[1] == 60

@@ -3,16 +3,19 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 
 from labelspan.errors import InvalidLabels, InvalidParameter
+from labelspan.estimators.class_posterior import discriminants
 from labelspan.labels import (
     cca_factor,
     hsl_factor,
     lda_factor,
     opls_factor,
     read_labels,
+    reading,
 )
-from labelspan.labels.factor import block_rank, orthonormal_columns
+from labelspan.operators.ranks import block_rank, orthonormal_columns, whitening
 
 SEEDS = range(2)
 LAPLACIANS = ["clique", "star", "zhou"]
@@ -247,3 +250,26 @@ def test_orthonormal_columns(kind):
     tolerance = 1e-8 if kind == "near" else 1e-12
     assert_allclose(Q.T @ Q, np.eye(rank), atol=tolerance)
     assert_allclose(Q @ (Q.T @ block), block, atol=tolerance * np.abs(block).max())
+
+
+def test_whitening_of_sparse_labels_drops_the_sum_of_the_classes(monkeypatch):
+    """Sums over 100,000 rows round more than an array of 50 columns."""
+    monkeypatch.setattr(reading, "DENSE_ENTRIES", 0)
+    column = np.zeros(100_000, dtype=int)
+    column[:49] = np.arange(1, 50)
+    Y = sparse.csr_array((np.ones(column.size), (np.arange(column.size), column)))
+    labels = read_labels(Y, column.size, "CCA", keep_sparse=True)
+    assert cca_factor(labels).shape[1] == 49
+
+
+def test_whitening_is_the_same_in_any_units():
+    square = np.cov(np.random.default_rng(0).standard_normal((4, 30)))
+    units = np.array([1e-9, 1e-3, 1.0, 1e6])
+    T = whitening(square * np.outer(units, units))
+    assert_allclose(units[:, None] * (T @ T.T) * units, np.linalg.inv(square), rtol=1e-10)
+    # So are the posteriors of classes.
+    counts = np.full(4, 5.0)
+    slopes, offsets = discriminants(np.eye(4), square, counts, 20)
+    again = discriminants(np.diag(units**2), units[:, None] * square, counts, 20)
+    assert_allclose(units[:, None] * again[0], slopes, rtol=1e-8)
+    assert_allclose(again[1], offsets, rtol=1e-8)

@@ -19,8 +19,8 @@ from scipy import sparse
 
 from labelspan import CCA, HSL, MLSI, OPLS
 from labelspan.labels import Factor, Regression
-from labelspan.labels.factor import block_rank
 from labelspan.operators import as_operator
+from labelspan.operators.ranks import block_rank
 from labelspan.solvers import (
     SOLVERS,
     Exact,

@@ -9,6 +9,7 @@ from sklearn.utils.metaestimators import available_if
 
 from .._typing import Array
 from ..operators.array_backend import as_block, host
+from ..operators.ranks import whitening
 from ._streams import labels_as_fitted
 
 __all__ = ["accuracy", "class_scores", "discriminants", "predict_proba"]
@@ -31,15 +32,13 @@ def discriminants(total: Array, sums: Array, counts: Array, rows: int) -> tuple[
     rows : int
         Number of rows.
     """
-    values, axes = np.linalg.eigh(total)
-    keep = values > 1e-12 * values[-1]
-    whitening = axes[:, keep] / np.sqrt(values[keep])
-    means = whitening.T @ (sums / np.maximum(counts, 1.0))
+    root = whitening(total)
+    means = root.T @ (sums / np.maximum(counts, 1.0))
     spread, turned = np.linalg.eigh(np.eye(means.shape[0]) - (means * counts) @ means.T)
     within = turned / np.maximum(spread, _LEAST_SPREAD) @ turned.T
     slopes = max(rows - counts.size, 1) * within @ means
     priors = np.log(np.maximum(counts, 1e-300) / max(counts.sum(), 1.0))
-    return whitening @ slopes, priors - (means * slopes).sum(axis=0) / 2
+    return root @ slopes, priors - (means * slopes).sum(axis=0) / 2
 
 
 def class_scores(self: Any, X: Any) -> Array:

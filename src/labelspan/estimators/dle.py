@@ -15,11 +15,12 @@ from ..errors import InvalidLabels
 from ..graph import Laplacian
 from ..graph.affinity import graph_over_rows, metric_form
 from ..labels import Labels
-from ..labels.factor import RANK_TOLERANCE, class_scatter
+from ..labels.factor import class_scatter
 from ..labels.reading import Kind
 from ..operators import Operator, as_operator
+from ..operators.ranks import rank_tolerance
 from ..solvers.exact import factorise
-from ..solvers.small_dense import inverse_root, units_decide
+from ..solvers.small_dense import LEAST_EIGENVALUE, inverse_root
 from ._graph_methods import (
     GRAPH_OPTIONS,
     Coordinates,
@@ -40,11 +41,13 @@ from .training import (
 
 __all__ = ["DLE"]
 
-# S_w, A and the differences of class means are treated as zero below this multiple of the rounding
-# errors of their inputs.
+# Differences of class means are treated as zero below this multiple of the rounding errors of their
+# inputs.
 _ROUNDINGS = 64
-# Singular values of X, in columns of equal length, below which A has lost a direction.
-_SHORTEST = 1e-5
+# Singular values of X, in columns of equal length, below which A has lost a direction; next to a
+# penalty also the relative lengths of columns, because it leaves nothing of shorter ones. And those
+# below which products of the inverse roots lose all digits.
+_SHORTEST, _GRADED = 1e-5, 2e-8
 # Directions of X whose squared length is below this fraction of the longest do not count in a mean.
 _NEGLIGIBLE = 1e-8
 
@@ -203,7 +206,7 @@ class DLE(ClassifierMixin, LabelledEmbedding):
         left, lengths, _ = np.linalg.svd(
             parts.smooth @ (parts.tight @ parts.between), full_matrices=False
         )
-        useful = int((lengths**2 > RANK_TOLERANCE * lengths[0] ** 2).sum()) if lengths[0] else 0
+        useful = int((lengths**2 > LEAST_EIGENVALUE * lengths[0] ** 2).sum()) if lengths[0] else 0
         count = self._count(useful, _limit_reason(useful, labels), default=useful)
         directions = left[:, :count]  # U
         if self.projection != "printed":
@@ -251,28 +254,26 @@ def _parts(owner: str, place: Coordinates, labels: Labels, graph: Operator, alph
     known, values = rows.rows(labelled), labels.values[labelled]
     scatter = class_scatter(known, values)
     laplacian = Laplacian(graph)
-    rounding = _ROUNDINGS * float(np.finfo(np.float64).eps)
     smoothness = metric_form(rows, laplacian)  # A
-    noise = rounding * float(laplacian.degrees.max()) * rows.sum_of_squares()
-    unclear, short = units_decide(smoothness, noise)
-    if unclear or (short and factorise(rows, None).shortest < _SHORTEST):
-        warn_unclear(owner)
-    summed = float(values.sum(axis=1).max()) * known.sum_of_squares()
-    apart = np.square(scatter.between).sum(axis=0) > rounding**2 * summed
+    summed = float(values.sum(axis=1).max()) * known.column_squares()
+    rounding = _ROUNDINGS * float(np.finfo(np.float64).eps)
+    apart = np.square(scatter.between).sum(axis=0) > rounding**2 * summed.sum()
     mean = alpha == "mean"
     # Means over the directions of X: neither a constant or repeated column nor the digits that a
     # kernel matrix has lost change them.
-    squares = np.linalg.eigvalsh(rows.gram())
+    gram = rows.gram()
+    squares = np.linalg.eigvalsh(gram)
     size = max(1, int((squares > _NEGLIGIBLE * squares[-1]).sum()))
     graph_alpha = float(np.trace(smoothness)) / size if mean else 0.0
     alpha = float(np.trace(scatter.within)) / size if mean else float(alpha)
-    return _Parts(
-        scatter.between * apart,
-        inverse_root(scatter.within, alpha, rounding * summed),
-        alpha,
-        inverse_root(smoothness, graph_alpha, noise),
-        graph_alpha,
-    )
+    lengths = np.sqrt(float(laplacian.degrees.max()) * np.diag(gram))
+    smooth, short = inverse_root(smoothness, graph_alpha, lengths)
+    present = lengths[lengths > 0]
+    unlike = present.size and present.min() < (_GRADED if alpha == 0 else _SHORTEST) * present.max()
+    if unlike or (short and factorise(rows, None).shortest < _SHORTEST):
+        warn_unclear(owner)
+    tight, _ = inverse_root(scatter.within, alpha, np.sqrt(summed))
+    return _Parts(scatter.between * apart, tight, alpha, smooth, graph_alpha)
 
 
 def _refuse_few(owner: str, labels: Labels) -> None:
@@ -290,7 +291,11 @@ def _regress_labels(model: Any, latent: Array, labels: Labels) -> tuple[Array, A
     values, means = centred_labels(model, labels.rows(labelled))
     here = latent[labelled].astype(np.float64)
     center = here.mean(axis=0)
-    loadings = np.linalg.pinv(here - center, rcond=1e-10) @ values
+    lengths = np.linalg.norm(here - center, axis=0)
+    lengths[lengths == 0] = 1.0
+    unit = (here - center) / lengths
+    found = np.linalg.lstsq(unit, values, rcond=rank_tolerance(np.float64, unit.shape))[0]
+    loadings = found / lengths[:, None]
     return loadings, means - center @ loadings
 
 

@@ -19,9 +19,7 @@ from ..errors import InvalidInput, Mismatch, warn_caller
 from ..labels import Factor, Labels, cca_factor, hsl_factor, lda_factor, opls_factor
 from ..labels.factor import (
     HypergraphLaplacian,
-    block_rank,
     inverse_power,
-    orthonormal_columns,
     refuse_several,
 )
 from ..labels.reading import Kind
@@ -34,6 +32,7 @@ from ..operators.array_backend import (
     sum_of_squares,
 )
 from ..operators.machine import refuse_too_large
+from ..operators.ranks import block_rank, orthonormal_columns, whitening
 from ..solvers import AlphaCurve, Problem, Solution, Solver, SolverChoice
 from ..solvers import choose_solver as choose_for_problem
 from ._streams import Stream, why_no_stream
@@ -185,7 +184,8 @@ def _images(model: Any, solution: Solution, stated: FactorFit) -> Array:
         images = _seen_by(X.matmat(X.place(W)), labels) if many else inner(W, X.cross(labels))
     if solution.metric is None:
         return images
-    return np.asarray(np.linalg.pinv(solution.metric, rcond=1e-12, hermitian=True) @ images)
+    root = whitening(solution.metric)
+    return np.asarray(root @ (root.T @ images))
 
 
 def _count(model: Any, shape: tuple[int, int], rank: int, *, many: bool = False) -> int:

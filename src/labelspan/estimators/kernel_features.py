@@ -16,6 +16,7 @@ from .._params import Constraint, Either, Integer, Null, OneOf, Real, check_para
 from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter, LabelspanWarning, warn_caller
 from ..operators import as_operator
+from ..operators.ranks import rank_tolerance
 from ..operators.row_data import translated
 from ..operators.sparse import canonical
 from .options import SHARED, described
@@ -27,8 +28,6 @@ KERNELS = ("linear", "poly", "rbf", "sigmoid", "cosine", "laplacian", "precomput
 # Maximum number of rows for which the n x n kernel matrix and its eigenvectors are formed:
 # 5,000 x 5,000 in float64 is 191 MiB.
 _LIMIT = 5000
-# Eigenvalues below this fraction of the largest are rounding.
-_NULL = 1e-12
 # Relative asymmetry, and negative eigenvalues, that rounding can explain.
 _ASYMMETRY = 1e-6
 _NEGATIVE = 1e-8
@@ -305,8 +304,12 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
 
 def _null(rows: Any) -> float:
-    """Return the fraction of the largest eigenvalue below which others are rounding."""
-    return max(_NULL, int(rows.shape[0]) * float(np.finfo(rows.dtype).eps))
+    """Return the fraction of the largest eigenvalue below which others are rounding.
+
+    The rows of a kernel have one unit, and are not scaled: the positive part of a function that is
+    not a kernel would be another one.
+    """
+    return rank_tolerance(rows.dtype, (rows.shape[0], rows.shape[0]))
 
 
 def _decomposed(gram: Array, null: float) -> tuple[Array, Array]:

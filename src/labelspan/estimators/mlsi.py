@@ -13,7 +13,7 @@ from .._params import Constraint, Either, Null, OneOf, Real
 from .._typing import Array
 from ..errors import InvalidLabels, Mismatch
 from ..labels import Factor, Labels, Regression
-from ..labels.factor import block_rank, equalizing_weights
+from ..labels.factor import equalizing_weights
 from ..operators import Operator
 from ..operators.array_backend import (
     column_norms,
@@ -23,6 +23,7 @@ from ..operators.array_backend import (
     scale_columns,
     sum_of_squares,
 )
+from ..operators.ranks import block_rank
 from ..solvers import AlphaCurve, Problem, Solution, Solver
 from ..solvers.alpha import choose_alpha
 from ..solvers.regression import complete_labels

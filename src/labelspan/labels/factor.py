@@ -13,21 +13,19 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from scipy.linalg import lapack
 
 from .._typing import Array
 from ..errors import InvalidLabels, InvalidParameter, Mismatch
 from ..operators import Operator, Product, Scaled, as_operator
-from ..operators.array_backend import centered_columns, column_sums, host, inner, width_of
+from ..operators.array_backend import centered_columns, column_sums, host
 from ..operators.convert import scaled_block
+from ..operators.ranks import orthonormal_columns, rank_tolerance, whitening
 from .reading import Labels
 
 __all__ = [
-    "RANK_TOLERANCE",
     "Factor",
     "HypergraphLaplacian",
     "Regression",
-    "block_rank",
     "cca_factor",
     "class_scatter",
     "equalizing_weights",
@@ -35,18 +33,10 @@ __all__ = [
     "inverse_power",
     "lda_factor",
     "opls_factor",
-    "orthonormal_columns",
-    "rank_tolerance",
     "refuse_several",
-    "whitening",
 ]
 
 HypergraphLaplacian = Literal["clique", "star", "zhou"]
-
-# Directions whose squared length is below this fraction of the longest are rounding.
-RANK_TOLERANCE = 1e-10
-# Products of columns have enough digits for directions above this fraction of the longest.
-_CLEAR = 1e-6
 
 
 @dataclass(frozen=True)
@@ -211,27 +201,10 @@ def cca_factor(labels: Labels, *, center: bool = True) -> Any:
     """
     block = _finish(labels.values, labels, center)
     if isinstance(block, Operator):
-        return Product(block, as_operator(whitening(block.gram())))
+        tolerance = rank_tolerance(np.float64, block.shape)
+        return Product(block, as_operator(whitening(block.gram(), tolerance)))
     basis = orthonormal_columns(block)
     return basis if basis.shape[1] else np.zeros((block.shape[0], 1))
-
-
-def whitening(square: Array) -> Array:
-    """Compute T with ``T' square T = I`` on the range of a label block's ``B'B``.
-
-    Columns are scaled to unit norm first, so that a rare label, or a target in small
-    units, is not mistaken for rounding.
-    """
-    norms = np.sqrt(square.diagonal())
-    alive = norms > 0
-    if not alive.any():
-        return np.zeros((norms.size, 1))
-    scaled = square[np.ix_(alive, alive)] / np.outer(norms[alive], norms[alive])
-    spectrum, axes = np.linalg.eigh((scaled + scaled.T) / 2)
-    keep = spectrum > RANK_TOLERANCE * spectrum[-1]
-    out = np.zeros((norms.size, int(keep.sum())))
-    out[alive] = (axes[:, keep] / np.sqrt(spectrum[keep])) / norms[alive, None]
-    return out
 
 
 def lda_factor(labels: Labels, *, center: bool = True) -> Any:
@@ -384,90 +357,6 @@ def _edge_weights(edge_weight: Sequence[float] | Array | None, count: int) -> Ar
             f"but {edge_weight!r} was given."
         )
     return weight
-
-
-# --- ranks ---------------------------------------------------------------------------------
-
-
-def block_rank(block: Array) -> int:
-    """Return the number of independent columns of a thin block, whatever their scales."""
-    found = _independent(block)
-    return _singular(block, found).shape[1] if found.close else found.columns.size
-
-
-def orthonormal_columns(block: Array) -> Array:
-    """Return an orthonormal basis of the columns of a thin block, whatever their scales."""
-    found = _independent(block)
-    if found.close:
-        return _singular(block, found)
-    if not found.columns.size:
-        return np.zeros((block.shape[0], 0))
-    mixing = np.zeros((block.shape[1], found.columns.size))
-    mixing[found.columns] = lapack.dtrtri(found.lower, lower=1)[0].T
-    return np.asarray(host(block) @ (mixing / found.lengths[:, None]))
-
-
-class _Independent(NamedTuple):
-    """Independent columns, and the Cholesky factor ``lower`` of their products at unit length.
-
-    ``close`` is true if another column is nearly, but not exactly, a combination of them.
-    """
-
-    columns: Array
-    lower: Array
-    lengths: Array
-    close: bool
-
-
-def _independent(block: Array) -> _Independent:
-    """Choose independent columns by a pivoted Cholesky factor of their products.
-
-    Products keep half of the digits of a short direction: whether the other columns are
-    combinations of those chosen is computed from the columns themselves.
-    """
-    square = inner(block, block, dtype=np.float64)
-    lengths = np.sqrt(square.diagonal())
-    alive = np.flatnonzero(lengths > 0)
-    unit = square[np.ix_(alive, alive)] / np.outer(lengths[alive], lengths[alive])
-    if not alive.size:
-        return _Independent(alive, unit, np.ones(lengths.size), close=False)
-    lower, order, rank, _ = lapack.dpstrf(unit, tol=_CLEAR, lower=1)
-    order, lower = order[: alive.size] - 1, np.tril(lower[:rank, :rank])
-    index, others = alive[order[:rank]], alive[order[rank:]]
-    close = False
-    if others.size:
-        rows = host(block).astype(np.float64, copy=False)
-        rest, seen = rows[:, others] / lengths[others], unit[order[:rank]][:, order[rank:]]
-        for _ in range(2):
-            mixing = np.zeros((lengths.size, others.size))
-            mixing[index] = lapack.dpotrs(lower, seen, lower=1)[0] / lengths[index][:, None]
-            rest = rest - rows @ mixing
-            seen = (rest.T @ rows).T[index] / lengths[index][:, None]
-        tolerance = rank_tolerance(width_of(block), block.shape)
-        close = bool(np.linalg.norm(rest) > tolerance * np.sqrt(alive.size))
-    return _Independent(index, lower, np.where(lengths > 0, lengths, 1.0), close)
-
-
-def _singular(block: Array, found: _Independent) -> Array:
-    """Return the left singular vectors of the columns at unit length, without null directions."""
-    rows = host(block).astype(np.float64, copy=False) / found.lengths
-    left, singular, _ = np.linalg.svd(rows, full_matrices=False)
-    return left[:, singular > rank_tolerance(width_of(block), rows.shape) * singular[0]]
-
-
-def rank_tolerance(dtype: Any, shape: tuple[int, int]) -> float:
-    """Return the singular value, relative to the largest, below which a direction is null.
-
-    The same for the eigenvalues of a square array of products, whose rounding is that of the
-    array. To be used after columns are scaled to unit length. Rounding of the entries of X
-    then has singular values of about eps, whatever the number of rows: 8 eps
-    times the root of the smaller side. Sums over rows and columns, in float64, add 8
-    eps times the root of both sides. Data in float32 is assumed to have been computed in float32:
-    its rank is that at float32 precision.
-    """
-    rows, columns = max(1, shape[0]), max(1, shape[1])
-    entries = float(np.finfo(dtype).eps) * np.sqrt(min(rows, columns))
-    return float(8 * max(entries, float(np.finfo(np.float64).eps) * np.sqrt(rows * columns)))
 
 
 def equalizing_weights(squares: Array) -> Array:

@@ -26,7 +26,6 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from .._typing import Array
 from ..errors import UncertainPenalty, warn_caller
-from ..labels.factor import rank_tolerance
 from ..operators import Operator, RowBlocks, Scaled, as_operator
 from ..operators.array_backend import (
     host,
@@ -40,6 +39,7 @@ from ..operators.array_backend import (
     unit_columns,
 )
 from ..operators.operator import Composite
+from ..operators.ranks import rank_tolerance
 from .block_krylov import KrylovSpace
 from .exact import basis_of_products, left_basis
 from .problem import decomposes, rounding, squared_units

@@ -18,9 +18,9 @@ import numpy as np
 
 from .._typing import Array
 from ..labels import Factor
-from ..labels.factor import rank_tolerance
 from ..operators import Operator
 from ..operators.array_backend import host
+from ..operators.ranks import rank_tolerance
 from .problem import (
     Check,
     LazyProduct,

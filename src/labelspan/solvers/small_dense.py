@@ -16,7 +16,6 @@ from scipy.linalg import eigh, lapack
 
 from .._typing import Array
 from ..labels import Factor, Regression
-from ..labels.factor import RANK_TOLERANCE, rank_tolerance
 from ..operators.array_backend import (
     column_norms,
     host,
@@ -27,8 +26,10 @@ from ..operators.array_backend import (
 )
 from ..operators.array_backend import inner as inner_product
 from ..operators.machine import single_thread
+from ..operators.ranks import rank_tolerance
 
 __all__ = [
+    "LEAST_EIGENVALUE",
     "ScaledCholesky",
     "few_leading",
     "fitted_coordinates",
@@ -47,9 +48,12 @@ __all__ = [
     "spectral",
     "thin_spectrum",
     "triangular",
-    "units_decide",
 ]
 
+# Directions of an answer whose eigenvalue is below this fraction of the largest are left out: they
+# consist of what the regressions and inverse roots before it have lost. This is not the rank of the
+# data, which is in `operators.ranks`.
+LEAST_EIGENVALUE = 1e-10
 # Above this reciprocal condition number a matrix has no direction that could be rounding.
 _WELL_CONDITIONED = 1e-8
 # Between these sizes one BLAS thread is as fast as several; below, BLAS itself uses one.
@@ -57,6 +61,8 @@ _TINY, _SMALL = 96, 768
 # Directions whose squared length is below this fraction of the longest are rounding, in either
 # precision: this is the limit of float64 Gram matrices and of float32 blocks.
 _TOLERANCE = 1e-12
+# Rounding errors of a difference of products, per column, in units of epsilon.
+_ROUNDINGS = 64
 # Above this condition number a triangular factor would not show a loss of rank.
 _SAFE = 1e4
 # Below this condition number one pass makes the columns orthonormal up to rounding; and products of
@@ -141,39 +147,28 @@ def graded_svd(matrix: Array) -> tuple[Array, Array, Array]:
     return left, roots, mixing.T
 
 
-def inverse_root(matrix: Array, alpha: float = 0.0, floor: float = 0.0) -> Array:
-    """``(matrix + alpha I)_+^-1/2`` for a positive semi-definite matrix.
+def inverse_root(matrix: Array, alpha: float, lengths: Array) -> tuple[Array, bool]:
+    """Return ``(matrix + alpha I)_+^-1/2``, and whether short directions may be rounding.
 
-    Without a penalty, directions below RANK_TOLERANCE of the longest, or below ``floor``,
-    are null and stay null.
+    The positive semi-definite matrix was computed from products of columns with given lengths:
+    divided by these, its rounding is the same everywhere. Without a penalty, directions that are
+    then null stay null.
     """
-    values, vectors = _eigh(matrix)
+    units = np.where(lengths > 0, lengths, 1.0)
+    values, vectors = _eigh(matrix / np.outer(units, units))
+    # Where the matrix is much smaller than the products, all of it may be their rounding.
+    floor = _ROUNDINGS * float(np.finfo(np.float64).eps) * lengths.size
+    keep = values > max(rank_tolerance(np.float64, matrix.shape) * values[-1], floor)
+    short = bool(keep.any() and values[0] <= _WELL_CONDITIONED * values[-1])
     if alpha > 0:
-        keep = np.ones(values.size, dtype=bool)
+        values, left = _eigh(matrix)
+        values = np.maximum(values, 0.0) + alpha
+    elif not keep.any():
+        return np.zeros_like(matrix), short
     else:
-        keep = values > max(RANK_TOLERANCE * max(values[-1], 0.0), floor, 0.0)
-    kept = vectors[:, keep]
-    return np.asarray((kept / np.sqrt(np.maximum(values[keep], 0.0) + alpha)) @ kept.T)
-
-
-def units_decide(matrix: Array, floor: float = 0.0) -> tuple[bool, bool]:
-    """Return whether `inverse_root` drops directions only because of their units.
-
-    That is, directions that are not null after scaling to a unit diagonal. The second value is
-    whether some are then so short that products cannot distinguish them from null ones.
-    """
-    values, _ = _eigh(matrix)
-    if not values.size or not values[-1] > 0:
-        return False, False
-    kept = int((values > max(RANK_TOLERANCE * values[-1], floor)).sum())
-    if not kept:
-        # Only rounding, for which the caller raises an error.
-        return False, False
-    diagonal = np.diag(matrix)
-    lengths = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
-    scaled, _ = _eigh(matrix / np.outer(lengths, lengths))
-    real = int((scaled > rank_tolerance(np.float64, matrix.shape) * scaled[-1]).sum())
-    return kept < real, bool(scaled[0] <= _WELL_CONDITIONED * scaled[-1])
+        left, roots, _ = graded_svd(units[:, None] * vectors[:, keep] * np.sqrt(values[keep]))
+        values = np.square(roots)
+    return np.asarray((left / np.sqrt(values)) @ left.T), short
 
 
 @dataclass(frozen=True)
@@ -222,7 +217,7 @@ def scaled_cholesky(matrix: Array, alpha: float) -> ScaledCholesky | None:
 def thin_spectrum(matrix: Array, count: int) -> tuple[Array, Array]:
     """Return the eigenpairs of the s x s matrix of the second stage, without null directions."""
     values, vectors = leading(matrix, count)
-    keep = values > RANK_TOLERANCE * max(values[0], 0.0)
+    keep = values > LEAST_EIGENVALUE * max(values[0], 0.0)
     return values[keep], vectors[:, keep]
 
 
@@ -258,7 +253,7 @@ def spectral(
     inner = damped_labels @ damped_labels.T
     inner[np.diag_indices_from(inner)] += factor.share * values * damped**2
     spectrum, vectors = few_leading(inner, count)
-    keep = spectrum > RANK_TOLERANCE * max(spectrum[0], 0.0)
+    keep = spectrum > LEAST_EIGENVALUE * max(spectrum[0], 0.0)
     return spectrum[keep], vectors[:, keep] / np.sqrt(values + alpha)[:, None]
 
 
@@ -279,7 +274,7 @@ def length(block: Array) -> float:
 
 def leading_pairs(matrix: Array, metric: Array, count: int) -> tuple[Array, Array]:
     """Return the largest eigenvalues of ``matrix v = value metric v`` and ``v'metric v = 1``."""
-    squares, axes = psd_basis(metric, RANK_TOLERANCE)
+    squares, axes = psd_basis(metric, LEAST_EIGENVALUE)
     roots = axes / np.sqrt(squares)
     values, vectors = leading(roots.T @ matrix @ roots, count)
     return values, roots @ vectors

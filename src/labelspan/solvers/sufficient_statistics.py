@@ -9,8 +9,8 @@ import numpy as np
 from scipy.linalg import lapack, qr
 
 from .._typing import Array
-from ..labels.factor import rank_tolerance
 from ..operators import Operator
+from ..operators.ranks import rank_tolerance
 
 __all__ = ["Statistics"]
 

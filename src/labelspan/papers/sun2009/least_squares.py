@@ -13,9 +13,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..._typing import Array
 from ...errors import LabelspanWarning, warn_caller
-from ...labels.factor import RANK_TOLERANCE
 from ...operators import Centered, Operator, Sparse
 from ...operators.array_backend import host
+from ...operators.ranks import block_rank
 from ...solvers import Problem, Solution
 from ...solvers.exact import factorise
 from ...solvers.problem import small_enough
@@ -198,8 +198,7 @@ def _warn_of_zeros(problem: Problem, wanted: Array, weights: Array) -> None:
 def targets(factor: Array) -> Array:
     """Return sun2009's class indicator ``T = Q U_R``, orthonormal, the leading target first."""
     q, r, _ = linalg.qr(factor, mode="economic", pivoting=True)
-    diagonal = np.abs(np.diag(r))
-    rank = int((diagonal > np.sqrt(RANK_TOLERANCE) * diagonal[0]).sum()) if diagonal.size else 0
+    rank = block_rank(factor)
     left, _, _ = linalg.svd(r[:rank], full_matrices=False)
     return np.asarray(q[:, :rank] @ left)
 

@@ -14,7 +14,6 @@ from ....estimators._graph_methods import coordinates
 from ....graph.affinity import metric_form
 from ....graph.neighbors import nearest_neighbors
 from ....labels import Labels
-from ....labels.factor import RANK_TOLERANCE
 from ....operators import Operator
 from ....solvers.small_dense import psd_basis
 from .graph_classifier import GraphClassifier, documented
@@ -131,7 +130,7 @@ class KMeansLaplacian(GraphClassifier):
         solve = SystemSolver(type(self).__name__, self.tol, self.max_iter)
         rows = coordinates(type(self).__name__, data)[0].rows
         green = GreenFunction(graph, solve)
-        quotients, directions = psd_basis(metric_form(rows, green), RANK_TOLERANCE)
+        quotients, directions = psd_basis(metric_form(rows, green))
         count = self._count(quotients.size, labels)
         directions = directions[:, :count] / np.sqrt(quotients[:count])
         self.embedding_ = green.matmat(rows.matmat(directions))

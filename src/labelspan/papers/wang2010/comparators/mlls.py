@@ -13,9 +13,8 @@ from ...._typing import Array
 from ....errors import InvalidParameter
 from ....estimators._graph_methods import coordinates
 from ....estimators.training import all_or_nothing
-from ....labels.factor import RANK_TOLERANCE
 from ....operators import as_operator
-from ....solvers.small_dense import psd_basis
+from ....solvers.small_dense import LEAST_EIGENVALUE, psd_basis
 from .graph_classifier import ScoreClassifier
 
 __all__ = ["MLLS"]
@@ -133,7 +132,7 @@ class MLLS(ScoreClassifier):
         inside, means = coordinates(type(self).__name__, data)
         label_means = labels.means()
         rows = inside.rows.shape[0]
-        squares, axes = psd_basis(inside.rows.gram() / rows, RANK_TOLERANCE)
+        squares, axes = psd_basis(inside.rows.gram() / rows)
         cross = axes.T @ inside.rows.cross(labels.values - label_means) / rows
         shared = _Shared(squares, cross, self.alpha, self.beta)
         theta = shared.subspace(self._count(shared.rank))
@@ -186,7 +185,7 @@ class _Shared:
         lengths = self._whitened[1]
         if lengths.size == 0 or not lengths[0] > 0:
             return 0
-        return int((lengths**2 > RANK_TOLERANCE * lengths[0] ** 2).sum())
+        return int((lengths**2 > LEAST_EIGENVALUE * lengths[0] ** 2).sum())
 
     def subspace(self, count: int) -> Array:
         """Return Theta', with orthonormal columns."""
