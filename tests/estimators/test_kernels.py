@@ -1,12 +1,15 @@
 """KernelFeatures: the kernel form of every method, against dense equations and KernelPCA."""
 
 import itertools
+import pickle
 
 import numpy as np
 import pytest
 from _support.support import SHAPES, angle, classes, features, indicator
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.decomposition import KernelPCA
+from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -106,6 +109,30 @@ def test_landmarks_approach_the_exact_answer(estimator):
     assert gaps[0] > gaps[1] > gaps[2] > gaps[3]
     assert gaps[2] < 0.1
     assert gaps[3] < 1e-6
+
+
+def test_null_directions_and_units_are_not_those_of_nystroem():
+    """Why scikit-learn's transformer, with a fixed limit of 1e-12, does not do this work."""
+    X, Y = features("tall", 0)[:, :4], indicator(60, 0)
+    primal = CCA(alpha=0.0).fit(X, Y).correlations_
+    ours, theirs = KernelFeatures("linear"), Nystroem("linear", n_components=60)
+    np.testing.assert_allclose(CCA(alpha=0.0).fit(ours.fit_transform(X), Y).correlations_, primal)
+    assert CCA(alpha=0.0).fit(theirs.fit_transform(X), Y).correlations_[0] > 1.3 * primal[0]
+    small = 1e-8 * X
+    lengths = [np.linalg.norm(kernel.fit_transform(small)) for kernel in (ours, theirs)]
+    np.testing.assert_allclose(lengths[0], np.linalg.norm(small))
+    assert lengths[1] < 0.5 * lengths[0]
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_the_fit_does_not_change_with_the_array_it_came_from(kind):
+    X = kind(features("tall", 0))
+    model = KernelFeatures("rbf").fit(X)
+    again, before = pickle.loads(pickle.dumps(model)), model.transform(X)
+    np.testing.assert_array_equal(again.transform(X), before)
+    given = X.copy()
+    X *= 0.0
+    np.testing.assert_array_equal(model.transform(given), before)
 
 
 def test_refusals(monkeypatch):

@@ -87,7 +87,8 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     See Also
     --------
     sklearn.decomposition.KernelPCA : Kernel PCA, ``make_pipeline(KernelFeatures(), LSI(...))``.
-    sklearn.kernel_approximation.Nystroem : Only the approximation.
+    sklearn.kernel_approximation.Nystroem : Only the approximation; it keeps null directions, which
+        methods without a penalty would use.
 
     Notes
     -----
@@ -182,7 +183,9 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         gram = self._values(reference, reference)
         self._check_kernel(gram, reference)
         projection, coordinates = _decomposed((gram + gram.T) / 2, _null(reference))
-        self.X_fit_, self.projection_ = reference, projection
+        self.projection_ = projection
+        # A copy: the array of the caller may change after the fit.
+        self.X_fit_ = reference.copy() if reference is rows else reference
         return coordinates if reference is rows else self._values(rows, reference) @ projection
 
     @refuse_overflow
