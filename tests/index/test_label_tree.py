@@ -1,5 +1,6 @@
 """Vocabularies of labels in an index: names, narrower labels, the tree, what the audit finds."""
 
+import numpy as np
 import pytest
 from _support.commands import run
 
@@ -201,3 +202,47 @@ def test_web_addresses_are_not_levels_of_labels():
     labels = [[addresses[0]], ["a/b"], ["a/c"], ["a/b"], ["a/c"], ["a/c"]]
     with SemanticIndex(LSI(2)).fit(TEXTS[:6], labels) as index:
         assert index.browse().group_counts() == {"a": 5}
+
+
+def test_a_predicted_label_brings_the_broader_ones_of_the_vocabulary(tmp_path):
+    rng = np.random.default_rng(0)
+    kinds = {
+        "mound": ["mounds", "graves", "sites"],
+        "stone": ["graves", "sites"],
+        "boat": ["ships"],
+    }
+    names = rng.choice([*kinds], 150)
+    texts = [f"{name} {' '.join(rng.choice(list('abcdefgh'), 5))}" for name in names]
+    labels = [kinds[name] for name in names]
+    index = SemanticIndex().fit(texts, labels)
+    new = [f"{name} {' '.join(rng.choice(list('abcdefgh'), 5))}" for name in names]
+
+    def violations(tags):
+        found = {tag.label: tag for tag in tags}
+        return sum(
+            found[one].probability > found[up].probability or (found[one].chosen > found[up].chosen)
+            for one in found
+            for up in WORDS.broader(one)
+            if up in found
+        )
+
+    assert sum(map(violations, index.tag(new, 4))) > 0
+    index.use_vocabulary(WORDS).save(tmp_path / "index")
+    with SemanticIndex.load(tmp_path / "index", write=True) as index:
+        for _ in range(2):
+            assert sum(map(violations, index.tag(new, 4))) == 0
+            assert sum(map(violations, index.tag(items=index.ids, k=4))) == 0
+            index.add(["a mound of boats"], [["mounds", "graves", "sites", "ships"]])
+        why = [index.explain_tag("sites", text) for text in new]
+        tags = [next(tag for tag in one if tag.label == "sites") for one in index.tag(new, 4)]
+        expected = pytest.approx([one.probability for one in tags], abs=1e-3)
+        assert [one.probability for one in why] == expected
+        assert {one.implied_by for one in why} <= {None, "graves", "mounds"} != {None}
+        assert index.explain_tag("ships", new[0]).implied_by is None
+        # Where items do not have the broader label, nothing follows.
+        some = [item.id for item in index.items() if item.labels and "mounds" in item.labels]
+        index.relabel(some, [["mounds", "graves"]] * len(some))
+        found = index.tagger.implied
+        labels = index.tagger.labels
+        pairs = {(labels[a], labels[b]) for a, b in zip(found.narrower, found.broader, strict=True)}
+        assert pairs & {("mounds", "graves"), ("mounds", "sites")} == {("mounds", "graves")}

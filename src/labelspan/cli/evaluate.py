@@ -81,15 +81,16 @@ def evaluate(
         )
 
         judged = [] if queries is None else read_queries(queries, qrels)
-        _, found = open_corpus(corpus, **reading)
+        source, found = open_corpus(corpus, **reading)
         from ..evaluation.comparison import evaluate as run  # noqa: PLC0415
         from ..evaluation.comparison import recommend, tables  # noqa: PLC0415
         from ..evaluation.tag_quality import evaluate_tagging, tagging_table  # noqa: PLC0415
 
         with progress_bar("comparing") as report:
             result = run(found.texts, found.labels, dimensions=dimensions, progress=report)
+        names = None if source is None else source.vocabulary
         with progress_bar("tagging") as report:
-            tagged = evaluate_tagging(found.texts, found.labels, progress=report)
+            tagged = evaluate_tagging(found.texts, found.labels, vocabulary=names, progress=report)
         with progress_bar("searching") as report:
             searched = evaluate_search(
                 found.texts,

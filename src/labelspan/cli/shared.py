@@ -95,7 +95,9 @@ def reason_lines(why: TagExplanation) -> list[str]:
     """Print the words and neighbouring items that support a label, and how usual it is."""
     words = ", ".join(f"{word.word} {word.share:+.2f}" for word in why.words)
     votes = ", ".join(f"{vote.id} ({'has it' if vote.has_label else 'not'})" for vote in why.votes)
+    implied = [f"  implied by: {why.implied_by}"] if why.implied_by else []
     return [
+        *implied,
         f"  words: {words or '-'}",
         f"  nearest items: {votes or '-'}",
         f"  of all other labelled items {why.base_rate:.1%} have it",

@@ -129,6 +129,7 @@ def _as_json(
         answer["uri"] = known.code(one.label)
     if reason is not None:
         answer |= {"words": [*map(asdict, reason.words)], "votes": [*map(asdict, reason.votes)]}
+        answer["implied_by"] = reason.implied_by
     return answer
 
 

@@ -23,6 +23,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from .._typing import Array
+from ..corpus import LabelVocabulary
 from ..errors import InvalidInput
 from ..index.inputs import LabelLists, read_label_lists, read_texts
 from ..index.label_table import LabelTable
@@ -60,12 +61,13 @@ def evaluate_tagging(
     texts: Any,
     labels: Any,
     *,
+    vocabulary: LabelVocabulary | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> TaggingEvaluation:
     """Predict the labels of held-out items by the tagger, by linear SVMs and by frequency.
 
-    Only items with a label are used. ``progress`` is called with the number of completed steps and
-    the total number of steps.
+    Only items with a label are used. ``vocabulary`` has broader labels. ``progress`` is called
+    with the number of completed steps and the total number of steps.
 
     Examples
     --------
@@ -106,7 +108,7 @@ def evaluate_tagging(
     methods: dict[str, Callable[[], Predictions]] = {
         "most frequent": lambda: _most_frequent(targets, len(new)),
         "linear SVM": lambda: _svms(old, targets, new),
-        "labelspan": lambda: _tagger(old, targets, names, new),
+        "labelspan": lambda: _tagger(old, targets, names, new, vocabulary),
     }
     records: list[Record] = []
     for done, system in enumerate(SYSTEMS, start=1):
@@ -229,8 +231,15 @@ def best_cut(scores: Array, truth: Array, total: int) -> float:
     return float(scores.ravel()[order[best]])
 
 
-def _tagger(texts: list[str], targets: Any, names: tuple[str, ...], new: list[str]) -> Predictions:
+def _tagger(
+    texts: list[str],
+    targets: Any,
+    names: tuple[str, ...],
+    new: list[str],
+    vocabulary: LabelVocabulary | None,
+) -> Predictions:
     features, rows = learn_features(texts, TAGS)
     tagger = learn_tagger(names, targets, rows, np.arange(len(texts)))
+    tagger = tagger.with_vocabulary(vocabulary)
     found = tagger.probabilities(features.of_texts(new))
     return found, found >= tagger.thresholds

@@ -199,12 +199,14 @@ class TagExplanation(Tag):
     """Explanation of the probability of a label: words of the text, and nearby labelled items.
 
     For an item, everything is computed without that item. ``base_rate`` is the fraction of the
-    other labelled items that have the label.
+    other labelled items that have the label. ``implied_by`` is the narrower label that gives it
+    its probability, because items with that label also have this one; None if words and items do.
     """
 
     words: tuple[WordShare, ...]
     votes: tuple[Vote, ...]
     base_rate: float
+    implied_by: str | None = None
 
 
 @dataclass(frozen=True)

@@ -829,7 +829,8 @@ class SemanticIndex:
             if late:
                 known = model, -1, model.tagger
             if known[1] != store.revision:
-                known = model, store.revision, ItemTagger(model, store, known[2]).current()
+                tagger = known[2].with_vocabulary(store.vocabulary)
+                known = model, store.revision, ItemTagger(model, store, tagger).current()
             if not late:
                 self._current = known
             return known[2]

@@ -110,7 +110,12 @@ class ItemTagger:
             raise InvalidInput(f"explain_tag: the tagger has not learned the label {label!r}.")
         column = tagger.columns[label]
         own = np.array([-1]) if own is None else own
-        probability = float(tagger.decision.probability(tagger.scores(features, own))[0, column])
+        scores = tagger.scores(features, own)[0]
+        probability = float(tagger.decision.probability(scores[column]))
+        implied_by = None
+        narrower = tagger.implied.source(column, scores)
+        if narrower >= 0 and tagger.own_scores(features, own)[0, column] < scores[column]:
+            implied_by = tagger.labels[narrower]
         words: dict[str, float] = {}
         if tagger.texts is not None:
             contributions = tagger.contributions(features, column, int(own[0]))
@@ -133,6 +138,7 @@ class ItemTagger:
             WordShare.largest(words, n),
             tuple(votes[:n]),
             (int(tagger.support[column]) - has) / max(1, others),
+            implied_by,
         )
 
     def report(self) -> list[LabelReport]:
@@ -186,4 +192,5 @@ class ItemTagger:
         from ..tagger.learning import learn_tagger  # noqa: PLC0415
 
         parts = found.labels, found.targets, found.features, found.rows
-        return learn_tagger(*parts, unseen=unseen, texts=found.texts, sampled=found.sampled)
+        learned = learn_tagger(*parts, unseen=unseen, texts=found.texts, sampled=found.sampled)
+        return learned.with_vocabulary(found.vocabulary)

@@ -83,6 +83,14 @@ class Decision:
         found = np.interp(scores, self.knots, self.levels).astype(np.float32)
         return np.minimum(found, _HIGHEST)
 
+    def scores_of(self, chances: Array) -> Array:
+        """Return scores whose probabilities are just not below some; infinite if none is."""
+        found = np.interp(chances, self.levels, self.knots).astype(np.float32)
+        found[self.probability(np.array([np.inf])) < chances] = np.inf
+        while (low := np.isfinite(found) & (self.probability(found) < chances)).any():
+            found[low] = np.nextafter(found[low], np.float32(np.inf))
+        return found
+
 
 @dataclass(frozen=True)
 class LeftOutTags:

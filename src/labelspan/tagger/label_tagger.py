@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from .._typing import Array
+from ..corpus import LabelVocabulary
 from ..errors import InvalidInput
 from ..graph.neighbors import NeighborSearch
 from ..text import TextFeatures
@@ -21,6 +22,7 @@ from ..text.vocabulary import (
     within,
 )
 from .decision import NEVER, Decision, LabelRecord, LeftOutTags, emphasis, make_comparable
+from .implied_labels import ImpliedLabels
 from .label_regression import Directions, LabelledRows, LabelRegression, add_sparse
 
 __all__ = ["Tagger", "Voters"]
@@ -123,8 +125,10 @@ class Tagger:
     Its fields are settings and the labelled items; everything else follows from these. The score of
     a label is that of the regression, plus ``decision.weight`` times the share of votes;
     ``decision`` maps it to a probability. A label is chosen if its probability reaches its
-    threshold. :func:`labelspan.tagger.learning.learn_tagger` creates one; :meth:`updated` returns a
-    changed copy.
+    threshold. Where items with a label also have what is broader in the ``vocabulary``, or by names
+    such as a/b and a::b, a broader label is at least as probable, and is chosen with the label.
+    :func:`labelspan.tagger.learning.learn_tagger` creates one; :meth:`updated` returns a changed
+    copy.
     """
 
     # Name of each column; settings of the regression.
@@ -144,6 +148,8 @@ class Tagger:
     sampled: bool = False
     # Number of items that changed since it was learned.
     changes: int = 0
+    # Broader labels; not stored.
+    vocabulary: LabelVocabulary | None = None
 
     @property
     def n_features(self) -> int:
@@ -174,6 +180,12 @@ class Tagger:
         """
         return LabelledRows(self.features, self.targets, self.directions).gram
 
+    def with_vocabulary(self, vocabulary: LabelVocabulary | None) -> Tagger:
+        """Return a tagger that knows which labels are broader than others."""
+        if vocabulary is self.vocabulary:
+            return self
+        return replace(self, vocabulary=vocabulary).with_gram(self.gram)
+
     def with_gram(self, gram: Array) -> Tagger:
         """Set the products of the coordinates, if they are known. A copy does not have them."""
         vars(self)["gram"] = gram
@@ -188,6 +200,16 @@ class Tagger:
     def thresholds(self) -> Array:
         """Probabilities from which labels are chosen; one item cannot be predicted from others."""
         return np.where(self.support < 2, np.float32(NEVER), self.decision.own)
+
+    @cached_property
+    def implied(self) -> ImpliedLabels:
+        """Broader labels that labels imply."""
+        return ImpliedLabels.of(self.labels, self.targets, self.vocabulary)
+
+    @cached_property
+    def limits(self) -> Array:
+        """Scores from which labels are chosen."""
+        return self.decision.scores_of(self.thresholds)
 
     @cached_property
     def left_out(self) -> LeftOutTags:
@@ -215,6 +237,13 @@ class Tagger:
         ``own`` are the numbers of the rows among the labelled items, or -1: their scores are those
         of a model without them.
         """
+        found = self.own_scores(features, own)
+        if self.implied.groups:
+            self.implied.raise_scores(found, self.limits)
+        return found
+
+    def own_scores(self, features: Any, own: Array | None) -> Array:
+        """Compute the score of every label, as if none implied another."""
         terms = self.regression.terms(self.regression.rows.view(features, own))
         known = np.zeros(features.shape[0], dtype=bool) if own is None else own >= 0
         for rows in (known, ~known):

@@ -82,6 +82,7 @@ class TagWhyData(TypedDict):
 
     words: tuple[WordShare, ...]
     neighbours: tuple[Vote, ...]
+    implied_by: Annotated[str | None, "narrower label that gives it its probability, if one does"]
 
 
 class SuggestedData(TypedDict):
@@ -299,15 +300,18 @@ def _tag(served: Served, given: dict[str, Any]) -> SuggestionsData:
         tags = index.tag(texts, given.get("k", 10)) if texts else []
         uri_of = _uris(snapshot)
 
+        def reasons(label: str, text: str) -> TagWhyData:
+            why = index.explain_tag(label, text)
+            return {"words": why.words, "neighbours": why.votes, "implied_by": why.implied_by}
+
         def suggested(tag: Tag, text: str) -> SuggestedData:
-            why = index.explain_tag(tag.label, text) if explained else None
             return {
                 "label": tag.label,
                 "uri": uri_of(tag.label),
                 "probability": rounded(tag.probability),
                 "threshold": rounded(tag.threshold),
                 "chosen": tag.chosen,
-                "why": None if why is None else {"words": why.words, "neighbours": why.votes},
+                "why": reasons(tag.label, text) if explained else None,
             }
 
         pairs = zip(texts, tags, strict=True)

@@ -156,6 +156,7 @@ class ReasonData(TypedDict):
     label: str
     words: Annotated[list[WordShare], "words of the text, and what they add to the score"]
     neighbours: Annotated[list[NearItemData], "the nearest labelled items"]
+    implied_by: Annotated[str | None, "narrower label that gives it its probability, if one does"]
 
 
 class TaggedData(TypedDict):
@@ -178,6 +179,7 @@ def tag(snapshot: Snapshot, asked: Asked) -> TaggedData:
                 "label": one.label,
                 "words": list(one.words),
                 "neighbours": near_items(snapshot, one.votes),
+                "implied_by": one.implied_by,
             }
             for one in why
         ],

@@ -131,6 +131,7 @@ class EvidenceData(TypedDict):
     base_rate: Annotated[Unit, "share of the labelled items that have the label"]
     words: list[WordShare]
     neighbours: list[NearItemData]
+    implied_by: Annotated[str | None, "narrower label that gives it its probability, if one does"]
 
 
 def finding(snapshot: Snapshot, asked: Asked) -> EvidenceData:
@@ -156,4 +157,5 @@ def finding(snapshot: Snapshot, asked: Asked) -> EvidenceData:
         "base_rate": rounded(one.evidence["base_rate"]),
         "words": list(why.words) if why else [],
         "neighbours": near_items(snapshot, why.votes if why else ()),
+        "implied_by": why.implied_by if why else None,
     }
