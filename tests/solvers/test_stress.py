@@ -260,7 +260,7 @@ def test_a_tolerance_below_float32_is_met_in_float64(kind, center):
     exact = MLSI(12, solver="exact", alpha=1.0, center=center).fit(X.astype(float), Y)
     components = np.asarray(found.components_)
     assert components.dtype == np.float32
-    assert principal_angles(components.T.astype(float), exact.components_.T).max() < 5e-5
+    assert principal_angles(components.T.astype(float), exact.components_.T).max() < 2e-4
 
 
 def test_dummy_variables_need_no_warning():

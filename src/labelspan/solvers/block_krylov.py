@@ -10,7 +10,7 @@ import numpy as np
 
 from .._typing import Array
 from ..operators import Operator
-from ..operators.array_backend import combine, inner, inner_all, times, width_of
+from ..operators.array_backend import combine, inner_all, times, width_of
 from .inspection import RANDOM_DIRECTIONS, Inspection, inspect
 from .problem import finest_tolerance, rest_of, rounding
 from .small_dense import leading, leading_values, orthonormalize, remove, remove_measured
@@ -30,10 +30,11 @@ _COARSE = 2e-2
 # Small gains and residuals do not bound what is missing where eigenvalues are nearly equal: unless
 # the space is complete, at least this part of the tolerance is reported.
 _SHARPEST = 0.25
+# Above this multiple of the rounding of the longest one, the squared length of an image has enough
+# digits.
+_CLEAR = 1e3
 # An image below this multiple of the rounding of the longest image is zero.
 _NULL = 64.0
-# Loss of orthogonality of blocks, in units of rounding, above which it is corrected.
-_DRIFT = 500.0
 
 
 class KrylovSpace:
@@ -41,7 +42,8 @@ class KrylovSpace:
 
     It also stores the image ``X P`` and the small matrix ``P'X'X P``, which a Rayleigh-Ritz step
     needs. Each :meth:`expand` costs one product with X' and one with X, for the width of the
-    latest block.
+    latest block. The small matrix is zero between a block that was expanded and all blocks after
+    the next one, as ``X'X`` maps it into the space.
 
     If rows are read in ``passes``, because they are in files or on other machines, ``X'X P``
     is stored instead of ``X P``: no array has n rows, and each block costs one pass. Squares
@@ -53,7 +55,8 @@ class KrylovSpace:
         self.basis: list[Array] = []
         self.image: list[Array] = []
         self.gram = np.zeros((0, 0))
-        self._drifts = False
+        # Which blocks X'X maps into the space.
+        self._inside: list[bool] = []
         self.exhausted = not self._append(start)
 
     @property
@@ -63,12 +66,12 @@ class KrylovSpace:
     def expand(self) -> bool:
         """Add a block; return False if the space is invariant."""
         if not self.exhausted:
-            newest = self.image[-1]
-            block = 1 * newest if self.passes else self.X.rmatmat(newest)
-            # The latest columns of the small matrix are the projection onto the basis, as long as
-            # that is orthonormal: each block amplifies the errors of those before it.
-            along = None if self._drifts else self.gram[:, -newest.shape[1] :]
-            self.exhausted = not self._append(block, along)
+            newest, number = self.image[-1], len(self.basis) - 1
+            squares = np.diag(self.gram)
+            shortest = squares[-newest.shape[1] :].min()
+            clear = shortest > _CLEAR * rounding(width_of(newest)) * squares.max()
+            self.exhausted = not self._append(1 * newest if self.passes else self.X.rmatmat(newest))
+            self._inside[number] = bool(clear)
         return not self.exhausted
 
     def add(self, block: Array) -> bool:
@@ -95,14 +98,13 @@ class KrylovSpace:
         newest, newest_image = self.basis.pop(), self.image.pop()
         self.basis = [combine(self.basis, vectors), newest]
         self.image = [combine(self.image, vectors), newest_image]
+        self._inside = [all(self._inside[:-1]), self._inside[-1]]
         side = vectors.T @ self.gram[:old, old:]
         corner = self.gram[old:, old:]
         self.gram = np.block([[np.diag(values), side], [side.T, corner]])
 
-    def _append(self, block: Array, along: Array | None = None) -> bool:
-        before, after = remove_measured(block, self.basis, along)
-        if self._drifts:
-            _, after = remove_measured(block, self.basis)
+    def _append(self, block: Array) -> bool:
+        before, after = remove_measured(block, self.basis)
         # The remainder of a block inside the space is rounding, not a direction.
         if not np.linalg.norm(after) > 100 * rounding(width_of(block)) * np.linalg.norm(before):
             return False
@@ -114,13 +116,8 @@ class KrylovSpace:
         if self.basis and _condition(factor) > _ILL_CONDITIONED:
             # Short directions were scaled up, and with them their errors along the basis.
             block, _ = orthonormalize(remove(block, self.basis))
-        if along is not None and not self._drifts:
-            drift = float(np.abs(inner(self.basis[0][:, :_SMOOTH_WIDTH], block)).max(initial=0.0))
-            self._drifts = drift > _DRIFT * rounding(width_of(block))
-            if self._drifts:
-                block, _ = orthonormalize(remove(block, self.basis))
         image, side, corner = self._mapped(block)
-        if side:
+        if self.basis:
             # A direction that X maps to rounding is not a direction of its rows.
             nothing = _NULL * rounding(width_of(block))
             floor = (nothing if self.passes else nothing**2) * np.diag(self.gram).max()
@@ -129,24 +126,24 @@ class KrylovSpace:
                 return False
             if alive.size < corner.shape[0]:
                 block, image = block[:, alive], image[:, alive]
-                corner, side = corner[np.ix_(alive, alive)], [part[:, alive] for part in side]
-        if side:
-            wide = np.concatenate(side)
-            self.gram = np.block([[self.gram, wide], [wide.T, corner]])
-        else:
-            self.gram = corner
+                corner, side = corner[np.ix_(alive, alive)], side[:, alive]
+        self.gram = np.block([[self.gram, side], [side.T, corner]])
         self.basis.append(block)
         self.image.append(image)
+        self._inside.append(False)
         return True
 
-    def _mapped(self, block: Array) -> tuple[Array, list[Array], Array]:
+    def _mapped(self, block: Array) -> tuple[Array, Array, Array]:
         """Return the image of a block, and its products with earlier images and itself."""
-        if self.passes:
-            image = self.X.normal(block)
-            *side, corner = inner_all([*self.basis, block], image)
-        else:
-            image = self.X.matmat(block)
-            *side, corner = inner_all([*self.image, image], image)
+        image = self.X.normal(block) if self.passes else self.X.matmat(block)
+        earlier, own = (self.basis, block) if self.passes else (self.image, image)
+        wanted = [part for part, inside in zip(earlier, self._inside, strict=True) if not inside]
+        *found, corner = inner_all([*wanted, own], image)
+        side, start = np.zeros((self.size, block.shape[1])), 0
+        for part, inside in zip(earlier, self._inside, strict=True):
+            if not inside:
+                side[start : start + part.shape[1]] = found.pop(0)
+            start += part.shape[1]
         return image, side, (corner + corner.T) / 2
 
 

@@ -107,7 +107,7 @@ class Krylov:
         Stop when the missing part of the objective is estimated below this fraction
         of the objective found; by default 6e-3 without labels, 1e-2 with labels and 5e-3
         for a thin factor, for which a given number is the relative residual of
-        the regressions instead. The estimate continues the last gains at half their rate, and new
+        the regressions instead. The estimate continues the last gains at a slower rate, and new
         products with X test it. It is an estimate, not a bound. With a ``tol`` below 4e-6,
         float32 data in memory or on a device is multiplied in float64; otherwise 4e-6 is used,
         with a warning.
@@ -238,7 +238,7 @@ class Krylov:
         others = 0.0 if axes is None else self._square_of_others(X, factor, axes, tol)
         level = level_of(factor, others + float(square), fit)
         stacked = WithLabels(X, fit, fitted, float(np.sqrt(factor.share)), level)
-        svd = self._svd(stacked, count, tol / 2)
+        svd = self._svd(stacked, count, max(tol - max(fit.missing, 0.0), tol / 2))
         along = host(svd.right[X.shape[1] :]).astype(np.float64)
         return self._solution(
             stacked.weights(svd),

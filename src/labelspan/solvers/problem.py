@@ -48,8 +48,8 @@ __all__ = [
     "unsure",
 ]
 
-# The slowest accepted decrease of the gains.
-_SLOWEST = 0.98
+# The slowest accepted decrease of the gains, and the part of its rate at which they continue.
+_SLOWEST, _CONTINUED = 0.98, 2 / 3
 # Rounding error of a sum of eigenvalues, in units of epsilon.
 _ROUNDINGS = 16
 
@@ -509,14 +509,14 @@ def rest_of(gains: Sequence[float], total: float, noise: float) -> float:
     """Estimate the missing part of a growing sum, relative to it, from its last gains.
 
     The gains of a Krylov space decrease roughly geometrically, but at a slowing rate:
-    the series continues at half the slower rate of the last two gains, and half as much is added.
-    On spectra that are flat, steep or in steps this was 1 to 30 times the missing part. Infinite
-    before there are two gains; never below the rounding of the sum.
+    the series continues at two thirds of the slower rate of the last two gains. On spectra that are
+    flat, steep or in steps this was .7 to 30 times the missing part. Infinite before there are two
+    gains; never below the rounding of the sum.
     """
     if len(gains) < 2:
         return np.inf
-    ratio = max(_rate(gains[-2:]), _rate(gains[-3:-1]) if len(gains) > 2 else 0.0) ** 0.5
-    rest = 1.5 * abs(gains[-1]) * ratio / (1 - ratio) / abs(total)
+    ratio = max(_rate(gains[-2:]), _rate(gains[-3:-1]) if len(gains) > 2 else 0.0) ** _CONTINUED
+    rest = abs(gains[-1]) * ratio / (1 - ratio) / abs(total)
     return float(max(rest, _ROUNDINGS * noise))
 
 

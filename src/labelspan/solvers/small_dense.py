@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from scipy.linalg import eigh, lapack
@@ -350,22 +349,12 @@ def remove(block: Array, against: Sequence[Array]) -> Array:
     return block
 
 
-def remove_measured(
-    block: Array, against: Sequence[Array], along: Array | None = None
-) -> tuple[Array, Array]:
-    """Do the same, and return the norms of the columns before and after it.
-
-    ``along`` is ``against' @ block`` if it is known already, up to rounding.
-    """
+def remove_measured(block: Array, against: Sequence[Array]) -> tuple[Array, Array]:
+    """Do the same, and return the norms of the columns before and after it."""
     if not against:
         lengths = column_norms(block)
         return lengths, lengths
-    ends = np.cumsum([0, *(basis.shape[1] for basis in against)])
-    if along is None:
-        parts = inner_all(against, block)
-    else:
-        parts = [along[start:stop] for start, stop in pairwise(ends)]
-    before, after = subtract_products(block, against, parts)
+    before, after = subtract_products(block, against, inner_all(against, block))
     if not (after > 0.1 * before).all():
         _, after = subtract_products(block, against, inner_all(against, block))
     return before, after
