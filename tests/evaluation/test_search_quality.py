@@ -79,8 +79,12 @@ def test_judged_queries_are_read(tmp_path):
     assert read_queries(path) == [JudgedQuery("chess", {"a": 1, "7": 1})]
     path.write_text(json.dumps({"query": "chess", "relevant": {"a": 2, "b": 0}}))
     assert read_queries(path) == [JudgedQuery("chess", {"a": 2, "b": 0})]
-    wrong_grade = '{"query": "x", "relevant": {"a": "much"}}'
-    for wrong in ("{", "[]", '{"query": 3, "relevant": []}', '{"query": "x"}', wrong_grade):
+    # A line separator inside a text is not the end of a line.
+    path.write_text('{"query": "chess\u2028clock", "relevant": ["a"]}\r\n', encoding="utf-8-sig")
+    assert read_queries(path) == [JudgedQuery("chess\u2028clock", {"a": 1})]
+    grades = [f'{{"query": "x", "relevant": {one}}}' for one in ('{"a": "much"}', '{"a": NaN}')]
+    grades += ['{"query": "x", "relevant": [{"id": "a", "grade": 2}]}']
+    for wrong in ("{", "[]", '{"query": 3, "relevant": []}', '{"query": "x"}', *grades):
         path.write_text(wrong)
         with pytest.raises(InvalidFile, match="line 1: a judged query is an object"):
             read_queries(path)
@@ -103,6 +107,18 @@ def test_judgements_in_the_format_of_trec(tmp_path, queries):
         JudgedQuery("chess", {"a": 2, "b": 0}),
         JudgedQuery("go", {}),
     ]
+    # Between tabs, ids may have blanks; what is judged twice must have one grade.
+    qrels.write_text("1\t0\ta b\t-1\r\n1\t0\ta b\t-1\r\n", encoding="utf-8-sig")
+    assert read_queries(topics, qrels)[0] == JudgedQuery("chess", {"a b": -1})
+    qrels.write_text("1 0 a 2\n1 0 a 0\n")
+    with pytest.raises(InvalidFile, match="line 2: 'a' has two grades"):
+        read_queries(topics, qrels)
+    qrels.write_text("1 0 a inf\n")
+    with pytest.raises(InvalidFile, match="line 1: a judgement is a query"):
+        read_queries(topics, qrels)
+    qrels.write_text("q1 0 a 1\n")
+    with pytest.raises(InvalidInput, match=r"has '1', .* 'q1'"):
+        read_queries(topics, qrels)
     qrels.write_text("1 0 a\n")
     with pytest.raises(InvalidFile, match="line 1: a judgement is a query, 0, an item and a grade"):
         read_queries(topics, qrels)

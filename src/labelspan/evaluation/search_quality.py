@@ -12,6 +12,7 @@ with its default.
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -82,7 +83,7 @@ def read_queries(path: Path, qrels: Path | None = None) -> list[JudgedQuery]:
     or an id, a tab and a text in each line.
     """
     judged = None if qrels is None else _read_qrels(qrels)
-    found = []
+    found, used = [], set()
     for number, line in enumerate(_lines(path, "--queries"), start=1):
         if not line.strip():
             continue
@@ -91,8 +92,10 @@ def read_queries(path: Path, qrels: Path | None = None) -> list[JudgedQuery]:
             text = entry["query"]
             given = entry["relevant"] if judged is None else judged.get(str(entry["id"]), {})
             pairs = given.items() if isinstance(given, dict) else [(one, 1) for one in given]
-            grades = {str(name): float(grade) for name, grade in pairs}
+            grades = {str(name): _grade(grade) for name, grade in pairs}
             fine = isinstance(text, str) and isinstance(given, list | dict)
+            fine = fine and all(isinstance(name, str | int) for name, _ in pairs)
+            used |= {str(entry["id"])} if judged is not None else set()
         except (ValueError, KeyError, TypeError, RecursionError):
             fine = False
         if not fine:
@@ -105,7 +108,17 @@ def read_queries(path: Path, qrels: Path | None = None) -> list[JudgedQuery]:
         found.append(JudgedQuery(text, grades))
     if not found:
         raise InvalidInput(f"{path} has no queries; give one JSON object per line.")
+    if judged is not None and not used & judged.keys():
+        seen = f"{path} has {min(used)!r:.40}, {qrels} {min(judged, default='')!r:.40}"
+        raise InvalidInput(f"No query has judgements; give both files the same ids: {seen}.")
     return found
+
+
+def _grade(given: Any) -> float:
+    grade = float(given)
+    if not math.isfinite(grade):
+        raise ValueError
+    return grade
 
 
 def _entry(line: str) -> Any:
@@ -122,19 +135,23 @@ def _read_qrels(path: Path) -> dict[str, dict[str, float]]:
         if not line.strip():
             continue
         try:
-            query, _, item, grade = line.split()
-            found.setdefault(query, {})[item] = float(grade)
+            # Between tabs, ids may have blanks.
+            query, _, item, given = line.split("\t") if line.count("\t") == 3 else line.split()
+            grade, grades = _grade(given), found.setdefault(query.strip(), {})
         except ValueError:
             raise InvalidFile(
                 f"{path}, line {number}: a judgement is a query, 0, an item and a grade, "
                 "separated by blanks."
             ) from None
+        if grades.setdefault(item.strip(), grade) != grade:
+            raise InvalidFile(f"{path}, line {number}: {item.strip()!r:.60} has two grades.")
     return found
 
 
 def _lines(path: Path, option: str) -> list[str]:
     try:
-        return path.read_text(encoding="utf-8-sig").splitlines()
+        # Texts may have other line breaks, such as those of U+2028.
+        return path.read_text(encoding="utf-8-sig").split("\n")
     except FileNotFoundError:
         raise MissingData(f"There is no file {str(path)!r}; correct {option}.") from None
     except (OSError, UnicodeDecodeError) as error:
