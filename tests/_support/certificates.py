@@ -53,7 +53,7 @@ def block(values, unknown, center):
 def factor(model, labels):
     """H of the thin methods; ``tests/labels`` holds it against the formulas of sun2009."""
     options = {"laplacian": model.laplacian} if isinstance(model, HSL) else {}
-    H = FACTORS.get(type(model), opls_factor)(labels, center=model.center, **options)
+    H = FACTORS.get(type(model), opls_factor)(labels, center=model.center, **options).toarray()
     if isinstance(model, CCA):
         Y = block(labels.values, labels.unknown, model.center)
         lengths = np.linalg.norm(Y, axis=0)

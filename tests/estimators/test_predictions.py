@@ -104,7 +104,7 @@ def test_names_come_from_a_data_frame_and_zeros_are_left_out():
 def test_every_penalty_at_once_is_a_lars_path_to_the_targets():
     """The recipe of the page on least squares."""
     X, y = features("tall", 2), classes(60, 2)
-    T = targets(lda_factor(read_labels(y, 60, "t")))
+    T = targets(lda_factor(read_labels(y, 60, "t")).toarray())
     alphas, _, weights = lars_path(X - X.mean(axis=0), T[:, 0], method="lasso", max_iter=6)
     lasso = LeastSquares("l1", tol=1e-10, max_iter=100_000)
     fitted = LDA(1, alpha=2 * 60 * alphas[4], solver=lasso).fit(X, y)

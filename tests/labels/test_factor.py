@@ -7,14 +7,8 @@ from scipy import sparse
 
 from labelspan.errors import InvalidLabels, InvalidParameter
 from labelspan.estimators.class_posterior import discriminants
-from labelspan.labels import (
-    cca_factor,
-    hsl_factor,
-    lda_factor,
-    opls_factor,
-    read_labels,
-    reading,
-)
+from labelspan.labels import factor as factors
+from labelspan.labels import read_labels, reading
 from labelspan.operators.ranks import block_rank, orthonormal_columns, whitening
 
 SEEDS = range(2)
@@ -42,6 +36,15 @@ def centring(rows):
 
 def projector(block):
     return block @ np.linalg.pinv(block, rcond=1e-6)
+
+
+def blocks(factor):
+    return lambda *args, **options: factor(*args, **options).toarray()
+
+
+# The factors are operators; here they are arrays.
+cca_factor, hsl_factor = blocks(factors.cca_factor), blocks(factors.hsl_factor)
+lda_factor, opls_factor = blocks(factors.lda_factor), blocks(factors.opls_factor)
 
 
 def assert_same(H, S, tol=1e-10):

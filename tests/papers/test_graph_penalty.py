@@ -34,7 +34,7 @@ def test_eigenvalues_with_unlabelled_rows(kind, solver, mu, monkeypatch):
         monkeypatch.setattr(regression, "DIRECT_LIMIT", 0)
         model.set_params(tol=1e-10)
     fit_with_graph(model, X if kind == "dense" else sparse.csr_array(X), hidden, W, mu)
-    H = opls_factor(read_labels(Y[:25], 25, "test"))
+    H = opls_factor(read_labels(Y[:25], 25, "test")).toarray()
     few = X[:25] - X[:25].mean(axis=0)
     W = W.toarray()
     L = np.diag(W.sum(axis=1)) - W

@@ -115,7 +115,7 @@ def test_the_choice_is_exact_while_one_side_is_small(shape, fill, intercept):
     X, Y = make(*shape)
     operator = as_operator(X)
     operator.fill = fill
-    curve = choose_alpha(operator, Y, intercept=intercept)
+    curve = choose_alpha(operator, as_operator(Y), intercept=intercept)
     exact = leave_one_out(*spectrum(X, intercept), Y, intercept=intercept)
     if fill:
         assert curve.alpha == pytest.approx(exact.alpha, rel=1e-3)
@@ -142,7 +142,7 @@ def test_held_out_rows_choose_about_what_leave_one_out_does(intercept):
     whole = spectrum(X.toarray(), intercept)
     exact = leave_one_out(*whole, Y, intercept=intercept)
     for seed in range(3):
-        found = held_out(as_operator(X), Y, intercept=intercept, seed=seed)
+        found = held_out(as_operator(X), as_operator(Y), intercept=intercept, seed=seed)
         assert 0.5 < found.alpha / exact.alpha < 2
         # The error of what was chosen is as good as the smallest.
         alphas = np.array([found.alpha])
@@ -152,7 +152,7 @@ def test_held_out_rows_choose_about_what_leave_one_out_does(intercept):
 
 def test_a_space_as_large_as_the_rows_has_the_error_of_a_refit():
     X, Y = make(60, 6, 3)
-    found = held_out(as_operator(X), Y, intercept=True)
+    found = held_out(as_operator(X), as_operator(Y), intercept=True)
     held = np.random.default_rng(0).permutation(60)[:12]
     rest = np.setdiff1d(np.arange(60), held)
     means, shift = X[rest].mean(axis=0), Y[rest].mean(axis=0)
@@ -180,8 +180,8 @@ def test_few_sparse_rows_in_float32():
     rng = np.random.default_rng(0)
     X = sparse.random_array((30, 2000), density=0.03, rng=rng, dtype=np.float32, format="csr")
     Y = (rng.random((30, 4)) < 0.3).astype(float)
-    curve = choose_alpha(as_operator(X), Y, intercept=True)
-    exact = choose_alpha(as_operator(X.toarray().astype(float)), Y, intercept=True)
+    curve = choose_alpha(as_operator(X), as_operator(Y), intercept=True)
+    exact = choose_alpha(as_operator(X.toarray().astype(float)), as_operator(Y), intercept=True)
     np.testing.assert_allclose(curve.error, exact.error, rtol=1e-3)
 
 
@@ -190,12 +190,14 @@ def test_nearly_as_many_columns_as_rows_need_many_blocks():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((780, 620))
     Y = X[:, :20] @ rng.standard_normal((20, 1)) / 4.5 + 0.1 * rng.standard_normal((780, 1))
-    found = held_out(as_operator(X), Y, intercept=True)
+    found = held_out(as_operator(X), as_operator(Y), intercept=True)
     assert found.settled
     whole = spectrum(X)
     there = leave_one_out(*whole, Y, alphas=np.array([found.alpha])).errors[0]
     assert there < 1.05 * leave_one_out(*whole, Y).error
-    small = held_out(as_operator(X), Y, intercept=True, options=HeldOutOptions(blocks=8))
+    small = held_out(
+        as_operator(X), as_operator(Y), intercept=True, options=HeldOutOptions(blocks=8)
+    )
     assert not small.settled
     with pytest.warns(UncertainPenalty, match="OPLS: .*still decreases"):
         warn_at_end(small, "OPLS")
@@ -213,7 +215,7 @@ def test_columns_without_entries_in_the_chosen_rows_do_not_matter(kind):
     both = [part.toarray() if kind == "dense" else part for part in (X, wide)]
     some = np.arange(300, 900)
     curves = [
-        held_out(as_operator(part).centered()[0].rows(some), Y[some], intercept=True)
+        held_out(as_operator(part).centered()[0].rows(some), as_operator(Y[some]), intercept=True)
         for part in both
     ]
     assert all(curve.settled for curve in curves)

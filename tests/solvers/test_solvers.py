@@ -19,7 +19,7 @@ from scipy import sparse
 
 from labelspan import CCA, HSL, MLSI, OPLS
 from labelspan.labels import Factor, Regression
-from labelspan.operators import as_operator
+from labelspan.operators import Product, Scaled, as_operator
 from labelspan.operators.ranks import block_rank
 from labelspan.solvers import (
     SOLVERS,
@@ -185,27 +185,22 @@ def test_directions_lost_to_rounding_are_found_by_full_convergence(large):
 # --- factors that hold the features ---------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("kind", "thin"),
-    [
-        ("array", False),
-        ("operator", True),
-        ("scaled", False),
-        ("combined", False),
-        ("scaled", True),
-    ],
-)
-def test_labels_as_an_operator_are_the_same_labels(kind, thin):
+STORED = {"dense": as_operator, "sparse": lambda Y: as_operator(sparse.csr_array(Y))}
+
+
+@pytest.mark.parametrize("thin", [False, True])
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_scaled_and_combined_labels_are_their_products(kind, thin):
     rng = np.random.default_rng(0)
     X, Y = rng.standard_normal((60, 40)), rng.standard_normal((60, 20))
     scale, mixing = rng.random(20), rng.standard_normal((20, 7))
-    L = {"scaled": Y * scale, "combined": Y @ mixing}.get(kind, Y)
-    given = Y if kind == "array" else as_operator(Y)
-    mixed = {"scaled": scale, "combined": mixing}.get(kind)
+    L = Y * scale @ mixing
+    given = Product(Scaled(STORED[kind](Y), columns=scale), as_operator(mixing))
+    assert Factor(labels=given).many == (kind == "sparse")
     regressed = None if thin else Regression(0.5, norm=0.7)
     share, penalty = (0.0, 0.5) if thin else (0.01, 0.0)
     exact = Exact().solve(Problem(as_operator(X), Factor(L, share, regressed), 6, penalty))
-    problem = Problem(as_operator(X), Factor(given, share, regressed, mixed), 6, penalty)
+    problem = Problem(as_operator(X), Factor(given, share, regressed), 6, penalty)
     found = Krylov(tol=1e-12).solve(problem)
     np.testing.assert_allclose(found.eigenvalues, exact.eigenvalues, rtol=1e-8)
     assert angle(X @ found.weights, X @ exact.weights) < 1e-5
@@ -217,14 +212,14 @@ def test_labels_as_an_operator_are_the_same_labels(kind, thin):
 
 
 @pytest.mark.parametrize("thin", [False, True])
-@pytest.mark.parametrize("kind", ["array", "operator", "scaled"])
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
 def test_many_labels_are_represented_by_combinations_of_them(kind, thin):
     rng = np.random.default_rng(1)
     X = rng.standard_normal((300, 120)) * np.arange(1, 121) ** -0.5
     chance = X[:, :40] @ rng.standard_normal((40, 200)) + 3 * rng.standard_normal((300, 200))
     Y = (chance > 3.5) - 0.1
     scale = rng.random(200)
-    L = Y * scale if kind == "scaled" else Y
+    L = Y * scale
     share = 0.0 if thin else 0.4 / np.square(X).sum()
     penalty = 0.5 if thin else 0.0
     regressed, represented = (None, L) if thin else (Regression(0.5, norm=0.8), L)
@@ -239,8 +234,7 @@ def test_many_labels_are_represented_by_combinations_of_them(kind, thin):
     exact = Exact().solve(
         Problem(as_operator(X), Factor(represented, share, reference), 8, penalty)
     )
-    given = Y if kind == "array" else as_operator(Y)
-    factor = Factor(given, share, regressed, scale if kind == "scaled" else None)
+    factor = Factor(Scaled(STORED[kind](Y), columns=scale), share, regressed)
     found = Krylov(options=KrylovOptions(each_label=20, direct=0)).solve(
         Problem(as_operator(X), factor, 8, penalty)
     )
@@ -311,7 +305,7 @@ CHOICES = [
     (cell(500, 800, STACK, fill=0.5), "exact", "500, is short"),
     (cell(30_000, 50_000, Factor(share=1.0)), "krylov", "both n and d"),
     (cell(30_000, 50_000, STACK), "krylov", "both n and d"),
-    (cell(3_000, 30_000, Factor(labels=as_operator(LABELS))), "krylov", "too many labels"),
+    (cell(3_000, 30_000, Factor(labels=sparse.csr_array(LABELS))), "krylov", "too many labels"),
     (cell(30_000, 3_000, Factor(share=1.0), count=2_000), "exact", "many directions"),
 ]
 

@@ -75,7 +75,7 @@ def choose_map(model: Any, sample: RowSample, n_labelled: int, n_rows: int) -> M
     X, labels = as_operator(sample.rows), sample.labels
     index = np.flatnonzero(labels.labelled)
     known = labels.rows(index)
-    curve = choose_alpha(X.rows(index), known.centred, intercept=True)
+    curve = choose_alpha(X.rows(index), as_operator(known.centred), intercept=True)
     alpha = curve.alpha if model.alpha == "auto" else float(model.alpha)
     given = model.beta != "auto"
     beta = float(model.beta) if given else label_trust(curve, n_labelled, n_labelled / n_rows)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -38,10 +37,7 @@ class RowSample:
         order = np.sort(index)
         rows = X.rows(order).toarray()[np.searchsorted(order, index)]
         chosen = labels.rows(index)
-        if chosen.many:
-            values: Any = chosen.values
-            chosen = replace(chosen, values=values.toarray())
-        return cls(numbers[index], rows, chosen)
+        return cls(numbers[index], rows, replace(chosen, values=chosen.operator.formed()))
 
     def join(self, other: RowSample) -> RowSample:
         """Return the sample of all rows of both."""

@@ -457,7 +457,9 @@ class LabelledEmbedding(Embedding):
         self.label_loadings_ = rows.place(loadings)
         self.label_means_ = rows.place(rows.label_means)
 
-    def _publish_pairs(self, rows: TrainingRows, H: Any, images: Array, scatter: Array) -> None:
+    def _publish_pairs(
+        self, rows: TrainingRows, H: Operator, images: Array, scatter: Array
+    ) -> None:
         """Set additional attributes of a method, from Y and its regression on the directions.
 
         ``scatter`` is that of the embedded rows.
@@ -516,9 +518,7 @@ class LabelledEmbedding(Embedding):
         scores = host(fitted.label_scores(X))
         owner = type(self).__name__
         labels = labels_as_fitted(y, scores.shape[0], fitted.classes_, owner, new_classes=True)
-        values: Any = labels.values
-        if labels.many:
-            values = values.toarray()
+        values = labels.operator.formed()
         if labels.unknown is not None:
             known = ~labels.unknown.any(axis=1)
             scores, values = scores[known], values[known]
@@ -672,12 +672,7 @@ def placed_by_labels(model: Any, places: Any, y: Any, directions: Array) -> Arra
     block = as_block(places)
     labels = labels_as_fitted(y, block.shape[0], model.classes_, type(model).__name__)
     ways, means = host(directions), host(model.label_means_)
-    if labels.many:
-        added = labels.values @ ways - means @ ways
-    else:
-        values = labels.values - means
-        if labels.unknown is not None:
-            values = np.where(labels.unknown, 0.0, values)
-        added = values @ ways
+    known = means if labels.unknown is None else ~labels.unknown * means
+    added = labels.operator.matmat(ways) - known @ ways
     moved: Array = block + like(added, block)
     return moved

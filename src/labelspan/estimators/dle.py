@@ -288,13 +288,13 @@ def _refuse_few(owner: str, labels: Labels) -> None:
 def _regress_labels(model: Any, latent: Array, labels: Labels) -> tuple[Array, Array]:
     """Regress the labels on the embedding, over the labelled rows."""
     labelled = np.flatnonzero(labels.labelled)
-    values, means = centred_labels(model, labels.rows(labelled))
+    Y, means = centred_labels(model, labels.rows(labelled))
     here = latent[labelled].astype(np.float64)
     center = here.mean(axis=0)
     lengths = np.linalg.norm(here - center, axis=0)
     lengths[lengths == 0] = 1.0
     unit = (here - center) / lengths
-    found = np.linalg.lstsq(unit, values, rcond=rank_tolerance(np.float64, unit.shape))[0]
+    found = np.linalg.lstsq(unit, Y.formed(), rcond=rank_tolerance(np.float64, unit.shape))[0]
     loadings = found / lengths[:, None]
     return loadings, means - center @ loadings
 

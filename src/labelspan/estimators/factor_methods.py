@@ -17,11 +17,7 @@ from .._params import Constraint, OneOf
 from .._typing import Array
 from ..errors import InvalidInput, Mismatch, warn_caller
 from ..labels import Factor, Labels, cca_factor, hsl_factor, lda_factor, opls_factor
-from ..labels.factor import (
-    HypergraphLaplacian,
-    inverse_power,
-    refuse_several,
-)
+from ..labels.factor import HypergraphLaplacian, inverse_power, label_basis, refuse_several
 from ..labels.reading import Kind
 from ..operators import Operator, Product, as_operator
 from ..operators.array_backend import (
@@ -32,7 +28,7 @@ from ..operators.array_backend import (
     sum_of_squares,
 )
 from ..operators.machine import refuse_too_large
-from ..operators.ranks import block_rank, orthonormal_columns, whitening
+from ..operators.ranks import block_rank, whitening
 from ..solvers import AlphaCurve, Problem, Solution, Solver, SolverChoice
 from ..solvers import choose_solver as choose_for_problem
 from ._streams import Stream, why_no_stream
@@ -59,7 +55,7 @@ class FactorFit:
     """Inputs of a fit: its rows, H, alpha and the problem."""
 
     rows: TrainingRows
-    H: Any
+    H: Operator
     alpha: float
     curve: AlphaCurve | None
     problem: Problem
@@ -103,9 +99,10 @@ def fit_by_factor(self: M, X: Any, y: Any) -> M:
 def _fit_stream(model: Any, stream: Stream) -> None:
     """Fit a method by its factor, to the rows of a stream."""
     seen = stream_rows(model, stream)
-    H = model._stream_factor(seen.Y, seen.n * stream.seen(type(model).__name__).b_mean)
-    k = stream.names.size
-    rows = replace(seen, Y=seen.Y[:, -k:], label_means=seen.label_means[-k:])
+    block, k = seen.Y.formed(), stream.names.size
+    sums = seen.n * stream.seen(type(model).__name__).b_mean
+    H = as_operator(model._stream_factor(block, sums))
+    rows = replace(seen, Y=as_operator(block[:, -k:]), label_means=seen.label_means[-k:])
     rank = _rank(model, H)
     count = _count(model, (rows.n, rows.X.shape[1]), rank)
     alpha, curve = stream_penalty(model, rows.X, rows.Y, rows.n)
@@ -121,10 +118,10 @@ def state_factor_fit(model: Any, X: Any, y: Any) -> FactorFit:
     rows = training_rows(model, X, y, keep_sparse=plain, on_device=on_device)
     labels = rows.labels
     with threads_for(rows.X):
-        H = rows.Y if model._factor_is_labels else model.label_factor(labels)
-        rank = H.shape[1] if labels.many else _rank(model, H)
+        H = rows.Y if model._factor_is_labels else as_operator(model.label_factor(labels))
+        rank = _rank(model, H)
     count = _count(model, rows.X.shape, rank, many=labels.many)
-    alpha, curve = choose_penalty(model, rows.X, labels if labels.many else rows.Y)
+    alpha, curve = choose_penalty(model, rows.X, rows.Y)
     problem = Problem(rows.X, Factor(labels=H), count, alpha)
     return FactorFit(rows, H, alpha, curve, problem)
 
@@ -133,8 +130,7 @@ def publish_factor_fit(model: Any, stated: FactorFit) -> None:
     """Solve, and set the fitted attributes."""
     rows, H = stated.rows, stated.H
     solution = solve(model, stated.problem)  # W, lambda
-    if not stated.problem.factor.many:
-        _refuse_rounding(model, solution, rows.X, H)
+    _refuse_rounding(model, solution, rows.X, H)
     lengths = np.ones(solution.eigenvalues.size)
     if model.scale:
         lengths = np.sqrt(np.where(solution.eigenvalues > 0, solution.eigenvalues, 1.0))
@@ -156,7 +152,7 @@ def _label_coordinates(
     solution: Solution, problem: Problem, lengths: Array
 ) -> Callable[[Array, Array], Array]:
     """Return a function that gives the coordinates of rows' labels, from H and ``W'X'H``."""
-    X, H, seen = problem.X, problem.factor.operator, solution.images
+    X, H, seen = problem.X, cast(Operator, problem.factor.labels), solution.images
     if seen is None:
         seen = _seen_by(X.matmat(X.place(solution.weights)), H)
     values = np.where(solution.eigenvalues > 0, solution.eigenvalues, np.inf)
@@ -168,20 +164,25 @@ def _label_coordinates(
     return coordinates
 
 
-def _rank(model: Any, H: Array) -> int:
-    return H.shape[1] * bool(H.any()) if model._factor_is_basis else block_rank(H)
+def _rank(model: Any, H: Operator) -> int:
+    if not H.dense:
+        return H.shape[1]
+    block = H.formed()
+    return block.shape[1] * bool(block.any()) if model._factor_is_basis else block_rank(block)
 
 
 def _images(model: Any, solution: Solution, stated: FactorFit) -> Array:
     """Return the regression of the labels on the embedding, from ``W'X'Y``."""
     X, H, labels = stated.rows.X, stated.H, stated.rows.Y
     images = solution.images
-    if images is not None and model._factor_is_basis and not stated.problem.factor.many:
-        images = images @ inner(H, labels)  # Y = H H'Y
+    if images is not None and model._factor_is_basis and H.dense:
+        images = images @ inner(H.formed(), labels.formed())  # Y = H H'Y
     elif images is None or labels is not H:
         W = solution.weights
-        many = stated.problem.factor.many
-        images = _seen_by(X.matmat(X.place(W)), labels) if many else inner(W, X.cross(labels))
+        if labels.dense:
+            images = inner(W, X.cross(labels.formed()))
+        else:
+            images = _seen_by(X.matmat(X.place(W)), labels)
     if solution.metric is None:
         return images
     root = whitening(solution.metric)
@@ -200,13 +201,13 @@ def _count(model: Any, shape: tuple[int, int], rank: int, *, many: bool = False)
     return int(model._count(most, reason, default=dimensions_for(rank, rows) if few else most))
 
 
-def _refuse_rounding(model: Any, solution: Solution, X: Operator, H: Array) -> None:
+def _refuse_rounding(model: Any, solution: Solution, X: Operator, H: Operator) -> None:
     """Raise an error if X'H is only rounding."""
-    square = sum_of_squares(H)
-    if solution.eigenvalues[0] > _FAINT * square:
+    square = H.sum_of_squares() if H.dense else 0.0
+    if not H.dense or solution.eigenvalues[0] > _FAINT * square:
         return
     least = (64 * np.finfo(np.float64).eps) ** 2 * X.sum_of_squares() * square
-    if sum_of_squares(X.cross(H)) <= least:
+    if sum_of_squares(X.cross(H.formed())) <= least:
         raise InvalidInput(
             f"{type(model).__name__}: X does not explain y, because every eigenvalue is zero "
             "up to rounding; check that X varies with y."
@@ -444,10 +445,11 @@ class CCA(LabelledEmbedding):
         return cca_factor(labels, center=self.center)  # Y (Y'Y)^-1/2
 
     def _stream_factor(self, block: Array, sums: Array) -> Array:
-        basis = orthonormal_columns(block)
-        return basis if basis.shape[1] else np.zeros((block.shape[0], 1))
+        return label_basis(block)
 
-    def _publish_pairs(self, rows: TrainingRows, H: Any, images: Array, scatter: Array) -> None:
+    def _publish_pairs(
+        self, rows: TrainingRows, H: Operator, images: Array, scatter: Array
+    ) -> None:
         # One number per component, as in scikit-learn's CCA.
         self.n_iter_ = np.full(self.n_components_, self.n_iter_)
         self.correlations_ = np.sqrt(np.clip(self.eigenvalues_, 0.0, None))
@@ -583,10 +585,12 @@ class LDA(ClassifierMixin, LabelledEmbedding):
             )
         return super()._read_labels(y, n_rows, **options)
 
-    def _publish_pairs(self, rows: TrainingRows, H: Any, images: Array, scatter: Array) -> None:
+    def _publish_pairs(
+        self, rows: TrainingRows, H: Operator, images: Array, scatter: Array
+    ) -> None:
         counts = rows.n * rows.label_means
         if not self.center:  # the sums of one-hot columns are their squared lengths
-            counts = as_operator(rows.Y).column_squares()
+            counts = rows.Y.column_squares()
         slopes, offsets = discriminants(scatter, scatter @ images, counts, rows.n)
         lengths = np.sqrt(self.eigenvalues_) if self.scale else np.ones(self.n_components_)
         self.discriminants_ = slopes / lengths[:, None]
@@ -630,11 +634,11 @@ class LDA(ClassifierMixin, LabelledEmbedding):
         return tags
 
 
-def _label_map(H: Any, Y: Any) -> Array:
+def _label_map(H: Operator, Y: Operator) -> Array:
     """Return T such that the columns of ``Y T``, like H, are an orthonormal basis of those of Y."""
     if isinstance(H, Product):
         return np.asarray(H.right.toarray())
-    inside = inner(H, Y)  # Y = H inside
+    inside = inner(H.formed(), Y.formed())  # Y = H inside
     lengths = np.linalg.norm(inside, axis=0)
     lengths[lengths == 0] = 1.0
     basis, triangle = np.linalg.qr((inside / lengths).T)
@@ -643,7 +647,7 @@ def _label_map(H: Any, Y: Any) -> Array:
 
 def _single_labels(labels: Labels) -> Labels:
     if labels.kind != "classes":
-        refuse_several(labels.values)
+        refuse_several(labels)
     return labels
 
 

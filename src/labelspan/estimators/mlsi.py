@@ -14,15 +14,8 @@ from .._typing import Array
 from ..errors import InvalidLabels, Mismatch
 from ..labels import Factor, Labels, Regression
 from ..labels.factor import equalizing_weights
-from ..operators import Operator
-from ..operators.array_backend import (
-    column_norms,
-    host,
-    inner,
-    on_host,
-    scale_columns,
-    sum_of_squares,
-)
+from ..operators import Operator, Scaled, as_operator
+from ..operators.array_backend import host, inner, on_host, scale_columns
 from ..operators.ranks import block_rank
 from ..solvers import AlphaCurve, Problem, Solution, Solver
 from ..solvers.alpha import choose_alpha
@@ -269,24 +262,20 @@ class MLSI(LabelledEmbedding):
 
     def _chosen(self, rows: TrainingRows) -> _Chosen:
         Y, labels = rows.Y, rows.labels
-        if labels.many:
-            alpha, curve = choose_penalty(self, rows.X, labels)
-            squares, beta = Y.column_squares(), self._weight(None, rows.n, 1.0)
-        else:
-            alpha, curve = self._penalty(rows)
-            squares, beta = np.square(column_norms(Y)), self._beta_of(rows.X, Y, labels, curve)
+        alpha, curve = self._penalty(rows)
+        squares, beta = Y.column_squares(), self._beta_of(rows.X, Y, labels, curve)
         known = rows.n if labels.unknown is None else (~labels.unknown).sum(axis=0)
         weights = self._label_weights(squares / np.maximum(known, 1))
         if labels.unknown is not None and beta > 0:
             Y, label_means = self._completed(rows.X, labels, alpha)
-            rows, squares = replace(rows, Y=Y, label_means=label_means), np.square(column_norms(Y))
+            rows, squares = replace(rows, Y=Y, label_means=label_means), Y.column_squares()
         scale = label_scale(squares, weights, beta)
         return _Chosen(rows, scale, alpha, curve, beta, self._problem(rows, scale, alpha, beta))
 
     def _problem(self, rows: TrainingRows, scale: Array, alpha: float, beta: float) -> Problem:
         X, Y, n = rows.X, rows.Y, rows.n
         columns = X.shape[1]
-        rank = block_rank(Y) if beta == 1 else Y.shape[1]
+        rank = block_rank(Y.formed()) if beta == 1 else Y.shape[1]
         most, reason = min(n - self.center, columns), f"X has {n} rows and {columns} columns"
         if beta == 1 and rank < most:
             most, reason = rank, f"with beta=1 only the {rank} directions of the labels count"
@@ -297,10 +286,7 @@ class MLSI(LabelledEmbedding):
         factor = Factor(share=share)
         if beta > 0:
             regression = Regression(alpha, norm=float(np.sqrt(beta)))
-            if isinstance(Y, Operator):
-                factor = Factor(Y, share, regression, mixing=scale)
-            else:
-                factor = Factor(scale_columns(Y, scale), share, regression)
+            factor = Factor(Scaled(Y, columns=scale), share, regression)
         return Problem(X, factor, self._count(most, reason, default=wanted))
 
     # --- what is chosen from the data -------------------------------------------------
@@ -315,11 +301,11 @@ class MLSI(LabelledEmbedding):
             return 0.0, None
         if self.alpha == "auto" and rows.labels.unknown is not None:
             index = np.flatnonzero(rows.labels.labelled)
-            return choose_penalty(self, rows.X.rows(index), rows.Y[index])
+            return choose_penalty(self, rows.X.rows(index), rows.Y.rows(index))
         return choose_penalty(self, rows.X, rows.Y)
 
     def _beta_of(
-        self, X: Operator, targets: Array, labels: Labels, curve: AlphaCurve | None
+        self, X: Operator, targets: Operator, labels: Labels, curve: AlphaCurve | None
     ) -> float:
         """Return beta as a number, chosen from the fraction of known labels if it is "auto"."""
         if self.beta != "auto" or labels.unknown is None:
@@ -327,20 +313,20 @@ class MLSI(LabelledEmbedding):
         index = np.flatnonzero(labels.labelled)
         if curve is None:
             # With a given alpha there are no leave-one-out errors.
-            curve = choose_alpha(X.rows(index), targets[index], intercept=self.center)
+            curve = choose_alpha(X.rows(index), targets.rows(index), intercept=self.center)
         return self._weight(curve, index.size, 1.0 - float(labels.unknown.mean()))
 
     def _weight(self, curve: AlphaCurve | None, rows: int, known: float) -> float:
         return label_trust(curve, rows, known) if self.beta == "auto" else float(self.beta)
 
-    def _completed(self, X: Operator, labels: Labels, alpha: float) -> tuple[Array, Array]:
+    def _completed(self, X: Operator, labels: Labels, alpha: float) -> tuple[Operator, Array]:
         """Return Y with fitted values for unknown entries, centred if X is, and its means."""
         assert labels.unknown is not None
         values = complete_labels(
             X, labels.values, labels.unknown, alpha, intercept=self.center, owner="MLSI"
         )
         means = values.mean(axis=0) * self.center
-        return values - means, means
+        return as_operator(values - means), means
 
     def _publish_solved(self, stated: _Chosen, solution: Solution) -> Array:
         """Set the fitted attributes; return the signs of the directions."""
@@ -353,8 +339,8 @@ class MLSI(LabelledEmbedding):
             self.label_directions_ = rows.place(np.zeros((scale.size, signs.size)))
         if solution.label_axes is None:
             # V'Y, at unit length, because products of large targets may overflow the dtype of X.
-            length = np.sqrt(sum_of_squares(rows.Y)) or 1.0
-            cross = rows.X.rmatmat(rows.Y / length)
+            length = np.sqrt(rows.Y.sum_of_squares()) or 1.0
+            cross = rows.X.rmatmat(rows.Y.formed() / length)
             images = np.asarray(length * inner(solution.weights, cross))
         else:
             # V'X B: with all components the scores are the prediction of ridge regression.
@@ -415,14 +401,14 @@ class MLSI(LabelledEmbedding):
         if self.beta == "auto" and share < 1:
             errors = curve or stream_penalty(self, rows.X, rows.Y, known.n, choose=True)[1]
             beta = self._weight(errors, known.n, share)
-        weights = self._label_weights(np.square(rows.Y).sum(axis=0) / known.n)
+        weights = self._label_weights(rows.Y.column_squares() / known.n)
         if stream.unlabelled is not None:
             slopes = np.zeros((rows.X.shape[1], rows.Y.shape[1]))
             if beta > 0:
-                slopes = _ridge(rows.X.toarray(), rows.Y, alpha)
+                slopes = _ridge(rows.X.toarray(), rows.Y.formed(), alpha)
             fitted = stream.unlabelled.with_labels(slopes, rows.means, rows.label_means)
             rows = stream_rows(self, replace(stream, labelled=known.join(fitted)))
-        scale = label_scale(np.square(rows.Y).sum(axis=0), weights, beta)
+        scale = label_scale(rows.Y.column_squares(), weights, beta)
         problem = self._problem(rows, scale, alpha, beta)
         stated = _Chosen(rows, scale, alpha, curve, beta, problem)
         self._publish_solved(stated, solve(self, problem))

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from .._typing import Array
 from ..errors import (
     InvalidInput,
     LabelspanWarning,
@@ -18,11 +17,10 @@ from ..errors import (
     NotConverged,
     warn_caller,
 )
-from ..labels import Labels
 from ..operators import Operator
 from ..operators.machine import own_threads, refuse_too_large, single_thread, take_buffers
 from ..solvers import SOLVERS, AlphaCurve, Problem, Solution, Solver, choose_solver
-from ..solvers.alpha import choose_alpha, generalized_cross_validation, held_out, warn_at_end
+from ..solvers.alpha import choose_alpha, generalized_cross_validation, warn_at_end
 from ..solvers.block_krylov import BLOCK_WIDTH
 from ..solvers.problem import DIRECT_LIMIT
 
@@ -60,7 +58,7 @@ def _refuse_large_space(model: Any, problem: Problem) -> None:
     """Raise an error before a fit whose Krylov space would not fit into memory."""
     X, count = problem.X, problem.n_components
     rows, columns = X.shape
-    k = problem.factor.operator.shape[1]
+    k = 0 if problem.factor.labels is None else problem.factor.labels.shape[1]
     # A space of four times as many directions, and a few blocks of the regression.
     side = 2 * max(count, BLOCK_WIDTH)
     space = 4 * count * (rows + columns + side)
@@ -73,25 +71,19 @@ def _refuse_large_space(model: Any, problem: Problem) -> None:
     )
 
 
-def choose_penalty(model: Any, X: Operator, labels: Any) -> tuple[float, AlphaCurve | None]:
-    """Return alpha as a number, and, if it is "auto", the curve from which it was chosen.
-
-    ``labels`` are centred, or :class:`Labels` that are sparse.
-    """
+def choose_penalty(model: Any, X: Operator, labels: Operator) -> tuple[float, AlphaCurve | None]:
+    """Return alpha as a number, and, if it is "auto", the curve from which it was chosen."""
     if model.alpha != "auto":
         return float(model.alpha), None
     take_buffers()
     with threads_for(X):
-        if isinstance(labels, Labels):
-            curve = held_out(X, labels.values, intercept=model.center)
-        else:
-            curve = choose_alpha(X, labels, intercept=model.center)
+        curve = choose_alpha(X, labels, intercept=model.center)
     warn_at_end(curve, type(model).__name__)
     return curve.alpha, curve
 
 
 def stream_penalty(
-    model: Any, X: Operator, labels: Array, rows: int, *, choose: bool = False
+    model: Any, X: Operator, labels: Operator, rows: int, *, choose: bool = False
 ) -> tuple[float, AlphaCurve | None]:
     """Return alpha as a number, by generalised cross-validation if it is "auto".
 
@@ -99,9 +91,9 @@ def stream_penalty(
     """
     if model.alpha != "auto" and not choose:
         return float(model.alpha), None
-    square = float(np.square(labels).sum())
+    gram, cross = X.moments(labels.formed())
     curve = generalized_cross_validation(
-        X.gram(), X.cross(labels), square, rows=rows, intercept=model.center
+        gram, cross, labels.sum_of_squares(), rows=rows, intercept=model.center
     )
     if model.alpha == "auto":
         warn_at_end(curve, type(model).__name__)

@@ -67,8 +67,7 @@ def label_thresholds(
         With the largest F1, of each label and of all labels together.
     """
     rows = _sampled(labels, seed_of(model))
-    truth: Any = labels.values[rows]
-    truth = truth.toarray() if labels.many else host(truth).astype(np.float64)
+    truth = host(labels.operator.rows(rows).formed())
     loadings, means = on_host(model.label_loadings_), on_host(model.label_means_)
     latent = host(X.rows(rows).matmat(X.place(on_host(model.components_).T)))
     share = loadings.shape[0] / X.shape[0] if own is None else _leverage(X, alpha, seed_of(model))

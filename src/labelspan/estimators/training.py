@@ -21,7 +21,6 @@ from ..operators.array_backend import (
     on_host,
     placed,
 )
-from ..operators.convert import canonical_csr
 from ._streams import (
     Stream,
     rows_of,
@@ -99,7 +98,7 @@ class TrainingRows:
     X: Operator
     means: Array
     labels: Any = None
-    Y: Any = None
+    Y: Any = None  # an operator, centred if X is
     label_means: Any = None
 
     def place(self, values: Array, dtype: Any = None) -> Array:
@@ -139,22 +138,16 @@ def stream_rows(model: Any, stream: Stream) -> TrainingRows:
     seen = stream.seen(type(model).__name__)
     X, Y = rows_of(model, seen, stream.dtype)
     means, label_means = seen.x_mean * model.center, seen.b_mean * model.center
-    return TrainingRows(None, stream.dtype, seen.n, X, means, stream, Y, label_means)
+    return TrainingRows(None, stream.dtype, seen.n, X, means, stream, as_operator(Y), label_means)
 
 
-def centred_labels(model: Any, labels: Labels, dtype: Any = np.float64) -> tuple[Any, Array]:
-    """Return Y, centred if X is, with unknown entries set to zero, and its means.
-
-    Sparse labels become an operator in ``dtype``.
-    """
+def centred_labels(model: Any, labels: Labels, dtype: Any = np.float64) -> tuple[Operator, Array]:
+    """Return Y, centred if X is, and its means; many labels are in ``dtype``."""
     if labels.many:
-        return centre(model, as_operator(canonical_csr(labels.values, dtype)))
+        return centre(model, cast(Operator, labels.operator.in_type(dtype)))
     if model.center:
-        return labels.centred, labels.means()
-    values = labels.values
-    if labels.unknown is not None:
-        values = np.where(labels.unknown, 0.0, values)
-    return values, np.zeros(values.shape[1])
+        return as_operator(labels.centred), labels.means()
+    return labels.operator, np.zeros(labels.names.size)
 
 
 def _labelled_rows(owner: str, X: Operator, labels: Labels) -> tuple[Operator, Labels]:

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from functools import cached_property
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from .._typing import Array
 from ..errors import InvalidLabels, InvalidParameter, Mismatch
 from ..operators import Operator, Product, Scaled, as_operator
-from ..operators.array_backend import centered_columns, column_sums, host
-from ..operators.convert import scaled_block
+from ..operators.array_backend import centered_columns, host
 from ..operators.ranks import orthonormal_columns, rank_tolerance, whitening
 from .reading import Labels
 
@@ -31,6 +31,7 @@ __all__ = [
     "equalizing_weights",
     "hsl_factor",
     "inverse_power",
+    "label_basis",
     "lda_factor",
     "opls_factor",
     "refuse_several",
@@ -78,16 +79,13 @@ class Factor:
 
     Parameters
     ----------
-    labels : array or Operator of shape (n, s), or None, default=None
-        L, a thin array, or an operator if there are many labels; None for a method without labels.
+    labels : Operator or array of shape (n, s), or None, default=None
+        L, an operator from then on; None for a method without labels.
     share : float, default=0.0
         Weight of the features themselves. 0 for OPLS, CCA, LDA and HSL.
     regression : Regression or None, default=None
         If given, L is replaced by its regression on X, so that S stays within range(X). Needed if
         both features and labels contribute.
-    mixing : array of shape (k,) or (k, s), or None, default=None
-        Factors of the k columns of an operator, or a matrix that combines them: L is then the
-        labels times ``mixing``.
 
     See Also
     --------
@@ -102,14 +100,16 @@ class Factor:
     (True, False)
     """
 
-    labels: Any = None
+    labels: Operator | None = None
     share: float = 0.0
     regression: Regression | None = None
-    mixing: Array | None = None
 
     def __post_init__(self) -> None:
-        if self.labels is not None and self.share and self.regression is None:
+        if self.labels is None:
+            return
+        if self.share and self.regression is None:
             raise Mismatch("A factor with features and labels needs a regression of the labels.")
+        object.__setattr__(self, "labels", as_operator(self.labels))
 
     @property
     def thin(self) -> bool:
@@ -119,20 +119,15 @@ class Factor:
     @property
     def many(self) -> bool:
         """Whether there are too many labels for a dense array."""
-        return isinstance(self.labels, Operator)
+        return self.labels is not None and not self.labels.dense
 
-    @property
-    def operator(self) -> Operator:
-        """L, the labels with their factors or combinations, as an operator."""
-        labels = as_operator(self.labels)
-        if self.mixing is None:
-            return labels
-        if self.mixing.ndim == 1:
-            return Scaled(labels, columns=self.mixing)
-        return Product(labels, as_operator(self.mixing))
+    @cached_property
+    def block(self) -> Array | None:
+        """L as a block, None without labels; do not modify it."""
+        return None if self.labels is None else self.labels.formed()
 
 
-def opls_factor(labels: Labels, *, center: bool = True) -> Any:
+def opls_factor(labels: Labels, *, center: bool = True) -> Operator:
     """Return the factor of OPLS, ``H = Y`` (sun2009, Eq. 4).
 
     Parameters
@@ -144,8 +139,8 @@ def opls_factor(labels: Labels, *, center: bool = True) -> Any:
 
     Returns
     -------
-    H : array of shape (n, s)
-        The label block of a :class:`Factor`; an operator for sparse labels.
+    H : Operator of shape (n, s)
+        The labels of a :class:`Factor`.
 
     See Also
     --------
@@ -161,13 +156,13 @@ def opls_factor(labels: Labels, *, center: bool = True) -> Any:
     --------
     >>> from labelspan.labels import opls_factor, read_labels
     >>> labels = read_labels([[1, 0], [1, 1], [0, 1]], 3, "mine")
-    >>> opls_factor(labels, center=False).tolist()
+    >>> opls_factor(labels, center=False).toarray().tolist()
     [[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]
     """
-    return _finish(labels.values, labels, center)
+    return _finish(labels.operator, labels, center)
 
 
-def cca_factor(labels: Labels, *, center: bool = True) -> Any:
+def cca_factor(labels: Labels, *, center: bool = True) -> Operator:
     """Return the factor of CCA: an orthonormal basis of the labels (sun2009, Eq. 3).
 
     ``H H' = Y (Y'Y)^+ Y'``. Null directions, such as the sum of one-hot columns or a
@@ -182,8 +177,8 @@ def cca_factor(labels: Labels, *, center: bool = True) -> Any:
 
     Returns
     -------
-    H : array of shape (n, s)
-        The label block of a :class:`Factor`; an operator for sparse labels.
+    H : Operator of shape (n, s)
+        The labels of a :class:`Factor`.
 
     See Also
     --------
@@ -194,20 +189,24 @@ def cca_factor(labels: Labels, *, center: bool = True) -> Any:
     --------
     >>> from labelspan.labels import cca_factor, read_labels
     >>> labels = read_labels([[1, 0], [1, 1], [0, 1]], 3, "mine")
-    >>> H = cca_factor(labels)
-    >>> (H.T @ H).round(6) + 0.0
+    >>> cca_factor(labels).gram().round(6) + 0.0
     array([[1., 0.],
            [0., 1.]])
     """
-    block = _finish(labels.values, labels, center)
-    if isinstance(block, Operator):
-        tolerance = rank_tolerance(np.float64, block.shape)
-        return Product(block, as_operator(whitening(block.gram(), tolerance)))
+    H = _finish(labels.operator, labels, center)
+    if not H.dense:
+        tolerance = rank_tolerance(np.float64, H.shape)
+        return Product(H, as_operator(whitening(H.gram(), tolerance)))
+    return as_operator(label_basis(H.formed()))
+
+
+def label_basis(block: Array) -> Array:
+    """Return an orthonormal basis of labels; one column of zeros if they are constant."""
     basis = orthonormal_columns(block)
     return basis if basis.shape[1] else np.zeros((block.shape[0], 1))
 
 
-def lda_factor(labels: Labels, *, center: bool = True) -> Any:
+def lda_factor(labels: Labels, *, center: bool = True) -> Operator:
     """Return the factor of LDA: one-hot labels divided by the square root of each class size.
 
     Parameters
@@ -219,8 +218,8 @@ def lda_factor(labels: Labels, *, center: bool = True) -> Any:
 
     Returns
     -------
-    H : array of shape (n, s)
-        The label block of a :class:`Factor`; an operator for sparse labels.
+    H : Operator of shape (n, s)
+        The labels of a :class:`Factor`.
 
     See Also
     --------
@@ -231,14 +230,12 @@ def lda_factor(labels: Labels, *, center: bool = True) -> Any:
     --------
     >>> from labelspan.labels import lda_factor, read_labels
     >>> labels = read_labels([0, 0, 0, 0, 1], 5, "mine")
-    >>> lda_factor(labels, center=False)[[0, 4]]
+    >>> lda_factor(labels, center=False).toarray()[[0, 4]]
     array([[0.5, 0. ],
            [0. , 1. ]])
     """
-    if labels.many:
-        refuse_several(labels.values)
-    columns = inverse_power(_sums(labels.values), 0.5)
-    return _finish(scaled_block(labels.values, columns=columns), labels, center)
+    columns = inverse_power(_sums(labels.operator), 0.5)
+    return _finish(Scaled(labels.operator, columns=columns), labels, center)
 
 
 def hsl_factor(
@@ -247,7 +244,7 @@ def hsl_factor(
     laplacian: HypergraphLaplacian = "clique",
     edge_weight: Sequence[float] | Array | None = None,
     center: bool = True,
-) -> Any:
+) -> Operator:
     """Return the factor of HSL, whose hyperedges are the labels (sun2009, Eq. 5).
 
     ``S = I - L`` with the normalised hypergraph Laplacian L of Zhou, or of the star or clique
@@ -266,8 +263,8 @@ def hsl_factor(
 
     Returns
     -------
-    H : array of shape (n, s)
-        The label block of a :class:`Factor`; an operator for sparse labels.
+    H : Operator of shape (n, s)
+        The labels of a :class:`Factor`.
 
     See Also
     --------
@@ -277,12 +274,12 @@ def hsl_factor(
     --------
     >>> from labelspan.labels import hsl_factor, read_labels
     >>> labels = read_labels([[1, 0], [1, 1], [0, 1]], 3, "mine")
-    >>> hsl_factor(labels, laplacian="zhou", center=False).round(2)
+    >>> hsl_factor(labels, laplacian="zhou", center=False).toarray().round(2)
     array([[0.71, 0.  ],
            [0.5 , 0.5 ],
            [0.  , 0.71]])
     """
-    incidence: Any = labels.values
+    incidence = labels.operator
     weight = _edge_weights(edge_weight, incidence.shape[1])
     size = _sums(incidence)
     # Contribution of each label to the degree of its rows, and the scale of its column.
@@ -294,16 +291,15 @@ def hsl_factor(
     else:
         degree, edges = weight, np.sqrt(weight * inverse_power(size, 1.0))
 
-    entries = incidence.data if labels.many else incidence
-    if entries.min(initial=0) < 0:
+    if labels.values.min() < 0:
         raise InvalidLabels("HSL: y must not be negative, because its entries are memberships.")
-    rows = inverse_power(incidence @ degree, 0.5)
-    return _finish(scaled_block(incidence, rows, edges), labels, center)
+    rows = inverse_power(host(incidence.matmat(degree[:, None]))[:, 0], 0.5)
+    return _finish(Scaled(incidence, rows, edges), labels, center)
 
 
-def refuse_several(block: Any) -> None:
+def refuse_several(labels: Labels) -> None:
     """Raise an error if rows of LDA have more than one class."""
-    most = int(block.sum(axis=1).max(initial=0))
+    most = int(labels.operator.matmat(np.ones((labels.names.size, 1))).max())
     if most > 1:
         raise InvalidLabels(
             f"LDA takes one label per row, but y has rows with {most}; "
@@ -311,29 +307,19 @@ def refuse_several(block: Any) -> None:
         )
 
 
-def _sums(block: Any) -> Array:
-    """Return the sums of the columns."""
-    if isinstance(block, np.ndarray):
-        return host(column_sums(block))
-    return np.asarray(block.sum(axis=0), dtype=np.float64).ravel()
+def _sums(labels: Operator) -> Array:
+    return labels.cross(np.ones((labels.shape[0], 1)))[:, 0]
 
 
-def _finish(block: Any, labels: Labels, center: bool) -> Any:
-    """Centre the columns; unknown entries become zeros, which add nothing."""
-    if labels.many:
-        operator = as_operator(block)
-        return operator.centered()[0] if center else operator
-    unknown = labels.unknown
-    if not center:
-        return block if unknown is None else np.where(unknown, 0.0, block)
-    if block is labels.values:
-        return labels.centred
-    if unknown is None:
-        means = column_sums(block) / max(1, block.shape[0])
-    else:
-        known = np.maximum((~unknown).sum(axis=0), 1)
-        means = np.where(unknown, 0.0, block).sum(axis=0) / known
-    return centered_columns(block, means, unknown)
+def _finish(H: Operator, labels: Labels, center: bool) -> Operator:
+    """Centre the columns; unknown entries are zeros, which add nothing."""
+    if not center or not H.dense:
+        return H.centered()[0] if center else H
+    if H is labels.operator:
+        return as_operator(labels.centred)
+    known = H.shape[0] if labels.unknown is None else (~labels.unknown).sum(axis=0)
+    means = _sums(H) / np.maximum(known, 1)
+    return as_operator(centered_columns(H.formed(), means, labels.unknown))
 
 
 def inverse_power(values: Array, power: float) -> Array:

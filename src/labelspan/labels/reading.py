@@ -26,17 +26,14 @@ import numpy as np
 
 from .._typing import Array
 from ..errors import AmbiguousLabels, InvalidInput, InvalidLabels, warn_caller
-from ..operators import Operator
+from ..operators import Operator, as_operator
 from ..operators.array_backend import (
     centered_columns,
-    column_sums,
     contiguous,
-    host,
     placed,
     tensor_or_none,
-    torch_module,
 )
-from ..operators.convert import canonical_csr, column_names, dense_block, is_sparse, sparse_table
+from ..operators.convert import canonical_csr, column_names, dense_block, sparse_table
 from ..operators.machine import map_threads, refuse_too_large, row_parts
 
 __all__ = ["Kind", "Labels", "indicator_on_device", "read_labels"]
@@ -88,10 +85,15 @@ class Labels:
     kind: Kind
     named: bool = False
 
+    @cached_property
+    def operator(self) -> Operator:
+        """The values as an operator."""
+        return as_operator(self.values)
+
     @property
     def many(self) -> bool:
-        """Whether the values are sparse."""
-        return is_sparse(self.values)
+        """Whether there are too many labels for a dense array."""
+        return not self.operator.dense
 
     @property
     def labelled(self) -> Array:
@@ -129,7 +131,10 @@ class Labels:
 
     def means(self) -> Array:
         """Return the mean of each column over its known entries; 0 if none is known."""
-        return self._means
+        if self.unknown is None:
+            return self.operator.column_means()
+        known = (~self.unknown).sum(axis=0)
+        return np.asarray(self.values.sum(axis=0) / np.maximum(known, 1))
 
     @cached_property
     def centred(self) -> Array:
@@ -138,19 +143,6 @@ class Labels:
         A constant label is exactly 0, so that rounding does not become a direction.
         """
         return centered_columns(self.values, self.means(), self.unknown)
-
-    @cached_property
-    def _means(self) -> Array:
-        if self.unknown is None:
-            values: Any = self.values
-            if isinstance(values, np.ndarray):
-                return np.asarray(column_sums(values) / max(1, values.shape[0]))
-            if tensor_or_none(values) is not None:
-                # In float64: a label that every row has must have a mean of exactly 1.
-                return host(values.mean(axis=0, dtype=torch_module().float64))
-            return np.asarray(values.mean(axis=0)).ravel()
-        known = (~self.unknown).sum(axis=0)
-        return np.asarray(self.values.sum(axis=0) / np.maximum(known, 1))
 
 
 def read_labels(

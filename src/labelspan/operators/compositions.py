@@ -8,7 +8,7 @@ import numpy as np
 
 from .._typing import Array
 from ..errors import InvalidInput
-from .array_backend import scaled
+from .array_backend import scale_columns, scaled
 from .operator import Composite, Operator
 
 __all__ = ["Product", "Scaled", "Sum"]
@@ -64,6 +64,11 @@ class Scaled(Composite):
     def _rmatmat(self, block: Array) -> Array:
         out = self.base.rmatmat(block if self._rows is None else scaled(block, self._rows))
         return out if self._columns is None else self._columns * out
+
+    def formed(self) -> Array:
+        out = self.base.formed()
+        out = out if self._columns is None else scale_columns(out, self._columns[:, 0])
+        return out if self._rows is None else scaled(out, self._rows)
 
 
 class Product(Composite):

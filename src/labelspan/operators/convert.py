@@ -20,10 +20,8 @@ __all__ = [
     "check_device",
     "column_names",
     "dense_block",
-    "is_sparse",
     "operator_or_none",
     "project",
-    "scaled_block",
     "sparse_table",
 ]
 
@@ -136,27 +134,11 @@ def column_names(values: Any) -> Array | None:
     return None if columns is None else np.asarray(columns)
 
 
-def is_sparse(values: Any) -> bool:
-    """Return whether values are a sparse matrix or array of scipy."""
-    return bool(sparse.issparse(values))
-
-
 def sparse_table(values: Any) -> bool:
     """Return whether values are sparse numbers with rows and columns."""
-    return is_sparse(values) and values.ndim == 2 and values.dtype.kind in "fiub"
+    return bool(sparse.issparse(values)) and values.ndim == 2 and values.dtype.kind in "fiub"
 
 
 def canonical_csr(values: Any, dtype: Any = np.float64) -> Any:
     """Return sparse values as a CSR array without duplicate entries; the argument is unchanged."""
     return canonical(sparse.csr_array(values).astype(dtype))
-
-
-def scaled_block(block: Any, rows: Array | None = None, columns: Array | None = None) -> Any:
-    """Return ``diag(rows) block diag(columns)``, sparse if the block is."""
-    if is_sparse(block):
-        if rows is not None:
-            block = sparse.diags_array(rows) @ block
-        return block if columns is None else sparse.csr_array(block @ sparse.diags_array(columns))
-    if rows is not None:
-        block = rows[:, None] * block
-    return block if columns is None else block * columns

@@ -59,6 +59,8 @@ class Dense(Operator):
     array([[0., 1.]])
     """
 
+    dense = True
+
     def __init__(self, array: Array, offset: Array | None = None) -> None:
         super().__init__(array.shape, array.dtype)
         self._array = array
@@ -263,8 +265,8 @@ class Dense(Operator):
     def wide_rows(self, part: slice) -> Array:
         return np.asarray(self._piece(part, np.float64))
 
-    def toarray(self) -> Array:
-        return np.array(self._piece(slice(None)))
+    def formed(self) -> Array:
+        return self._piece(slice(None))
 
 
 def _pulled(rows: Array, block: Array) -> Array:

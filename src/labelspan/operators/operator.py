@@ -105,6 +105,8 @@ class Operator(ABC):
     threaded: bool = False
     # The fraction of entries that products multiply, small if most are zeros.
     fill: float = 1.0
+    # Whether every entry is stored, so that :meth:`formed` costs little.
+    dense: bool = False
 
     def __init__(self, shape: tuple[int, int], dtype: Any) -> None:
         self.shape = (int(shape[0]), int(shape[1]))
@@ -255,10 +257,13 @@ class Operator(ABC):
         unit[index, np.arange(index.size)] = 1.0
         return np.ascontiguousarray(self.cross(unit).T)
 
+    def formed(self) -> Array:
+        """Return the matrix as a block, perhaps the stored one: do not modify it."""
+        return self.matmat(np.eye(self.shape[1], dtype=self.dtype))
+
     def toarray(self) -> Array:
-        """Return the matrix as a dense array; for tests and small problems."""
-        eye = self.matmat(np.eye(self.shape[1], dtype=self.dtype))
-        return host(eye).astype(self.dtype, copy=False)
+        """Return the matrix as a new dense array on the host; for tests and small problems."""
+        return np.array(on_host(self.formed()), dtype=self.dtype)
 
 
 class _Transposed(Operator):
@@ -297,6 +302,7 @@ class Composite(Operator):
         self.dual = all(part.dual for part in parts)
         self.threaded = all(part.threaded for part in parts)
         self.fill = max(part.fill for part in parts)
+        self.dense = all(part.dense for part in parts)
 
     def _added(self, products: Sequence[Array]) -> Array:
         out = self.place(products[0])
@@ -408,6 +414,9 @@ class Centered(Composite):
 
     def rows(self, index: Array) -> Operator:
         return Centered(self.base.rows(index), self.offset)
+
+    def formed(self) -> Array:
+        return subtract_row(self.base.formed(), self._row)
 
     def wide_rows(self, part: slice) -> Array:
         return self.base.wide_rows(part) - self.offset

@@ -282,7 +282,7 @@ class RowBlocks(Operator):
             joined = sparse.vstack(pieces, format="csr")
         return joined[np.argsort(np.argsort(index, kind="stable"))]
 
-    def toarray(self) -> Array:
+    def formed(self) -> Array:
         self._refuse_apart(
             "X stays on the workers and has no dense form here; use products with thin blocks."
         )

@@ -341,7 +341,7 @@ class Sparse(Operator):
     def wide_rows(self, part: slice) -> Array:
         return np.asarray(self._csr[part].toarray(), dtype=np.float64)
 
-    def toarray(self) -> Array:
+    def formed(self) -> Array:
         return np.asarray(self._csr.toarray())
 
 

@@ -45,6 +45,8 @@ _CACHED_ROWS, _FEWEST_IN_PART, _MOST_IN_PART = 1 << 17, 32, 1024
 class Tensor(Operator):
     """A dense tensor, minus an optional row of offsets that is subtracted block by block."""
 
+    dense = True
+
     def __init__(self, values: Any, offset: Array | None = None) -> None:
         super().__init__(tuple(values.shape), width_of(values))
         self.device = values.device
@@ -59,6 +61,9 @@ class Tensor(Operator):
     def _piece(self, part: slice) -> Any:
         piece = self._values[part] - self._row
         return piece if self._low is None else piece.sub_(self._low)
+
+    def formed(self) -> Any:
+        return self._values if self._row is None else self._piece(slice(None))
 
     def in_type(self, dtype: Any) -> Operator:
         return self if self.dtype == dtype else Tensor(cast(self._values, dtype), self._offset)

@@ -19,10 +19,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from sklearn.utils.extmath import safe_sparse_dot
 
 from .._typing import Array
 from ..errors import UncertainPenalty, warn_caller
@@ -35,7 +33,6 @@ from ..operators.array_backend import (
     plus,
     rows_at,
     subtract_outer,
-    tensor_or_none,
     unit_columns,
 )
 from ..operators.operator import Composite
@@ -52,7 +49,6 @@ __all__ = [
     "generalized_cross_validation",
     "held_out",
     "leave_one_out",
-    "spectral_cross_validation",
     "warn_at_end",
 ]
 
@@ -204,7 +200,7 @@ def alpha_grid(squares: Array, energy: Array | None = None) -> Array:
     return np.geomspace(lowest, highest, count)
 
 
-def choose_alpha(X: Operator, labels: Any, *, intercept: bool) -> AlphaCurve:
+def choose_alpha(X: Operator, labels: Operator, *, intercept: bool) -> AlphaCurve:
     """Choose the penalty of the ridge regression of labels on features.
 
     Uses the exact leave-one-out error if one decomposition of the data is the cheapest way to a
@@ -214,33 +210,31 @@ def choose_alpha(X: Operator, labels: Any, *, intercept: bool) -> AlphaCurve:
     every call. The labels are not centred; X is, if the fit centres. With an ``intercept``
     the regression centres both.
     """
-    if not decomposes(X):
+    if not labels.dense or not decomposes(X):
         return held_out(X, labels, intercept=intercept)
-    if tensor_or_none(labels) is not None:
-        labels = host(labels)
-    rows = X.shape[0]
-    if labels.shape[1] > 2 * _MIXED:
-        signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(labels.shape[1], _MIXED))
-        labels = np.asarray(safe_sparse_dot(labels, signs / np.sqrt(_MIXED), dense_output=True))
-    elif hasattr(labels, "toarray"):
-        labels = labels.toarray()
+    rows, k = labels.shape
+    if k > 2 * _MIXED:
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(k, _MIXED))
+        block = host(labels.matmat(signs / np.sqrt(_MIXED)))
+    else:
+        block = host(labels.formed())
     centered = X if not intercept or _is_centred(X) else X.centered()[0]
-    basis = left_basis(centered, labels)
+    basis = left_basis(centered, block)
     if basis is None:
         return held_out(X, labels, intercept=intercept)
     if basis.left is not None:
-        return leave_one_out(basis.values, basis.left, labels, intercept=intercept)
+        return leave_one_out(basis.values, basis.left, block, intercept=intercept)
     assert basis.to_left is not None
     index = np.sort(np.random.default_rng(0).permutation(rows)[:_SAMPLE])
     sample = centered if index.size == rows else centered.rows(index)
     return leave_one_out(
         basis.values,
         host(sample.matmat(sample.place(basis.to_left))),
-        labels[index],
+        block[index],
         intercept=intercept,
         rows=rows,
         coordinates=basis.coordinates,
-        means=labels.mean(axis=0),
+        means=block.mean(axis=0),
     )
 
 
@@ -252,7 +246,7 @@ def _is_centred(X: Operator) -> bool:
 
 def held_out(
     X: Operator,
-    labels: Any,
+    labels: Operator,
     *,
     intercept: bool,
     seed: int = 0,
@@ -274,14 +268,13 @@ def held_out(
     rows = X.shape[0]
     few = min(rows // 5, options.fewest_rows)
     count = min(max(int(options.part * rows), few, 1), options.most)
-    block = as_operator(labels)
-    mixing = _combinations(block, rng, options)
+    mixing = _combinations(labels, rng, options)
     X = X.arranged()[0]
-    targets = block.matmat(mixing)
+    targets = labels.matmat(mixing)
     if X.device is None:
         targets = host(targets)
     cross = X.cross(targets)
-    means = block.column_means() @ mixing if intercept else np.zeros(mixing.shape[1])
+    means = labels.column_means() @ mixing if intercept else np.zeros(mixing.shape[1])
     index = np.sort(rng.permutation(rows)[:count])
     split = _HeldOutRows(X, index, host(rows_at(targets, index)), cross, means, intercept)
     return _settled(split, options)
@@ -323,7 +316,7 @@ def _combinations(labels: Operator, rng: np.random.Generator, options: HeldOutOp
         return np.eye(k)
     leading = options.width // 2
     axes = rng.standard_normal((k, leading))
-    square = labels.rough_gram() if k <= _GRAM_LABELS else None
+    square = labels.gram() if k <= _GRAM_LABELS else None
     for _ in range(_POWERS):
         product = host(labels.normal(axes)) if square is None else square @ axes
         axes = np.linalg.qr(product)[0]
@@ -523,12 +516,7 @@ def leave_one_out(
 
 
 def generalized_cross_validation(
-    gram: Array,
-    cross: Array,
-    label_square: float,
-    *,
-    rows: int,
-    intercept: bool = True,
+    gram: Array, cross: Array, label_square: float, *, rows: int, intercept: bool = True
 ) -> AlphaCurve:
     """Return the generalised cross-validation error, from sufficient statistics only.
 
@@ -536,32 +524,9 @@ def generalized_cross_validation(
     whose rows are not stored (Golub, Heath and Wahba, Technometrics 21(2), 1979). Computed from
     ``X'X`` and ``X'Y``, about the means if there is an intercept, and the trace of ``Y'Y``.
     """
-    basis = basis_of_products(host(gram), cross)
-    return spectral_cross_validation(
-        basis.values,
-        np.sqrt(basis.values)[:, None] * basis.coordinates,
-        label_square,
-        rows=rows,
-        intercept=intercept,
-    )
-
-
-def spectral_cross_validation(
-    values: Array,
-    cross: Array,
-    label_square: float,
-    *,
-    rows: int,
-    intercept: bool = True,
-) -> AlphaCurve:
-    """Do the same as :func:`generalized_cross_validation`, for a decomposed matrix.
-
-    ``values`` are the positive eigenvalues of ``X'X``, decreasing, and ``cross`` is ``X'Y`` along
-    their eigenvectors; the other arguments are the same.
-    """
-    rank = min(values.size, rows - intercept)
-    values, cross = values[:rank], cross[:rank]
-    explained = np.square(cross).sum(axis=1) / values
+    basis = basis_of_products(gram, cross)
+    rank = min(basis.rank, rows - intercept)
+    values, explained = basis.values[:rank], np.square(basis.coordinates[:rank]).sum(axis=1)
     beyond = max(label_square - float(explained.sum()), 0.0)
     free = rows - rank - intercept
 

@@ -127,7 +127,7 @@ class Exact:
             solution = _certified(problem, found)
             if solution.converged or not small_enough(problem.X):
                 return solution
-        basis = factorise(problem.X, problem.factor.labels)
+        basis = factorise(problem.X, problem.factor.block)
         return _certified(problem, _in_basis(basis, problem, _FROM_DATA))
 
 
@@ -531,10 +531,10 @@ def _by_products(problem: Problem) -> _Found | None:
     X, factor, alpha = problem.X, problem.factor, problem.alpha
     if factor.labels is None and X not in DECOMPOSED:
         return _features(problem)
-    if factor.thin and factor.labels is not None:
-        fit = _ridge_of_products(X, factor.labels, alpha)
+    if factor.thin and factor.block is not None:
+        fit = _ridge_of_products(X, factor.block, alpha)
         return None if fit is None else _thin(fit, problem.n_components)
-    basis = _basis_of_gram(X, factor.labels, _regression_alpha(factor, alpha))
+    basis = _basis_of_gram(X, factor.block, _regression_alpha(factor, alpha))
     if basis is None:
         return None
     found = _in_basis(basis, problem, _FROM_PRODUCTS)
@@ -618,9 +618,9 @@ def _certified(problem: Problem, found: _Found) -> Solution:
 def _check(problem: Problem, found: _Found) -> Check:
     X, factor = problem.X, problem.factor
     check, slopes = Check(0.0), None
-    if found.ridge is not None and factor.labels is not None:
+    if found.ridge is not None and factor.block is not None:
         penalty = _regression_alpha(factor, problem.alpha)
-        check = found.ridge.checked(X, factor.labels, penalty)
+        check = found.ridge.checked(X, factor.block, penalty)
     if found.ridge is not None and factor.regression is not None:
         slopes = found.level * found.ridge.slopes
     if factor.thin or not found.values.size:

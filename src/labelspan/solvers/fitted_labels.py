@@ -80,11 +80,11 @@ class WithLabels(Composite):
 
 def targets_of(X: Operator, factor: Factor, axes: Array | None = None) -> Array:
     """Return the labels, or combinations of them, as a block next to X."""
-    if axes is None and factor.mixing is None and not factor.many:
-        return X.place(factor.labels)
-    labels = factor.operator
-    axes = np.eye(labels.shape[1]) if axes is None else axes
-    return X.place(labels.matmat(labels.place(axes)))
+    labels = factor.labels
+    assert labels is not None
+    if axes is None and labels.dense:
+        return X.place(labels.formed())
+    return X.place(labels.matmat(np.eye(labels.shape[1]) if axes is None else axes))
 
 
 def level_of(factor: Factor, square: float, fit: Regressed) -> float:

@@ -229,7 +229,8 @@ class Krylov:
         X, factor, count = problem.X, problem.factor, problem.n_components
         assert factor.regression is not None
         alpha, tol = factor.regression.alpha, self._tolerance(problem, self.options.labels_tol)
-        labels = factor.operator
+        labels = problem.factor.labels
+        assert labels is not None
         few = self._each(X, factor, labels.shape[1], count)
         axes = None if few else self._leading(labels, count + BLOCK_WIDTH)
         fit = self._regress(X, targets_of(X, factor, axes), alpha, tol / 2)
@@ -287,7 +288,8 @@ class Krylov:
     def _thin(self, problem: Problem) -> Solution:
         """Solve a thin factor: regressions first, then an eigenproblem as wide as the labels."""
         X, alpha, count = problem.X, problem.alpha, problem.n_components
-        labels = problem.factor.operator
+        labels = problem.factor.labels
+        assert labels is not None
         width = labels.shape[1]
         if width > 2 * count and not self._each(X, problem.factor, width, count):
             return self._thin_of_many(problem, labels)

@@ -284,7 +284,7 @@ def eigen_residual(problem: Problem, solution: Solution) -> float:
     if factor.share:
         agreement += factor.share * X.matmat(X.rmatmat(image))
     if factor.labels is not None:
-        agreement += factor.labels @ (factor.labels.T @ image)
+        agreement += factor.labels.matmat(factor.labels.rmatmat(image))
     left = X.rmatmat(agreement)
     metric = X.rmatmat(image) + problem.alpha * weights
     gap = np.linalg.norm(left - metric * solution.eigenvalues, axis=0)

@@ -15,7 +15,7 @@ from ...errors import InvalidInput, InvalidParameter
 from ...estimators.factor_methods import publish_factor_fit, state_factor_fit
 from ...estimators.training import all_or_nothing, refuse_overflow
 from ...labels import Factor
-from ...operators import Operator, Product
+from ...operators import Operator, Product, as_operator
 from ...operators.array_backend import host
 from ...operators.operator import Composite
 from ...operators.row_graph import incidence
@@ -78,8 +78,9 @@ def _fit(model: Any, X: Any, y: Any, graph: Any, mu: float) -> None:
     edges = incidence(graph, raw.shape[0], mu, raw.dtype)
     if mu > 0:
         # Rows with H = 0: X'X becomes X'X + mu X'LX.
-        H = stated.H.toarray() if isinstance(stated.H, Operator) else host(stated.H)
-        factor = Factor(labels=np.concatenate([H, np.zeros((edges.shape[0], H.shape[1]))]))
+        H = host(stated.H.formed())
+        H = np.concatenate([H, np.zeros((edges.shape[0], H.shape[1]))])
+        factor = Factor(labels=as_operator(H))
         rows = VStack([stated.rows.X, Product(edges, raw)])
         stated = replace(stated, problem=replace(stated.problem, X=rows, factor=factor))
     publish_factor_fit(model, stated)

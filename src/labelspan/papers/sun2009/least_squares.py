@@ -99,8 +99,8 @@ class LeastSquares:
         return None
 
     def solve(self, problem: Problem) -> Solution:
-        assert problem.factor.labels is not None
-        wanted = targets(problem.factor.labels)[:, : problem.n_components]
+        assert problem.factor.block is not None
+        wanted = targets(problem.factor.block)[:, : problem.n_components]
         if self.penalty == "l1":
             weights, n_iter, converged = self._lasso(problem.X, wanted, problem.alpha)
             _warn_of_zeros(problem, wanted, weights)
@@ -154,7 +154,7 @@ class LeastSquares:
     def _solution(
         self, problem: Problem, wanted: Array, weights: Array, n_iter: int, converged: bool
     ) -> Solution:
-        labels = problem.factor.labels
+        labels = problem.factor.block
         assert labels is not None
         image = host(problem.X.matmat(weights))
         left_over = np.linalg.norm(image - wanted, axis=0)

@@ -35,7 +35,7 @@ class Eigen:
         return Exact().why_not(problem)
 
     def solve(self, problem: Problem) -> Solution:
-        basis = factorise(problem.X, problem.factor.labels)
+        basis = factorise(problem.X, problem.factor.block)
         values, inside = spectral(
             basis.values,
             basis.coordinates,
@@ -67,7 +67,7 @@ class Factored:
         return None
 
     def solve(self, problem: Problem) -> Solution:
-        labels = problem.factor.labels
+        labels = problem.factor.block
         assert labels is not None
         square = problem.X.gram()
         square[np.diag_indices_from(square)] += problem.alpha
