@@ -11,7 +11,7 @@ from .._typing import Array
 from ..errors import InvalidInput, InvalidLabels
 from ..estimators._streams import Stream
 from ..estimators.base import Embedding, inverse_transform, transform_with_labels
-from ..estimators.training import all_or_nothing, refuse_overflow
+from ..estimators.training import fitting
 from ..labels import Labels, read_labels
 from ..operators import Operator
 from ..operators.convert import sparse_table
@@ -172,8 +172,7 @@ class Adapter(Embedding):
 
     # --- fit --------------------------------------------------------------------------
 
-    @all_or_nothing
-    @refuse_overflow
+    @fitting
     def fit(self, X: Any, y: Any) -> Self:
         """Learn the map from vectors and labels.
 

@@ -18,15 +18,14 @@ from ..labels import Labels, read_labels
 from ..labels.reading import DENSE_ENTRIES, Kind
 from ..operators import Operator, as_operator
 from ..operators.convert import sparse_table
-from ..solvers import Statistics
 from ..solvers.problem import DIRECT_LIMIT
+from ..solvers.sufficient_statistics import Statistics
 
 __all__ = [
     "Stream",
     "add_batch",
     "join_streams",
     "labels_as_fitted",
-    "one_at_a_time",
     "rows_of",
     "solve_stream",
     "when_streaming",
@@ -109,13 +108,13 @@ class Stream:
 
 
 class when_streaming:  # noqa: N801 - it is used as a decorator
-    """A method that exists only if the parameters allow streaming.
+    """A method that exists only if the parameters allow streaming, one call at a time.
 
     scikit-learn asks ``hasattr(model, "partial_fit")``; the error gives the reason.
     """
 
     def __init__(self, function: Any) -> None:
-        self._function = function
+        self._function = one_at_a_time(function)
         self.__doc__ = function.__doc__
 
     def __get__(self, model: Any, kind: Any = None) -> Any:

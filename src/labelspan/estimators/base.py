@@ -37,14 +37,13 @@ from ._streams import (
     add_batch,
     join_streams,
     labels_as_fitted,
-    one_at_a_time,
     solve_stream,
     when_streaming,
 )
 from .options import METHOD_OPTIONS, described
 from .training import (
     TrainingRows,
-    all_or_nothing,
+    fitting,
     fixed_signs,
     refuse_overflow,
     warn_of_large_means,
@@ -259,9 +258,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     # --- batches ----------------------------------------------------------------------
 
     @when_streaming
-    @one_at_a_time
-    @all_or_nothing
-    @refuse_overflow
+    @fitting
     def partial_fit(
         self, X: Any, y: Any = None, classes: Any = None, *, solve: bool = True
     ) -> Self:
@@ -295,9 +292,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return self
 
     @when_streaming
-    @one_at_a_time
-    @all_or_nothing
-    @refuse_overflow
+    @fitting
     def merge(self, other: Self) -> Self:
         """Add the batches of another model to this one, and solve; the other is unchanged.
 
@@ -316,9 +311,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return self
 
     @when_streaming
-    @one_at_a_time
-    @all_or_nothing
-    @refuse_overflow
+    @fitting
     def solve(self) -> Self:
         """Compute the embedding from all batches so far, with the current parameters.
 

@@ -33,10 +33,9 @@ from .options import described
 from .thresholds import label_thresholds
 from .training import (
     TrainingRows,
-    all_or_nothing,
     centred_labels,
+    fitting,
     refuse_large_squares,
-    refuse_overflow,
 )
 
 __all__ = ["DLE"]
@@ -79,14 +78,7 @@ class DLE(ClassifierMixin, LabelledEmbedding):
         Regularization strength, added to the diagonal of S_w. "mean" adds to the diagonals of S_w
         and of A the mean of their eigenvalues over the directions of X: with few labelled rows
         the estimate of S_w is poor, and with many features that of A. 0 as in the paper.
-    affinity : {"nearest_neighbors", "rbf", "precomputed"}, default="nearest_neighbors"
-        The graph if none is passed to ``fit``: nearest neighbours with Gaussian weights, or
-        the full Gaussian of Eq. 17, up to 5,000 rows. "precomputed" requires a given graph.
-    n_neighbors : int, default=10
-        For "nearest_neighbors".
-    gamma : float or None, default=None
-        The width of the Gaussian, ``exp(-gamma |x_i - x_j|^2)``; None takes half the inverse
-        of the median squared distance.
+    {graph}
     projection : {"printed", "whitened", "smooth"}, default="printed"
         The paper projects with U (Eq. 3), though its derivation gives
         ``S_w^-1/2 A^-1/2 U``; "whitened" is the latter. U already holds both inverse roots
@@ -172,8 +164,7 @@ class DLE(ClassifierMixin, LabelledEmbedding):
         self.gamma = gamma
         self.projection = projection
 
-    @all_or_nothing
-    @refuse_overflow
+    @fitting
     def fit(self, X: Any, y: Any, graph: Any = None) -> Self:
         """Learn the embedding from features, labels and a graph.
 

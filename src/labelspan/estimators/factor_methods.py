@@ -37,7 +37,7 @@ from .class_posterior import accuracy, class_scores, discriminants, predict_prob
 from .options import METHOD_OPTIONS, described
 from .solving import choose_penalty, dimensions_for, solve, stream_penalty, threads_for
 from .thresholds import label_thresholds
-from .training import TrainingRows, all_or_nothing, refuse_overflow, stream_rows, training_rows
+from .training import TrainingRows, fitting, stream_rows, training_rows
 
 __all__ = ["CCA", "HSL", "LDA", "OPLS", "choose_solver", "fit_by_factor"]
 
@@ -61,8 +61,7 @@ class FactorFit:
     problem: Problem
 
 
-@all_or_nothing
-@refuse_overflow
+@fitting
 def fit_by_factor(self: M, X: Any, y: Any) -> M:
     """Learn the embedding from features and labels.
 

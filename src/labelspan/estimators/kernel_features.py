@@ -20,7 +20,7 @@ from ..operators.ranks import rank_tolerance
 from ..operators.row_data import translated
 from ..operators.sparse import canonical
 from .options import SHARED, described
-from .training import all_or_nothing, refuse_large_squares, refuse_overflow
+from .training import fitting, refuse_large_squares, refuse_overflow
 
 __all__ = ["FUNCTION", "InstanceOf", "KernelFeatures"]
 
@@ -158,8 +158,7 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.fit_transform(X)
         return self
 
-    @all_or_nothing
-    @refuse_overflow
+    @fitting
     def fit_transform(self, X: Any, y: Any = None) -> Array:
         """Decompose the kernel between the rows, and return their coordinates.
 

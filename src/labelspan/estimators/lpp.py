@@ -15,7 +15,7 @@ from ..solvers.exact import complete_basis
 from ._graph_methods import GRAPH_OPTIONS, coordinates, warn_if_short
 from .base import Embedding
 from .options import described
-from .training import TrainingRows, all_or_nothing, refuse_large_squares, refuse_overflow
+from .training import TrainingRows, fitting, refuse_large_squares
 
 __all__ = ["LPP"]
 
@@ -40,15 +40,7 @@ class LPP(Embedding):
         None keeps every direction, at most 100.
     alpha : float, default=0.0
         Regularization strength.
-    center : bool, default=True
-        Whether to centre the columns.
-    affinity : {"nearest_neighbors", "rbf", "precomputed"}, default="nearest_neighbors"
-        The graph if none is passed to ``fit``: nearest neighbours with Gaussian weights, or
-        the full Gaussian, up to 5,000 rows. "precomputed" requires a given graph.
-    n_neighbors : int, default=10
-        For "nearest_neighbors".
-    gamma : float or None, default=None
-        The width of the Gaussian; None takes half the inverse of the median squared distance.
+    {center, graph}
 
     Attributes
     ----------
@@ -110,8 +102,7 @@ class LPP(Embedding):
         self.n_neighbors = n_neighbors
         self.gamma = gamma
 
-    @all_or_nothing
-    @refuse_overflow
+    @fitting
     def fit(self, X: Any, y: Any = None, graph: Any = None) -> Self:
         """Learn the embedding from features and a graph.
 

@@ -17,9 +17,8 @@ from .options import SHARED, described
 from .solving import solve, threads_for
 from .training import (
     TrainingRows,
-    all_or_nothing,
     centre,
-    refuse_overflow,
+    fitting,
     squared_norm,
     stream_rows,
 )
@@ -107,8 +106,7 @@ class LSI(Embedding):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    @all_or_nothing
-    @refuse_overflow
+    @fitting
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the embedding from features.
 

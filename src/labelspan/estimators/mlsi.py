@@ -19,6 +19,8 @@ from ..operators.array_backend import host, inner, on_host, scale_columns
 from ..operators.ranks import block_rank
 from ..solvers import AlphaCurve, Problem, Solution, Solver
 from ..solvers.alpha import choose_alpha
+from ..solvers.exact import ridge
+from ..solvers.problem import formed
 from ..solvers.regression import complete_labels
 from ._streams import Stream, why_no_stream
 from .base import LabelledEmbedding, inverse_transform, transform_with_labels
@@ -27,8 +29,7 @@ from .solving import choose_penalty, dimensions_for, solve, stream_penalty, thre
 from .thresholds import label_thresholds
 from .training import (
     TrainingRows,
-    all_or_nothing,
-    refuse_overflow,
+    fitting,
     squared_norm,
     stream_rows,
     training_rows,
@@ -110,17 +111,7 @@ class MLSI(LabelledEmbedding):
     mean_ : array of shape (d,)
         The row that is mapped to the origin: the column means, zeros without ``center``. With a
         label on more than half of the rows it is moved, so that this label is not centred.
-    classes_ : array of shape (k,)
-        Names of the labels.
-    label_kind_ : {"classes", "indicator", "targets"}
-        How ``y`` was read.
-    label_loadings_ : array of shape (m, k)
-        Linear map from the embedding to the labels.
-    label_means_ : array of shape (k,)
-        Offset of the label scores.
-    label_thresholds_ : array of shape (k,)
-        For an indicator, the score above which :meth:`predict` gives a label: with the largest F1
-        on the scores of training rows without their own labels.
+    {labels}
     label_directions_ : array of shape (k, m) or None
         Contribution of known labels to the embedding of a row in ``transform(X, labels=Y)``; None
         if the solver does not provide it.
@@ -198,8 +189,7 @@ class MLSI(LabelledEmbedding):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    @all_or_nothing
-    @refuse_overflow
+    @fitting
     def fit(self, X: Any, y: Any) -> Self:
         """Learn the embedding from features and labels.
 
@@ -222,8 +212,7 @@ class MLSI(LabelledEmbedding):
             self._publish_solved(stated, solve(self, stated.problem))
         return self
 
-    @all_or_nothing
-    @refuse_overflow
+    @fitting
     def fit_transform(self, X: Any, y: Any = None) -> Array:
         """Learn the embedding, and embed the training rows.
 
@@ -405,7 +394,7 @@ class MLSI(LabelledEmbedding):
         if stream.unlabelled is not None:
             slopes = np.zeros((rows.X.shape[1], rows.Y.shape[1]))
             if beta > 0:
-                slopes = _ridge(rows.X.toarray(), rows.Y.formed(), alpha)
+                slopes = formed(ridge(rows.X, rows.Y.formed(), alpha)[0].slopes)
             fitted = stream.unlabelled.with_labels(slopes, rows.means, rows.label_means)
             rows = stream_rows(self, replace(stream, labelled=known.join(fitted)))
         scale = label_scale(rows.Y.column_squares(), weights, beta)
@@ -464,12 +453,3 @@ def label_scale(squares: Array, weights: Array, beta: float) -> Array:
     """Return the factor of each label: its weight, times the scale that gives all labels beta."""
     square = float(squares @ np.square(weights))
     return np.asarray(np.sqrt(beta / (square if square > 0 else 1.0)) * weights)
-
-
-def _ridge(X: Array, values: Array, alpha: float) -> Array:
-    """Return the coefficients of ridge regression, of minimum norm if alpha is 0."""
-    columns = X.shape[1]
-    below = np.zeros((columns if alpha else 0, values.shape[1]))
-    rows = np.concatenate([X, np.sqrt(alpha) * np.eye(columns)]) if alpha else X
-    slopes: Array = lstsq(rows, np.concatenate([values, below]), lapack_driver="gelsy")[0]
-    return slopes

@@ -85,6 +85,15 @@ alpha : float or "auto", default="auto"
     "scale": """\
 "eigenvalue" gives ``sqrt(lambda_j) w_j'x``, so that better directions are longer, which
 suits nearest neighbours; None gives ``w_j'x``, with ``W'(X'X + alpha I)W = I``.""",
+    "graph": """\
+affinity : {"nearest_neighbors", "rbf", "precomputed"}, default="nearest_neighbors"
+    The graph if none is passed to ``fit``: nearest neighbours with Gaussian weights, or
+    the full Gaussian, up to 5,000 rows. "precomputed" requires a given graph.
+n_neighbors : int, default=10
+    For "nearest_neighbors".
+gamma : float or None, default=None
+    The width of the Gaussian, ``exp(-gamma |x_i - x_j|^2)``; None takes half the inverse
+    of the median squared distance.""",
     "center": """\
 center : bool, default=True
     Whether to centre the columns; a sparse X stays sparse.""",
@@ -105,6 +114,8 @@ mean_ : array of shape (d,)""",
     "labels": """\
 classes_ : array of shape (k,)
     Names of the labels.
+label_kind_ : {"classes", "indicator", "targets"}
+    How ``y`` was read.
 label_loadings_ : array of shape (m, k)
     Linear map from the embedding to the labels.
 label_means_ : array of shape (k,)

@@ -32,6 +32,7 @@ __all__ = [
     "all_or_nothing",
     "centre",
     "centred_labels",
+    "fitting",
     "fixed_signs",
     "refuse_large_squares",
     "refuse_overflow",
@@ -83,6 +84,11 @@ def refuse_overflow(method: F) -> F:
             ) from None
 
     return cast(F, refusing)
+
+
+def fitting(method: F) -> F:
+    """Make a method fit all or nothing, and refuse overflow."""
+    return all_or_nothing(refuse_overflow(method))
 
 
 @dataclass(frozen=True)

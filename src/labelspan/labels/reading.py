@@ -20,20 +20,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
 from .._typing import Array
 from ..errors import AmbiguousLabels, InvalidInput, InvalidLabels, warn_caller
-from ..operators import Operator, as_operator
+from ..operators import Operator, Sparse, as_operator
 from ..operators.array_backend import (
     centered_columns,
     contiguous,
+    is_tensor,
     placed,
-    tensor_or_none,
 )
-from ..operators.convert import canonical_csr, column_names, dense_block, sparse_table
+from ..operators.convert import column_names, dense_block, sparse_table
 from ..operators.machine import map_threads, refuse_too_large, row_parts
 
 __all__ = ["Kind", "Labels", "indicator_on_device", "read_labels"]
@@ -244,8 +244,7 @@ def indicator_on_device(y: Any, X: Operator, owner: str) -> Labels | None:
     """
     if X.device is not None and type(y) is np.ndarray and str(y.dtype) in _TORCH_TYPES:
         y = placed(y, X.device)
-    y = tensor_or_none(y)
-    if y is None or y.ndim != 2 or y.shape[1] < 2 or not bool(((y == 0) | (y == 1)).all()):
+    if not is_tensor(y) or y.ndim != 2 or y.shape[1] < 2 or not bool(((y == 0) | (y == 1)).all()):
         return None
     if y.shape[0] != X.shape[0]:
         raise InvalidLabels(
@@ -261,7 +260,7 @@ def _kept_sparse(y: Any, n_rows: int, owner: str) -> Labels | None:
         return None
     if y.shape[0] * y.shape[1] <= DENSE_ENTRIES or y.shape[0] != n_rows:
         return None
-    values = canonical_csr(y)
+    values: Any = cast(Sparse, as_operator(y)).in_type(np.float64).csr
     entries = values.data
     _refuse_infinite(entries, owner)
     indicator = bool(np.isin(entries, (-1.0, 0.0, 1.0)).all())

@@ -51,7 +51,6 @@ __all__ = [
     "subtract_products",
     "subtract_row",
     "sum_of_squares",
-    "tensor_or_none",
     "times",
     "torch_module",
     "unit_columns",
@@ -125,11 +124,6 @@ def as_block(values: Any) -> Array:
     """Return a tensor unchanged, and anything else as a numpy array."""
     block: Array = values if is_tensor(values) else np.asarray(values)
     return block
-
-
-def tensor_or_none(values: Any) -> Any:
-    """Return the values if they are a tensor, and None otherwise."""
-    return values if is_tensor(values) else None
 
 
 def like(values: Any, block: Any) -> Array:

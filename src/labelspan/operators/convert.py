@@ -12,11 +12,10 @@ from .._typing import Array
 from ..errors import InvalidInput
 from .array_backend import is_tensor, on_host
 from .operator import Operator
-from .sparse import canonical, host_operator
+from .sparse import host_operator
 
 __all__ = [
     "as_operator",
-    "canonical_csr",
     "check_device",
     "column_names",
     "dense_block",
@@ -137,8 +136,3 @@ def column_names(values: Any) -> Array | None:
 def sparse_table(values: Any) -> bool:
     """Return whether values are sparse numbers with rows and columns."""
     return bool(sparse.issparse(values)) and values.ndim == 2 and values.dtype.kind in "fiub"
-
-
-def canonical_csr(values: Any, dtype: Any = np.float64) -> Any:
-    """Return sparse values as a CSR array without duplicate entries; the argument is unchanged."""
-    return canonical(sparse.csr_array(values).astype(dtype))

@@ -5,7 +5,6 @@ from .auto import SOLVERS, SolverChoice, choose_solver
 from .exact import Exact
 from .krylov import Krylov, KrylovOptions
 from .problem import Problem, Solution, Solver, eigen_residual
-from .sufficient_statistics import Statistics
 
 __all__ = [
     "SOLVERS",
@@ -17,7 +16,6 @@ __all__ = [
     "Solution",
     "Solver",
     "SolverChoice",
-    "Statistics",
     "choose_solver",
     "eigen_residual",
 ]

@@ -95,7 +95,6 @@ class Exact:
     See Also
     --------
     Krylov : For data with large n and d.
-    Statistics : Sums over the rows of a stream.
 
     Examples
     --------

@@ -42,20 +42,6 @@ class Statistics:
         If exact: a few rows with the same products as all rows; the products are then empty.
     rest : array of shape (d + s,) or None
         What the rounding of ``x_mean`` and ``b_mean`` lost; None for nothing.
-
-    See Also
-    --------
-    Problem : What is solved with their rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from labelspan.operators import as_operator
-    >>> from labelspan.solvers import Statistics
-    >>> X, B = np.arange(8.0).reshape(4, 2), np.ones((4, 1))
-    >>> parts = [Statistics.of(as_operator(X[rows]), B[rows]) for rows in ([0, 1], [2, 3])]
-    >>> parts[0].join(parts[1]).x_mean
-    array([3., 4.])
     """
 
     n: int

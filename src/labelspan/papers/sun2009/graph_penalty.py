@@ -13,7 +13,7 @@ from ..._params import Real
 from ..._typing import Array
 from ...errors import InvalidInput, InvalidParameter
 from ...estimators.factor_methods import publish_factor_fit, state_factor_fit
-from ...estimators.training import all_or_nothing, refuse_overflow
+from ...estimators.training import fitting
 from ...labels import Factor
 from ...operators import Operator, Product, as_operator
 from ...operators.array_backend import host
@@ -70,8 +70,7 @@ def fit_with_graph(model: M, X: Any, y: Any, graph: Any, mu: float) -> M:
     return model
 
 
-@all_or_nothing
-@refuse_overflow
+@fitting
 def _fit(model: Any, X: Any, y: Any, graph: Any, mu: float) -> None:
     stated = state_factor_fit(model, X, y)
     raw: Operator = stated.rows.raw
