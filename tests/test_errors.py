@@ -135,7 +135,7 @@ def test_kinds_of_labels():
             kind().fit(X, Y + 0.5)
         with pytest.raises(InvalidLabels, match="continuous targets"):
             kind().fit(X, X[:, 0])
-    with pytest.warns(LabelspanWarning, match="directions have an eigenvalue above zero"):
+    with pytest.warns(LabelspanWarning, match="directions have an eigenvalue above the rounding"):
         OPLS(3).fit(np.repeat(X[:, :1], 5, axis=1), Y)
     fitted = CCA().fit(X, np.arange(60) % 3)
     with pytest.raises(InvalidLabels, match="classes that fit did not have"):

@@ -5,13 +5,14 @@ from collections import Counter
 import numpy as np
 import pytest
 from _support import stress
+from _support.units import labelled
 from scipy import sparse
 
 from labelspan import CCA, LSI, MLSI, OPLS
 from labelspan.errors import InvalidInput, NotConverged
 from labelspan.labels import Factor, Regression
 from labelspan.metrics import principal_angles
-from labelspan.operators import Dense, as_operator
+from labelspan.operators import Dense, MemoryBlocks, RowBlocks, as_operator
 from labelspan.solvers import (
     Exact,
     Krylov,
@@ -183,6 +184,40 @@ def test_what_is_missing_is_never_more_than_the_estimate(dtype, flip):
             assert found.converged, (name, count, tol, seed)
             assert missing <= found.rest, (name, count, tol, seed)
             assert found.rest <= tol
+
+
+@pytest.mark.parametrize("kind", ["unix times", "lognormal 4", "eight decades"])
+@pytest.mark.parametrize("store", ["columns", "rows", "sparse", "passes"])
+def test_directions_next_to_columns_in_large_units_are_found(store, kind):
+    """Not only their sum, in which the short ones vanish."""
+    X = labelled(500, 160, kind, density=0.2, seed=4)[0]
+    X -= X.mean(axis=0)
+    given = {
+        "columns": lambda: as_operator(np.asfortranarray(X)),
+        "rows": lambda: as_operator(np.asfortranarray(X).T).T,
+        "sparse": lambda: as_operator(sparse.csr_array(X)),
+        "passes": lambda: RowBlocks(MemoryBlocks([X[:200], X[200:]])),
+    }[store]()
+    rng = np.random.default_rng(0)
+    found = truncated_svd(given, 30, tol=5e-3, max_iter=100, rng=rng)
+    values = np.linalg.svd(X, compute_uv=False)[:30] ** 2
+    assert found.converged
+    np.testing.assert_allclose(found.values, values, rtol=0.1)
+    images = X @ found.right
+    np.testing.assert_allclose(found.right.T @ found.right, np.eye(30), atol=1e-8)
+    np.testing.assert_allclose(np.linalg.norm(images, axis=0) ** 2, found.values, rtol=0.05)
+    if found.left is not None:
+        left = found.left()
+        np.testing.assert_allclose(left.T @ left, np.eye(30), atol=1e-3)
+
+
+def test_no_more_directions_are_found_than_there_are():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 12)) @ rng.standard_normal((12, 200))
+    X[:, 3] = 1e9 * rng.standard_normal(300)
+    found = truncated_svd(as_operator(X), 30, tol=5e-3, max_iter=100, rng=rng)
+    values = np.linalg.svd(X, compute_uv=False)[:13] ** 2
+    np.testing.assert_allclose(found.values, values, rtol=0.01)
 
 
 @pytest.mark.parametrize(

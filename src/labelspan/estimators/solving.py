@@ -142,7 +142,7 @@ def accept(model: Any, solution: Solution, count: int) -> Solution:
     if asked and found < count:
         warn_caller(
             f"{owner}: n_components={model.n_components} was given, but only {found} directions "
-            f"have an eigenvalue above zero; {found} are used.",
+            f"have an eigenvalue above the rounding of the first; {found} are used.",
             LabelspanWarning,
         )
     return solution

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from .._typing import Array
 from ..operators import Operator
-from ..operators.array_backend import combine, inner_all, times, width_of
+from ..operators.array_backend import combine, concatenate, host, inner_all, times, width_of
+from ..operators.operator import Composite
 from .inspection import RANDOM_DIRECTIONS, Inspection, inspect
-from .problem import finest_tolerance, rest_of, rounding
+from .problem import column_lengths, finest_tolerance, rest_of, rounding
 from .small_dense import leading, leading_values, orthonormalize, remove, remove_measured
 
 __all__ = ["BLOCK_WIDTH", "KrylovSpace", "TruncatedSVD", "truncated_svd"]
@@ -33,8 +35,13 @@ _SHARPEST = 0.25
 # Above this multiple of the rounding of the longest one, the squared length of an image has enough
 # digits.
 _CLEAR = 1e3
-# An image below this multiple of the rounding of the longest image is zero.
+# Squares below this fraction of the largest have too few digits.
+_DIGITS = 1e-11
+# An image below this multiple of the rounding of the longest image is zero,
 _NULL = 64.0
+# and, once the longest are removed, below this fraction of the length of what is left of the
+# columns: data was often rounded to the digits of float32.
+_NOTHING = 1e-6
 
 
 class KrylovSpace:
@@ -47,11 +54,14 @@ class KrylovSpace:
 
     If rows are read in ``passes``, because they are in files or on other machines, ``X'X P``
     is stored instead of ``X P``: no array has n rows, and each block costs one pass. Squares
-    of short directions then have only half of the digits.
+    of short directions then have only half of the digits. Images whose squared length is at
+    most ``floor`` are rounding, and are left out.
     """
 
-    def __init__(self, X: Operator, start: Array, *, passes: bool = False) -> None:
-        self.X, self.passes = X, passes
+    def __init__(
+        self, X: Operator, start: Array, *, passes: bool = False, floor: float = 0.0
+    ) -> None:
+        self.X, self.passes, self._floor = X, passes, floor
         self.basis: list[Array] = []
         self.image: list[Array] = []
         self.gram = np.zeros((0, 0))
@@ -117,10 +127,13 @@ class KrylovSpace:
             # Short directions were scaled up, and with them their errors along the basis.
             block, _ = orthonormalize(remove(block, self.basis))
         image, side, corner = self._mapped(block)
+        floor = self._floor
         if self.basis:
             # A direction that X maps to rounding is not a direction of its rows.
             nothing = _NULL * rounding(width_of(block))
-            floor = (nothing if self.passes else nothing**2) * np.diag(self.gram).max()
+            largest = np.diag(self.gram).max()
+            floor = max(floor, (nothing if self.passes else nothing**2) * largest)
+        if floor > 0:
             alive = np.flatnonzero(np.diag(corner) > floor)
             if not alive.size:
                 return False
@@ -153,6 +166,27 @@ def _condition(factor: Array) -> float:
     return float(np.linalg.cond(factor, 1 if square else None))
 
 
+class _Without(Composite):
+    """``X (I - V V')`` for orthonormal columns V."""
+
+    def __init__(self, base: Operator, known: Array) -> None:
+        super().__init__(base.shape, [base])
+        self.base, self.one_pass = base, base.one_pass
+        self._known = known
+
+    def _less(self, block: Array) -> Array:
+        return remove(1 * block, [self._known])
+
+    def _matmat(self, block: Array) -> Array:
+        return self.base.matmat(self._less(block))
+
+    def _rmatmat(self, block: Array) -> Array:
+        return self._less(self.base.rmatmat(block))
+
+    def normal(self, block: Array) -> Array:
+        return self._less(self.base.normal(self._less(self.place(block))))
+
+
 @dataclass(frozen=True)
 class TruncatedSVD:
     """Squared leading singular values, right singular vectors, and the estimated missing part.
@@ -182,7 +216,66 @@ def truncated_svd(
     then inspected by new products; if these find more than ``tol`` outside it, the space
     gets another random block and grows further. Rows in files or on other machines are read once
     for each block of ``count`` columns, and no array with n rows is stored.
+
+    Squares have only half of the digits of short directions, such as those next to a column in
+    large units: these are found afterwards, from what is left of X without the long ones.
     """
+    tol = max(min(tol, _COARSE), finest_tolerance(X.dtype))
+    found, more = _longest(X, count, tol=tol, max_iter=max_iter, rng=rng)
+    lengths = column_lengths(X) if more else None
+    while more:
+        # The length of the columns outside the directions that are known.
+        outside = np.maximum(1 - np.square(host(found.right)).sum(axis=1), 0.0)
+        length = float(np.linalg.norm(lengths * np.sqrt(outside)))
+        long = float(np.sqrt(found.values[0]))
+        rest, more = _longest(
+            _Without(X, found.right),
+            count - found.values.size,
+            tol=tol,
+            max_iter=max_iter,
+            rng=rng,
+            floor=max(_NULL * rounding(X.dtype) * long, _NOTHING * length) ** 2,
+        )
+        if not rest.values.size:
+            break
+        found = _joined(found, rest)
+    return found
+
+
+def _joined(first: TruncatedSVD, second: TruncatedSVD) -> TruncatedSVD:
+    """Return the directions of X and of what is left of X without them as one answer."""
+    sums = float(first.values.sum()), float(second.values.sum())
+    shares = np.array(sums) / sum(sums)
+
+    def left() -> Array:
+        return concatenate([part.left() for part in (first, second) if part.left], axis=1)
+
+    pair = (first.shown, second.shown)
+    return TruncatedSVD(
+        np.concatenate([first.values, second.values]),
+        concatenate([first.right, second.right], axis=1),
+        first.n_iter + second.n_iter,
+        float(shares @ [first.rest, second.rest]),
+        first.converged and second.converged,
+        Inspection(
+            max(shown.off for shown in pair),
+            float(shares @ [shown.inside for shown in pair]),
+            float(shares @ [shown.outside for shown in pair]),
+        ),
+        None if first.left is None else left,
+    )
+
+
+def _longest(
+    X: Operator,
+    count: int,
+    *,
+    tol: float,
+    max_iter: int,
+    rng: np.random.Generator,
+    floor: float = 0.0,
+) -> tuple[TruncatedSVD, bool]:
+    """Find the leading directions with squares that have digits, and whether there may be more."""
     rows, columns = X.shape
     flipped = rows < columns
     side = X.T if flipped else X
@@ -196,13 +289,15 @@ def truncated_svd(
             return X.normal(X.random_block(columns, width, rng))
         return side.rmatmat(side.random_block(side.shape[0], width, rng))
 
-    space = KrylovSpace(side, random_rows(), passes=lean)
-    tol = max(min(tol, _COARSE), finest_tolerance(X.dtype))
+    space = KrylovSpace(side, random_rows(), passes=lean, floor=floor)
+    if floor > 0 and not space.size:
+        none, found = X.place(np.zeros((columns, 0))), Inspection(0.0, 0.0, 0.0)
+        return TruncatedSVD(np.zeros(0), none, 1, 0.0, converged=True, shown=found), False
     n_iter = 1
     while True:
         rest, n_iter = _grow(space, count, width, n_iter, tol=tol, max_iter=max_iter, rng=rng)
         values, vectors = leading(space.gram, count)
-        keep = values > 64 * rounding(X.dtype) * max(values[0], 0.0)
+        keep = _clear(values, X.dtype)
         # Directions dropped as rounding are missing too.
         rest = max(rest, finest_tolerance(X.dtype) / 2)
         if keep.any():
@@ -222,7 +317,13 @@ def truncated_svd(
         left = partial(space.combine, vectors)
     elif not lean:
         left = partial(space.combine_image, vectors / np.sqrt(values))
-    return TruncatedSVD(values, right, n_iter, rest, bool(rest <= tol), shown, left)
+    svd = TruncatedSVD(values, right, n_iter, rest, bool(rest <= tol), shown, left)
+    return svd, 0 < values.size < count
+
+
+def _clear(values: Array, dtype: Any) -> Array:
+    """Return which of some decreasing squares have digits next to the first one."""
+    return np.asarray(values > max(64 * rounding(dtype), _DIGITS) * max(values[0], 0.0))
 
 
 def _inspected(X: Operator, values: Array, right: Array, rng: np.random.Generator) -> Inspection:
@@ -255,6 +356,10 @@ def _grow(
     energy, rest = np.nan, np.inf
     while n_iter < max_iter or space.size < count:
         done = rest <= tol or space.exhausted
+        narrow = space.exhausted or space.basis[-1].shape[1] < width
+        if narrow and not _clear(leading_values(space.gram, count), side.dtype).all():
+            # The directions that hide the others are found.
+            return 0.0, n_iter
         if done and np.isfinite(rest) and not space.exhausted:
             # The inspection tests random directions, which is enough if powers of the block
             # still add some.

@@ -73,6 +73,13 @@ class WithLabels(Composite):
             return super().normal(block)
         return self._apart(self.base.normal(self.combined(self.place(block))))
 
+    def column_squares(self) -> Array:
+        slopes = self._slopes
+        assert not isinstance(slopes, OfRows)  # rows in passes have none
+        fitted = np.diag(inner(slopes, self.base.normal(slopes)))
+        own = self._share**2 * host(self.base.column_squares())
+        return np.concatenate([own, self._level**2 * fitted])
+
     def weights(self, svd: TruncatedSVD) -> Array:
         """Return W with ``X W`` the left singular vectors."""
         return scale_columns(self.combined(svd.right), 1 / np.sqrt(svd.values))
