@@ -111,7 +111,7 @@ def test_landmarks_approach_the_exact_answer(estimator):
     assert gaps[3] < 1e-6
 
 
-@pytest.mark.filterwarnings("ignore::labelspan.errors.NotConverged")
+@pytest.mark.filterwarnings("ignore::labelspan.errors.LabelspanWarning")
 def test_null_directions_and_units_are_not_those_of_nystroem():
     """Why scikit-learn's transformer, with a fixed limit of 1e-12, does not do this work."""
     X, Y = features("tall", 0)[:, :4], indicator(60, 0)

@@ -6,6 +6,7 @@ is shorter, relative to the longest, than :func:`rank_tolerance` says.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,11 +14,14 @@ from scipy.linalg import lapack
 
 from .._typing import Array
 from .array_backend import host, inner, width_of
+from .machine import single_thread
 
-__all__ = ["block_rank", "orthonormal_columns", "rank_tolerance", "whitening"]
+__all__ = ["block_rank", "orthonormal_columns", "rank_tolerance", "unit_spectrum", "whitening"]
 
 # Products of columns have enough digits for directions above this fraction of the longest.
 _CLEAR = 1e-6
+# Up to this size, one BLAS thread is as fast as several.
+_SMALL = 768
 
 
 def rank_tolerance(dtype: Any, shape: tuple[int, int]) -> float:
@@ -101,20 +105,28 @@ def _singular(block: Array, found: _Independent) -> Array:
     return left[:, singular > rank_tolerance(width_of(block), rows.shape) * singular[0]]
 
 
-def whitening(square: Array, tolerance: float | None = None) -> Array:
-    """Return T with ``T'square T = I`` on the range of a positive semi-definite array.
+def unit_spectrum(
+    square: Array, lengths: Array, tolerance: float | None = None
+) -> tuple[Array, Array]:
+    """Return the spectrum of ``diag(lengths)^-1 square diag(lengths)^-1`` without null directions.
 
-    Null directions are left out: by the ``tolerance`` of an array of this size in float64, unless
-    another one is given.
+    For a positive semi-definite array of products of columns with these lengths: eigenvalues,
+    rising, above the ``tolerance`` of an array of this size in float64, unless another one is
+    given, and eigenvectors, whose entries for columns without a length are zeros.
     """
-    norms = np.sqrt(np.maximum(square.diagonal(), 0.0))
-    alive = norms > 0
-    if not alive.any():
-        return np.zeros((norms.size, 1))
-    scaled = square[np.ix_(alive, alive)] / np.outer(norms[alive], norms[alive])
-    spectrum, axes = np.linalg.eigh((scaled + scaled.T) / 2)
+    units = np.where(lengths > 0, lengths, 1.0)
+    scaled = square / units / units[:, None]
+    with single_thread() if len(scaled) <= _SMALL else nullcontext():
+        values, vectors = np.linalg.eigh((scaled + scaled.T) / 2)
     tolerance = rank_tolerance(np.float64, square.shape) if tolerance is None else tolerance
-    keep = spectrum > tolerance * spectrum[-1]
-    out = np.zeros((norms.size, int(keep.sum())))
-    out[alive] = (axes[:, keep] / np.sqrt(spectrum[keep])) / norms[alive, None]
-    return out
+    keep = values > tolerance * values.max(initial=0.0)
+    return values[keep], vectors[:, keep] * (lengths > 0)[:, None]
+
+
+def whitening(square: Array, tolerance: float | None = None) -> Array:
+    """Return T with ``T'square T = I`` on the range of a positive semi-definite array."""
+    lengths = np.sqrt(np.maximum(square.diagonal(), 0.0))
+    values, axes = unit_spectrum(square, lengths, tolerance)
+    if not values.size:
+        return np.zeros((lengths.size, 1))
+    return np.asarray(axes / np.sqrt(values) / np.where(lengths > 0, lengths, 1.0)[:, None])

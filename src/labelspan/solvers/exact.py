@@ -20,7 +20,7 @@ from .._typing import Array
 from ..labels import Factor
 from ..operators import Operator
 from ..operators.array_backend import host
-from ..operators.ranks import rank_tolerance
+from ..operators.ranks import rank_tolerance, unit_spectrum
 from .problem import (
     Check,
     LazyProduct,
@@ -341,18 +341,14 @@ def basis_of_products(gram: Array, cross: Array) -> Decomposition:
     Directions shorter than about 1e-7 of the longest, after scaling, cannot be distinguished
     from null ones; ``lost`` grows as directions come near that.
     """
-    side = gram.shape[0]
-    eps = rounding(np.float64)
     lengths = _alive(np.sqrt(np.diag(gram)))
-    scaled = gram / np.outer(lengths, lengths)
-    values, vectors = np.linalg.eigh((scaled + scaled.T) / 2)
-    keep = values > rank_tolerance(np.float64, gram.shape) * max(values[-1], 0.0)
-    singular, right = np.sqrt(values[keep])[::-1], vectors[:, keep][:, ::-1]
+    values, vectors = unit_spectrum(gram, lengths)
+    singular, right = np.sqrt(values)[::-1], vectors[:, ::-1]
     coordinates = (right.T @ (cross / lengths[:, None])) / singular[:, None]
     basis = _from_scaled(right, singular, coordinates, lengths)
     lost = 0.0
     if basis.rank and cross.shape[1]:
-        lost = float(8 * eps * np.sqrt(side) / basis.shortest**2)
+        lost = float(8 * rounding(np.float64) * np.sqrt(len(gram)) / basis.shortest**2)
     return replace(basis, lost=lost)
 
 

@@ -25,7 +25,7 @@ from ..operators.array_backend import (
 )
 from ..operators.array_backend import inner as inner_product
 from ..operators.machine import single_thread
-from ..operators.ranks import rank_tolerance
+from ..operators.ranks import unit_spectrum, whitening
 
 __all__ = [
     "LEAST_EIGENVALUE",
@@ -124,11 +124,8 @@ def psd_basis(gram: Array, tolerance: float | None = None) -> tuple[Array, Array
     if values[0] > _WELL_CONDITIONED * values[-1]:
         return values[::-1], vectors[:, ::-1]
     lengths = np.sqrt(np.maximum(np.diag(gram), 0.0))
-    units = np.where(lengths > 0, lengths, 1.0)
-    values, vectors = _eigh(gram / np.outer(units, units))
-    tolerance = rank_tolerance(np.float64, gram.shape) if tolerance is None else tolerance
-    keep = values > tolerance * values[-1]
-    left, roots, _ = graded_svd(lengths[:, None] * vectors[:, keep] * np.sqrt(values[keep]))
+    values, vectors = unit_spectrum(gram, lengths, tolerance)
+    left, roots, _ = graded_svd(lengths[:, None] * vectors * np.sqrt(values))
     return np.square(roots), left
 
 
@@ -153,19 +150,19 @@ def inverse_root(matrix: Array, alpha: float, lengths: Array) -> tuple[Array, bo
     divided by these, its rounding is the same everywhere. Without a penalty, directions that are
     then null stay null.
     """
-    units = np.where(lengths > 0, lengths, 1.0)
-    values, vectors = _eigh(matrix / np.outer(units, units))
+    values, vectors = unit_spectrum(matrix, lengths)
     # Where the matrix is much smaller than the products, all of it may be their rounding.
-    floor = _ROUNDINGS * float(np.finfo(np.float64).eps) * lengths.size
-    keep = values > max(rank_tolerance(np.float64, matrix.shape) * values[-1], floor)
-    short = bool(keep.any() and values[0] <= _WELL_CONDITIONED * values[-1])
+    keep = values > _ROUNDINGS * float(np.finfo(np.float64).eps) * lengths.size
+    values, vectors = values[keep], vectors[:, keep]
+    lost = values.size < lengths.size
+    short = bool(values.size and (lost or values[0] <= _WELL_CONDITIONED * values[-1]))
     if alpha > 0:
         values, left = _eigh(matrix)
         values = np.maximum(values, 0.0) + alpha
-    elif not keep.any():
+    elif not values.size:
         return np.zeros_like(matrix), short
     else:
-        left, roots, _ = graded_svd(units[:, None] * vectors[:, keep] * np.sqrt(values[keep]))
+        left, roots, _ = graded_svd(lengths[:, None] * vectors * np.sqrt(values))
         values = np.square(roots)
     return np.asarray((left / np.sqrt(values)) @ left.T), short
 
@@ -273,8 +270,7 @@ def length(block: Array) -> float:
 
 def leading_pairs(matrix: Array, metric: Array, count: int) -> tuple[Array, Array]:
     """Return the largest eigenvalues of ``matrix v = value metric v`` and ``v'metric v = 1``."""
-    squares, axes = psd_basis(metric, LEAST_EIGENVALUE)
-    roots = axes / np.sqrt(squares)
+    roots = whitening(metric, LEAST_EIGENVALUE)
     values, vectors = leading(roots.T @ matrix @ roots, count)
     return values, roots @ vectors
 

@@ -10,7 +10,7 @@ from scipy.linalg import lapack, qr
 
 from .._typing import Array
 from ..operators import Operator
-from ..operators.ranks import rank_tolerance
+from ..operators.ranks import rank_tolerance, unit_spectrum
 
 __all__ = ["Statistics"]
 
@@ -213,7 +213,6 @@ def _rows_of(products: Array) -> tuple[Array, float]:
     lower, failed = lapack.dpotrf(unit, lower=1, clean=1)
     if not failed and np.square(np.diag(lower)).min() > _SAFE:
         return lower.T * lengths, 0.0
-    values, axes = np.linalg.eigh((unit + unit.T) / 2)
-    lost = rank_tolerance(np.float64, unit.shape) * max(float(values[-1]), 0.0)
-    keep = values > lost
-    return (np.sqrt(values[keep]) * axes[:, keep]).T * lengths, lost
+    values, axes = unit_spectrum(products, lengths)
+    lost = rank_tolerance(np.float64, unit.shape) * float(values.max(initial=0.0))
+    return (np.sqrt(values) * axes).T * lengths, lost
