@@ -173,7 +173,7 @@ class References:
 
     def hsl(self, alpha):
         labels = read_labels((self.Y > 0) * 1, self.Y.shape[0], "HSL")
-        H = hsl_factor(labels, laplacian="clique", edge_weight=None, center=True).toarray()
+        H = hsl_factor(labels, laplacian="clique").toarray()
         return self.thin(H, alpha)
 
     def lpp(self, alpha):

@@ -27,7 +27,6 @@ from labelspan.operators import (
     RowFiles,
     RowWriter,
     Scaled,
-    Sum,
     as_operator,
     machine,
 )
@@ -35,6 +34,7 @@ from labelspan.operators import dense as dense_module
 from labelspan.operators import operator as base_module
 from labelspan.operators import sparse as sparse_module
 from labelspan.papers.sun2009.graph_penalty import VStack
+from labelspan.papers.wang2010.weighted_sum import WeightedSum
 
 try:
     import torch
@@ -264,7 +264,8 @@ def compositions(rng):
     yield Operator.rows(csr, index), S[index]
     yield Loopback(A).centered()[0], A - A.mean(axis=0)
     yield Product(as_operator(others), csr), others @ S
-    yield Sum([dense, csr.centered()[0]], [1.0, 2.0]), A + 2 * (S - S.mean(axis=0))
+    graphs = as_operator(A.T @ A), as_operator(sparse.csr_array(S.T @ S))
+    yield WeightedSum(graphs, [1.0, 2.0]), A.T @ A + 2 * S.T @ S
     yield deep.rows(index), (twice * both - (twice * both).mean(axis=0))[index]
     yield (
         VStack([Centered(csr, right), Scaled(dense, left, right), as_operator(A.T).T]),
@@ -274,7 +275,6 @@ def compositions(rng):
         on_device = as_operator(torch.as_tensor(S, device=device).to_sparse_csr())
         yield VStack([dense, on_device]), both
         yield Product(as_operator(others), on_device), others @ S
-        yield Sum([on_device, dense], [1.0, 2.0]), S + 2 * A
         yield Scaled(on_device.T, columns=left), S.T * left
 
 

@@ -14,13 +14,12 @@ from ..errors import InvalidInput, NotConverged, warn_caller
 from ..graph.affinity import AFFINITIES
 from ..operators import Operator, as_operator
 from ..solvers.exact import complete_basis
-from ..solvers.problem import DIRECT_LIMIT, rounding
+from ..solvers.problem import DIRECT_LIMIT
 
 __all__ = [
     "GRAPH_OPTIONS",
     "Coordinates",
     "coordinates",
-    "warn_if_short",
     "warn_unclear",
 ]
 
@@ -35,8 +34,6 @@ GRAPH_OPTIONS: Mapping[str, Constraint] = {
 
 # Float32 data with at most this many entries is solved in float64.
 _SMALL = 1 << 22
-# A method warns if the shortest direction is below this multiple of the rounding error.
-_SHORT = 1e-5
 
 
 @dataclass(frozen=True)
@@ -76,12 +73,6 @@ def coordinates(owner: str, data: Any, *, center: bool = True) -> tuple[Coordina
     if right.shape[1] == 0:
         raise InvalidInput(f"{owner}: all rows of X are equal; there is no direction to find.")
     return Coordinates(as_operator(X.matmat(right)), right.__matmul__, basis.shortest), means
-
-
-def warn_if_short(owner: str, shortest: float, dtype: Any) -> None:
-    """Warn if directions of X are so short that rounding dominates them."""
-    if rounding(dtype) > _SHORT * shortest:
-        warn_unclear(owner)
 
 
 def warn_unclear(owner: str) -> None:

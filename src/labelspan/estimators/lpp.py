@@ -12,7 +12,8 @@ from ..graph import Laplacian
 from ..graph.affinity import graph_over_rows, metric_form
 from ..operators import Operator, Scaled, as_operator
 from ..solvers.exact import complete_basis
-from ._graph_methods import GRAPH_OPTIONS, coordinates, warn_if_short
+from ..solvers.problem import rounding
+from ._graph_methods import GRAPH_OPTIONS, coordinates, warn_unclear
 from .base import Embedding
 from .options import described
 from .training import TrainingRows, fitting, refuse_large_squares
@@ -21,6 +22,8 @@ __all__ = ["LPP"]
 
 # Default number of components.
 _MOST = 100
+# The method warns if the shortest direction is below this multiple of the rounding error.
+_SHORT = 1e-5
 
 
 @described
@@ -137,7 +140,8 @@ class LPP(Embedding):
         count = self._count(basis.rank, f"X has {basis.rank} independent direction(s)", _MOST)
         damped = np.sqrt(self.alpha / (basis.values[0] + self.alpha))
         shortest = max(min(basis.shortest, place.shortest), damped)
-        warn_if_short(type(self).__name__, shortest, rows.dtype)
+        if rounding(rows.dtype) > _SHORT * shortest:
+            warn_unclear(type(self).__name__)
         white = basis.right / np.sqrt(basis.values + self.alpha)
         # Project the rows first: X'LX would have lost the digits of short directions.
         along = as_operator(rows.matmat(white))

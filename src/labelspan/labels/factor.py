@@ -8,7 +8,6 @@ a column of zeros, and a row without labels is zero before centring.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -16,7 +15,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from .._typing import Array
-from ..errors import InvalidLabels, InvalidParameter, Mismatch
+from ..errors import InvalidLabels, Mismatch
 from ..operators import Operator, Product, Scaled, as_operator
 from ..operators.array_backend import centered_columns, host
 from ..operators.ranks import orthonormal_columns, rank_tolerance, whitening
@@ -242,7 +241,6 @@ def hsl_factor(
     labels: Labels,
     *,
     laplacian: HypergraphLaplacian = "clique",
-    edge_weight: Sequence[float] | Array | None = None,
     center: bool = True,
 ) -> Operator:
     """Return the factor of HSL, whose hyperedges are the labels (sun2009, Eq. 5).
@@ -256,8 +254,6 @@ def hsl_factor(
         Labels of n rows, as :func:`read_labels` returns them.
     laplacian : {"clique", "star", "zhou"}, default="clique"
         Laplacian of the hypergraph.
-    edge_weight : sequence of float or None, default=None
-        One positive weight per label; None means 1 for each.
     center : bool, default=True
         Whether to centre the columns.
 
@@ -280,17 +276,13 @@ def hsl_factor(
            [0.  , 0.71]])
     """
     incidence = labels.operator
-    weight = _edge_weights(edge_weight, incidence.shape[1])
     size = _sums(incidence)
     # Contribution of each label to the degree of its rows, and the scale of its column.
+    degree = edges = inverse_power(size, 1.0)
     if laplacian == "clique":
-        degree, edges = weight * size, np.sqrt(weight)
-    elif laplacian == "star":
-        degree = weight * inverse_power(size, 1.0)
-        edges = degree * inverse_power(degree * size, 0.5)
-    else:
-        degree, edges = weight, np.sqrt(weight * inverse_power(size, 1.0))
-
+        degree, edges = size, np.ones_like(size)
+    elif laplacian == "zhou":
+        degree, edges = np.ones_like(size), np.sqrt(edges)
     if labels.values.min() < 0:
         raise InvalidLabels("HSL: y must not be negative, because its entries are memberships.")
     rows = inverse_power(host(incidence.matmat(degree[:, None]))[:, 0], 0.5)
@@ -327,22 +319,6 @@ def inverse_power(values: Array, power: float) -> Array:
     out = np.zeros_like(values, dtype=np.float64)
     np.power(values, -power, out=out, where=values > 0)
     return out
-
-
-def _edge_weights(edge_weight: Sequence[float] | Array | None, count: int) -> Array:
-    """Check hyperedge weights; None means ones."""
-    if edge_weight is None:
-        return np.ones(count)
-    try:
-        weight = np.asarray(edge_weight, dtype=np.float64)
-    except (TypeError, ValueError):
-        weight = np.empty(0)
-    if weight.shape != (count,) or not (weight > 0).all() or not np.isfinite(weight).all():
-        raise InvalidParameter(
-            f"HSL: edge_weight must hold one positive number for each of the {count} labels, "
-            f"but {edge_weight!r} was given."
-        )
-    return weight
 
 
 def equalizing_weights(squares: Array) -> Array:

@@ -209,7 +209,8 @@ def read_labels(
     labels = _kept_sparse(y, n_rows, owner) if kept else None
     if labels is not None:
         return labels
-    _refuse_dense(y, owner)
+    if sparse_table(y):
+        _refuse_size(y.shape, owner)
     array = _as_array(y, owner)
     if array.ndim == 0 or array.shape[0] != n_rows:
         found = "a scalar" if array.ndim == 0 else f"{array.shape[0]} rows"
@@ -302,13 +303,8 @@ def _from_lists(y: Any, owner: str) -> tuple[Any, Array] | None:
     return block, names
 
 
-def _refuse_dense(y: Any, owner: str) -> None:
-    """Raise an error if a sparse matrix would not fit into memory as an array."""
-    if sparse_table(y):
-        _refuse_size(y.shape, owner)
-
-
 def _refuse_size(shape: tuple[int, int], owner: str) -> None:
+    """Raise an error if labels would not fit into memory as an array."""
     # The block, its unknown entries, and a centred copy.
     refuse_too_large(
         owner,

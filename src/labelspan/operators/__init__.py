@@ -1,6 +1,6 @@
 """Matrices defined by their products with thin blocks: dense, sparse, or composed of others."""
 
-from .compositions import Product, Scaled, Sum
+from .compositions import Product, Scaled
 from .convert import as_operator
 from .dense import Dense
 from .operator import Centered, Operator, dottest
@@ -19,7 +19,6 @@ __all__ = [
     "RowWriter",
     "Scaled",
     "Sparse",
-    "Sum",
     "as_operator",
     "dottest",
 ]

@@ -43,7 +43,6 @@ __all__ = [
     "plus",
     "put_rows",
     "random_block",
-    "rows_at",
     "scale_columns",
     "scaled",
     "scaled_transpose",
@@ -545,14 +544,6 @@ def scaled_transpose(block: Any, factors: Any) -> Array:
 
     map_threads(turn, row_parts(block.shape[0], 2 * block.shape[1]))
     return out
-
-
-def rows_at(block: Any, index: Array) -> Array:
-    """Return rows of a block, where it is."""
-    if is_tensor(block):
-        index = torch_module().as_tensor(index, device=block.device)
-    rows: Array = block[index]
-    return rows
 
 
 def put_rows(order: Array, block: Array) -> Array:

@@ -1,8 +1,6 @@
-"""Operators made of others: scaled, multiplied, added."""
+"""Operators made of others: scaled and multiplied."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,7 +9,7 @@ from ..errors import InvalidInput
 from .array_backend import scale_columns, scaled
 from .operator import Composite, Operator
 
-__all__ = ["Product", "Scaled", "Sum"]
+__all__ = ["Product", "Scaled"]
 
 
 class Scaled(Composite):
@@ -83,7 +81,7 @@ class Product(Composite):
 
     See Also
     --------
-    Sum : Sum of operators.
+    Scaled : Scaled rows and columns.
 
     Examples
     --------
@@ -106,47 +104,3 @@ class Product(Composite):
 
     def _rmatmat(self, block: Array) -> Array:
         return self.place(self.right.rmatmat(self.left.rmatmat(block)))
-
-
-class Sum(Composite):
-    """The weighted sum ``a_1 X_1 + a_2 X_2 + ...`` of operators of one shape.
-
-    Parameters
-    ----------
-    parts : sequence of Operator
-        All of the same shape.
-    weights : sequence of float
-        One number per part.
-
-    See Also
-    --------
-    Product : Product of operators.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from labelspan.operators import Sum, as_operator
-    >>> one = as_operator(np.ones((1, 2)))
-    >>> Sum([one, one], [2.0, -0.5]).toarray()
-    array([[1.5, 1.5]])
-    """
-
-    def __init__(self, parts: Sequence[Operator], weights: Sequence[float]) -> None:
-        if len({part.shape for part in parts}) != 1 or len(weights) != len(parts):
-            shapes = [part.shape for part in parts]
-            raise InvalidInput(
-                f"Sum: parts must have one shape and a weight each, "
-                f"but have {shapes} and {len(weights)} weight(s)."
-            )
-        super().__init__(parts[0].shape, parts)
-        self.parts, self.weights = tuple(parts), tuple(float(weight) for weight in weights)
-
-    def _matmat(self, block: Array) -> Array:
-        return self._weighted([part.matmat(block) for part in self.parts])
-
-    def _rmatmat(self, block: Array) -> Array:
-        return self._weighted([part.rmatmat(block) for part in self.parts])
-
-    def _weighted(self, products: list[Array]) -> Array:
-        pairs = zip(self.weights, products, strict=True)
-        return self._added([weight * product for weight, product in pairs])

@@ -152,10 +152,6 @@ class Dense(Operator):
     def rough_gram(self) -> Array:
         return self._moments(np.empty((self.shape[0], 0)), self.dtype)[0]
 
-    def _corrected(self, block: Array) -> Array:
-        assert self._offset is not None
-        return np.asarray(_pulled(self._array, block) - np.outer(self._offset, block.sum(axis=0)))
-
     def cross(self, block: Array) -> Array:
         some = block[:: max(1, len(block) // _SOME_ROWS)]
         if np.count_nonzero(some) < _MOSTLY_ZERO * some.size:
@@ -163,8 +159,10 @@ class Dense(Operator):
         small = self._small(np.float64)
         if small is not None:
             return np.asarray(small.T @ block)
-        if self._mild and self.dtype == np.float64:
-            return self._corrected(block)
+        if self._mild and self._offset is not None and self.dtype == np.float64:
+            return np.asarray(
+                _pulled(self._array, block) - np.outer(self._offset, block.sum(axis=0))
+            )
         out = np.zeros((self.shape[1], block.shape[1]))
         for part in self._slices(8 * block.shape[1]):
             out += self._piece(part, np.float64).T @ block[part]

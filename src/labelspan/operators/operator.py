@@ -19,7 +19,6 @@ from ..errors import InvalidInput
 from .array_backend import (
     column_norms,
     column_sums,
-    concatenate,
     contiguous,
     host,
     on_host,
@@ -304,19 +303,6 @@ class Composite(Operator):
         self.fill = max(part.fill for part in parts)
         self.dense = all(part.dense for part in parts)
 
-    def _added(self, products: Sequence[Array]) -> Array:
-        out = self.place(products[0])
-        for number, product in enumerate(products[1:]):
-            # The first product may belong to a part, so only later sums are in place.
-            if number == 0:
-                out = out + self.place(product)
-            else:
-                out += self.place(product)
-        return out
-
-    def _joined(self, products: Sequence[Array]) -> Array:
-        return concatenate([self.place(product) for product in products])
-
 
 class Centered(Composite):
     """``X - 1 offset'`` without forming it: a rank-one correction of each product.
@@ -330,7 +316,6 @@ class Centered(Composite):
 
     See Also
     --------
-    Sum : Sum of operators.
     as_operator : Wrap data of any type.
 
     Examples

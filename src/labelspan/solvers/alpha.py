@@ -31,7 +31,6 @@ from ..operators.array_backend import (
     inner_all,
     like,
     plus,
-    rows_at,
     subtract_outer,
     unit_columns,
 )
@@ -276,7 +275,9 @@ def held_out(
     cross = X.cross(targets)
     means = labels.column_means() @ mixing if intercept else np.zeros(mixing.shape[1])
     index = np.sort(rng.permutation(rows)[:count])
-    split = _HeldOutRows(X, index, host(rows_at(targets, index)), cross, means, intercept)
+    split = _HeldOutRows(
+        X, index, host(as_operator(targets).rows(index).formed()), cross, means, intercept
+    )
     return _settled(split, options)
 
 

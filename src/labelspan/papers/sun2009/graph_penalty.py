@@ -16,7 +16,7 @@ from ...estimators.factor_methods import publish_factor_fit, state_factor_fit
 from ...estimators.training import fitting
 from ...labels import Factor
 from ...operators import Operator, Product, as_operator
-from ...operators.array_backend import host
+from ...operators.array_backend import concatenate, host
 from ...operators.operator import Composite
 from ...operators.row_graph import incidence
 
@@ -99,11 +99,12 @@ class VStack(Composite):
         self._slices = [slice(start, stop) for start, stop in pairwise(ends)]
 
     def _matmat(self, block: Array) -> Array:
-        return self._joined([part.matmat(block) for part in self.parts])
+        return concatenate([self.place(part.matmat(block)) for part in self.parts])
 
     def _rmatmat(self, block: Array) -> Array:
         pieces = zip(self.parts, self._slices, strict=True)
-        return self._added([part.rmatmat(block[rows]) for part, rows in pieces])
+        first, *others = (self.place(part.rmatmat(block[rows])) for part, rows in pieces)
+        return sum(others, first)
 
     def shifted(self, offset: Array) -> Operator:
         return VStack([part.shifted(offset) for part in self.parts])

@@ -16,11 +16,12 @@ from ...estimators.training import all_or_nothing
 from ...graph.affinity import degrees, graph_over_rows
 from ...graph.neighbors import nearest_neighbors
 from ...labels import Labels, read_labels
-from ...operators import Operator, Sum
+from ...operators import Operator
 from ...operators.array_backend import as_block
 from ...operators.row_data import check_rows
 from ...operators.row_graph import read_graph
 from .label_graph import label_graph
+from .weighted_sum import WeightedSum
 
 __all__ = ["DLEClassifier", "with_label_graph"]
 
@@ -78,11 +79,11 @@ def with_label_graph(
         values[~labelled] = values[known[nearest[:, 0]]]
     added = label_graph(values)
     if weight != "auto":
-        return Sum([plain, added], [1.0, float(weight)])
+        return WeightedSum([plain, added], [1.0, float(weight)])
     totals = [float(degrees(one).sum()) for one in (plain, added)]
     if totals[1] <= 0:
         raise InvalidInput(f"{owner}: no two rows have similar labels; pass a number as weight.")
-    return Sum([plain, added], [1.0, totals[0] / totals[1]])
+    return WeightedSum([plain, added], [1.0, totals[0] / totals[1]])
 
 
 class DLEClassifier(ClassifierMixin, BaseEstimator):

@@ -7,8 +7,9 @@ import numpy as np
 from ...._typing import Array
 from ....errors import LabelspanWarning, warn_caller
 from ....graph.affinity import Laplacian, degrees
-from ....operators import Operator, Sum
+from ....operators import Operator
 from ..label_graph import LabelGraph
+from ..weighted_sum import WeightedSum
 from .graph_systems import SystemSolver, reach
 
 __all__ = ["GreenFunction", "connected_graph"]
@@ -54,4 +55,4 @@ def connected_graph(owner: str, graph: Operator) -> Operator:
         LabelspanWarning,
     )
     uniform = LabelGraph(np.ones((rows, 1)), np.array([[link / rows]]))
-    return Sum([graph, uniform], [1.0, 1.0])
+    return WeightedSum([graph, uniform], [1.0, 1.0])
