@@ -1,12 +1,13 @@
 """Embeddings from few labelled rows to all, and with a label on most rows.
 
 ``python -m benchmarks.label_rates adapter`` compares ``Adapter`` with the vectors, PCA to its
-number of dimensions, and ``MLSI(64)``, with 2 labelled training rows to all of them: dense sets,
-and LSI vectors of texts (200 dimensions). ``frequent`` removes rows without the most frequent label
-until it is on a given fraction of the rows, and compares ways to centre in 50 dimensions.
+number of dimensions, and ``MLSI(64)``, with two labelled training rows, and with 2 to 100% of them:
+dense sets, and LSI vectors of texts (200 dimensions). ``frequent`` removes rows without the most
+frequent label until it is on a given fraction of the rows, and compares ways to centre in 50
+dimensions.
 
 Each test row looks for its ten nearest training rows by cosine, which should share its labels
-(nDCG). usps, emotions, orl, netflix and cacm are development sets.
+(nDCG). usps, emotions, orl, pie, netflix, cacm and debtags are development sets.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ __all__ = ["ADAPTER", "FREQUENT", "adapter_lines", "frequent_lines", "main"]
 
 FACES = ("usps", "orl", "yale", "pie")
 ADAPTER = (
-    *("usps", "emotions", "orl", "netflix", "cacm", "mediamill", "yeast", "yale", "pie"),
-    *("yahoo_arts", "stackoverflow"),
+    *("usps", "emotions", "orl", "pie", "netflix", "cacm", "debtags"),
+    *("mediamill", "yeast", "yale", "yahoo_arts", "stackoverflow"),
 )
 FREQUENT = ("yahoo_arts", "reuters21578", "stackoverflow", "rcv1")
-RATES = (2, 10, 30, 100, 300)
+RATES = (0.0, 0.02, 0.1, 0.5, 1.0)
 SHARES = (0.0, 0.6, 0.87)
 _MOST, _MOST_TEST, _VECTORS = 2000, 500, 200
 
@@ -62,12 +63,13 @@ def quality(split: Split, train: Any, test: Any) -> float:
 
 
 def adapter_lines(split: Split) -> Iterator[list[str]]:
-    """Yield a line for each number of labelled rows."""
+    """Yield a line for each fraction of labelled rows, which are at least two."""
     n, columns = split.X.shape
     order = np.random.default_rng(0).permutation(n)
     vectors = quality(split, split.X, split.X_test)
-    for count in [*(rate for rate in RATES if rate < n), n]:
-        Y = np.full(split.Y.shape, -1.0)
+    for rate in RATES:
+        count = max(2, round(rate * n))
+        Y = np.full(split.Y.shape, np.nan)
         Y[order[:count]] = split.Y[order[:count]]
         used = (Y == 1).any(axis=0)
         start = time.process_time()

@@ -5,12 +5,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from _support.support import angle, tagged_vectors
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import normalize
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from labelspan import MLSI, Adapter
+from labelspan.adapt.label_map import WithoutDirection
+from labelspan.checks import check_operator
 from labelspan.datasets import load_debtags
 from labelspan.errors import (
     InvalidInput,
@@ -19,6 +22,7 @@ from labelspan.errors import (
     LabelspanWarning,
 )
 from labelspan.metrics import retrieval_at_k
+from labelspan.operators import as_operator
 
 EMBEDDINGS = Path(__file__).parents[2] / "examples" / "data" / "debtags_minilm.npz"
 
@@ -77,6 +81,65 @@ def test_vectors_that_differ_in_few_directions():
     assert np.isfinite(model.transform(X)).all()
     with pytest.warns(LabelspanWarning, match="the map has 4 directions; 4 are used"):
         assert Adapter(5).fit(X, Y).n_components_ == 4
+
+
+# --- vectors of different lengths -------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["wide", "tall", "float32", "sparse"])
+def test_an_operator_without_a_direction(kind):
+    X = np.random.default_rng(0).random((9, 30) if kind == "wide" else (30, 9))
+    u = X.mean(axis=0) / np.linalg.norm(X.mean(axis=0))
+    if kind == "sparse":
+        X = sparse.csr_array(np.where(X > 0.5, X, 0.0))
+    rows = as_operator(X.astype(np.float32) if kind == "float32" else X)
+    for base in (rows, rows.centered()[0]):
+        check_operator(WithoutDirection(base, u))
+        some = np.random.default_rng(1).standard_normal((rows.shape[1], 2)).astype(rows.dtype)
+        expected = WithoutDirection(base, u).toarray()
+        expected = expected.T @ (expected @ some)
+        np.testing.assert_allclose(WithoutDirection(base, u).normal(some), expected, atol=1e-3)
+
+
+def shaded(rows=300):
+    """Vectors of which only the directions matter, and their labels."""
+    rng = np.random.default_rng(0)
+    X = rng.random((rows, 20)) + 0.5
+    return X * rng.lognormal(0.0, 0.6, (rows, 1)), X[:, :4] > 1.1
+
+
+@pytest.mark.parametrize("beta", [0.0, 0.3, "auto"])
+def test_where_lengths_vary_the_direction_of_the_mean_is_left_out(beta):
+    X, Y = shaded()
+    model = Adapter(8, beta=beta).fit(X, Y)
+    assert "direction of their mean is left out" in model.report_.reason
+    mean = X.mean(axis=0)
+    assert np.abs(model.components_ @ mean).max() < 1e-9 * np.linalg.norm(model.components_)
+    # The same as of rows that do not have it; shorter rows have the same direction.
+    rest = X - np.outer(X @ mean, mean) / (mean @ mean)
+    other = Adapter(8, beta=beta).fit(rest, Y)
+    places = model.transform(X)
+    np.testing.assert_allclose(np.abs(places), np.abs(other.transform(rest)), atol=1e-7)
+    if not model.label_means_.any():
+        np.testing.assert_allclose(model.transform(X / 3), places / 3, atol=1e-7)
+    for labels in (None, Y):
+        streamed = Adapter(8, beta=beta)
+        for start in range(0, 300, 70):
+            part = slice(start, start + 70)
+            streamed.partial_fit(X[part], Y[part], solve=False)
+        np.testing.assert_allclose(
+            streamed.solve().transform(X, labels=labels), model.transform(X, labels=labels)
+        )
+    equal = X / np.linalg.norm(X, axis=1, keepdims=True)
+    assert "left out" not in Adapter(8, beta=beta).fit(equal, Y).report_.reason
+
+
+@pytest.mark.parametrize(("size", "columns"), [(4, 5), (5, 4)])
+def test_all_dimensions_are_kept_if_they_were_asked_for(size, columns):
+    X, Y = shaded()
+    model = Adapter(min(size, columns)).fit(X[:, :columns], Y)
+    assert model.n_components_ == 4
+    assert "left out" not in model.report_.reason
 
 
 # --- streams ----------------------------------------------------------------------------
@@ -150,6 +213,16 @@ def test_labels_that_are_noise_give_pca_and_say_so():
             np.testing.assert_array_equal(model.label_directions_, 0.0)
     # By chance, one in a hundred is taken for a gain.
     assert used.count("adapted") <= 1
+
+
+def test_more_rows_are_compared_until_the_answer_is_clear():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2000, 20)) * np.geomspace(3, 0.3, 20)
+    clear = (X[:, 10:16] / X[:, 10:16].std(axis=0) > 0.5).astype(int)
+    noise = (rng.random((2000, 6)) < 0.5).astype(int)
+    found = [Adapter(8).fit(X, Y).report_.comparison().n_queries for Y in (clear, noise)]
+    assert found[0] <= 400
+    assert found[1] > 1900
 
 
 def test_labels_that_matter_are_used():

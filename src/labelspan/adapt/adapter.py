@@ -61,7 +61,7 @@ class Adapter(Embedding):
     ----------
     n_components : int or "auto", default="auto"
         Number of dimensions. "auto" takes 64, or more if more are better on held-out rows, or, with
-        a beta of 0.5 or less, if PCA to 64 keeps less than 90% of the variance.
+        a beta of 0.5 or less, if PCA to 64 keeps less than 95% of the variance.
     alpha : float or "auto", default="auto"
         Regularization strength of the regression of labels on vectors; "auto" chooses it as
         :class:`MLSI` does, on the sample.
@@ -117,7 +117,9 @@ class Adapter(Embedding):
     .. math:: (1 - b) X X' + b \frac{|X|^2}{|X B|^2} X B B' X'.
 
     Rows whose labels are unknown (-1 or NaN in the whole row) count in the first term only. Vectors
-    are compared by cosine; ``transform`` does not normalise them.
+    are compared by cosine; ``transform`` does not normalise them. If their lengths vary (by more
+    than a fifth, on average), all axes are orthogonal to the mean, so that the length of a
+    vector does not change its direction in the embedding; ``report_`` says so.
 
     References
     ----------
@@ -241,7 +243,13 @@ class Adapter(Embedding):
         choice = choose_map(self, sample, n_labelled, n_rows)
         if self.alpha == "auto" and choice.beta > 0:
             warn_at_end(choice.curve, "Adapter")
-        model = LabelMap(choice.size, alpha=choice.alpha, beta=choice.beta, solver=solver)
+        model = LabelMap(
+            choice.size,
+            alpha=choice.alpha,
+            beta=choice.beta,
+            solver=solver,
+            without_mean=choice.without_mean,
+        )
         fit(model)
         size = model.n_components_
         self._count(size, f"the map has {size} directions", 0)
@@ -254,9 +262,10 @@ class Adapter(Embedding):
         self.adapted_ = choice.beta > 0
         if choice.original_better:
             self.status_ += "; the original vectors were better on held-out rows"
+        left_out = " The lengths of the vectors vary; the direction of their mean is left out."
         self.report_ = AdapterReport(
             used="adapted" if self.adapted_ else "pca",
-            reason=choice.reason,
+            reason=choice.reason + left_out * choice.without_mean,
             n_components=size,
             alpha=choice.alpha,
             beta=choice.beta,
