@@ -166,16 +166,13 @@ def decompose(X: Operator) -> Spectrum:
         return known
     dual = X.shape[1] != X.short_side
     gram = X.cogram() if dual else X.gram()
-    found = _spectrum(gram, column_lengths(X) if dual else np.sqrt(np.diag(gram)), dual=dual)
-    DECOMPOSED[X] = found
-    return found
-
-
-def _spectrum(gram: Array, lengths: Array, *, dual: bool) -> Spectrum:
+    lengths = _alive(column_lengths(X) if dual else np.sqrt(np.diag(gram)))
     values, vectors = np.linalg.eigh((gram + gram.T) / 2)
     values, vectors = values[::-1], vectors[:, ::-1]
     sums = np.abs(gram.sum(axis=1)).max(initial=0.0) if dual else np.inf
-    return Spectrum(values, vectors, dual, _alive(lengths), bool(sums <= _CENTRED * values[0]))
+    found = Spectrum(values, vectors, dual, lengths, bool(sums <= _CENTRED * values[0]))
+    DECOMPOSED[X] = found
+    return found
 
 
 @dataclass(frozen=True)
@@ -451,10 +448,7 @@ def _ridge_of_products(X: Operator, targets: Array, alpha: float) -> Ridge | Non
         return None if basis is None else _ridge_in_basis(basis, alpha, _FROM_PRODUCTS)
     if X.shape[1] != X.short_side:
         return _dual(X, targets, alpha)
-    return _primal(*X.moments(targets), alpha)
-
-
-def _primal(gram: Array, cross: Array, alpha: float) -> Ridge | None:
+    gram, cross = X.moments(targets)
     metric = scaled_cholesky(gram, alpha)
     if metric is None:
         return None

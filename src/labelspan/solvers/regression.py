@@ -205,15 +205,37 @@ def _direct(X: Operator, targets: Array, alpha: float) -> Regressed:
 
 
 def _iterate(X: Operator, targets: Array, alpha: float, tol: float, max_iter: int) -> Regressed:
+    """Iterate until the residual, and the error of the fitted labels that it implies, are small."""
     targets = X.place(targets)
     cross = X.rmatmat(targets)
     whole = float(np.sqrt(sum_of_squares(targets))) or 1.0
-    slopes, left, wanted, n_iter, error = _cg(X, cross, alpha, whole, tol, max_iter)
-    sizes = column_norms(wanted)
+    scale, apply = _in_unit_columns(X, cross, alpha)
+    wanted, most = cross / scale, max(accuracy_wanted(X.dtype), 10 * tol)
+    run = block_cg(apply, wanted, tol, max_iter, error=most * whole)
+    solution, n_iter = run.solution, run.n_iter
+    left = wanted - apply(solution)
+    error = _still_missing(run.gains, left, run.spread)
+    if error > most * whole and n_iter < max_iter:
+        # A small residual along short directions is a large error of the fitted labels. Continue
+        # from the current residual: the gain of these steps was missing before.
+        more = block_cg(apply, left, _REFINED, min(max_iter - n_iter, max(_BUDGET, n_iter)))
+        n_iter += more.n_iter
+        rest = wanted - apply(solution + more.solution)
+        if sum_of_squares(rest) < sum_of_squares(left):
+            solution, left = solution + more.solution, rest
+            error = _still_missing(more.gains, left, max(run.spread, more.spread))
+        else:
+            # The residual was rounding, and so is the gain of the first of these steps.
+            error = _still_missing(more.gains[:1], left, run.spread)
+    if alpha > 0:
+        # The penalty bounds the error, whatever the gains.
+        error = min(error, float(np.linalg.norm(host(left * scale)) / np.sqrt(alpha)))
+    error = max(error / whole, _ROUNDINGS * rounding(X.dtype))
+    slopes, sizes = solution / scale, column_norms(wanted)
     sizes[sizes == 0] = 1.0
     residual = float((column_norms(left) / sizes).max(initial=0.0))
     # The recursion and the true residual differ by a small multiple of rounding.
-    right = residual <= 10 * tol and error <= _largest_error(X, tol)
+    right = residual <= 10 * tol and error <= most
     return Regressed(slopes, inner(cross, slopes), _BLOCK_CG, n_iter, residual, error, right)
 
 
@@ -305,43 +327,6 @@ def _unit_lengths(X: Operator, alpha: float) -> Array:
         # Scaling would change which of several solutions has minimum norm.
         return np.ones(columns)
     return np.sqrt(squared_units(X) + alpha)
-
-
-def _cg(  # noqa: PLR0917
-    X: Operator, cross: Array, alpha: float, whole: float, tol: float, max_iter: int
-) -> tuple[Array, Array, Array, int, float]:
-    """Return slopes, the residual and the right-hand side, scaled, iterations, and the error.
-
-    The error is the estimated error of the fitted labels relative to ``whole``.
-    """
-    scale, apply = _in_unit_columns(X, cross, alpha)
-    wanted, most = cross / scale, _largest_error(X, tol)
-    run = block_cg(apply, wanted, tol, max_iter, error=most * whole)
-    scaled, n_iter, spread = run.solution, run.n_iter, run.spread
-    left = wanted - apply(scaled)
-    error = _still_missing(run.gains, left, spread) / whole
-    if error > most and n_iter < max_iter:
-        # A small residual along short directions is a large error of the fitted labels. Continue
-        # from the current residual: the gain of these steps was missing before.
-        turns = min(max_iter - n_iter, max(_BUDGET, n_iter))
-        run = block_cg(apply, left, _REFINED, turns)
-        n_iter += run.n_iter
-        rest = wanted - apply(scaled + run.solution)
-        if sum_of_squares(rest) < sum_of_squares(left):
-            scaled, left = scaled + run.solution, rest
-            error = _still_missing(run.gains, left, max(spread, run.spread)) / whole
-        else:
-            # The residual was rounding, and so is the gain of the first of these steps.
-            error = _still_missing(run.gains[:1], left, spread) / whole
-    if alpha > 0:
-        # The penalty bounds the error, whatever the gains.
-        error = min(error, float(np.linalg.norm(host(left * scale)) / np.sqrt(alpha) / whole))
-    return scaled / scale, left, wanted, n_iter, max(error, _ROUNDINGS * rounding(X.dtype))
-
-
-def _largest_error(X: Operator, tol: float) -> float:
-    """Return the accepted error of the fitted labels, according to ``tol``."""
-    return max(accuracy_wanted(X.dtype), 10 * tol)
 
 
 def _still_missing(gains: list[float], left: Array, spread: float) -> float:
