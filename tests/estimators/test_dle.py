@@ -5,7 +5,6 @@ import pytest
 from _support.support import angle, classes
 from scipy import sparse
 from sklearn.manifold import spectral_embedding
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from labelspan import DLE, LDA, LPP
 from labelspan.errors import InvalidInput, InvalidLabels, InvalidParameter, LabelspanWarning
@@ -13,12 +12,6 @@ from labelspan.estimators import _graph_methods
 from labelspan.graph import Laplacian, neighbor_graph
 from labelspan.labels.factor import class_scatter
 from labelspan.operators import as_operator
-
-
-@parametrize_with_checks([DLE(), LPP()])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
-
 
 # --- the paper, line by line ----------------------------------------------------------
 
