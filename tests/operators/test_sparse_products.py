@@ -70,3 +70,18 @@ def test_the_order_of_the_columns_does_not_change_the_result(model, monkeypatch)
     arranged = model.fit(X, Y).components_
     assert not np.array_equal(plain, arranged)  # other roundings: it was another way
     assert principal_angles(plain.T, arranged.T).max() < 1e-5
+
+
+@pytest.mark.parametrize(("dtype", "atol"), [("float32", 1e-4), ("float64", 1e-11)])
+@pytest.mark.parametrize("chunk", [64, 1 << 22])
+def test_gram_matrices_of_frequent_and_rare_columns_are_dense_ones(dtype, atol, chunk, monkeypatch):
+    for name in ("_CHUNK", "_GRAM_BLOCK"):
+        monkeypatch.setattr(sparse_module, name, chunk)
+    X = sparse_data(300, 40, density=0.3, dtype=dtype)
+    counts = np.diff(X.tocsc().indptr)
+    assert (counts < 15).any()
+    assert (counts >= 15).any()
+    operator, dense = as_operator(X), X.toarray().astype(float)
+    for found, expected in ((operator, dense), (operator.centered()[0], dense - dense.mean(0))):
+        np.testing.assert_allclose(found.gram(), expected.T @ expected, atol=atol)
+        np.testing.assert_allclose(found.cogram(), expected @ expected.T, atol=atol)

@@ -357,8 +357,8 @@ class Centered(Composite):
 
     def gram(self) -> Array:
         out, sums = self.base.gram(), self.base.column_means() * self.shape[0]
-        out -= np.outer(sums, self.offset)
-        out -= np.outer(self.offset, sums - self.shape[0] * self.offset)
+        half = sums - 0.5 * self.shape[0] * self.offset
+        out -= np.stack([half, self.offset], axis=1) @ np.stack([self.offset, half])
         return out
 
     def cross(self, block: Array) -> Array:
