@@ -372,7 +372,7 @@ def _grow(
                 return 0.0, n_iter
         space.expand()
         n_iter += 1
-        if space.size >= min(2 * count, side.shape[1]):
+        if space.size >= min(count, side.shape[1]):
             before, energy = energy, float(leading_values(space.gram, count).sum())
             unseen = _SAFETY * (energy - before) / energy
             if done and unseen <= tol:
