@@ -24,6 +24,8 @@ __all__ = ["WithLabels", "fitted_square", "level_of", "targets_of"]
 
 # Squares below this have lost digits or are zero, because the numbers are too small.
 _UNDERFLOW = 1e-290
+# Above this share of the penalty, the difference from it has too few digits.
+_CANCELLED = 0.9
 
 
 class WithLabels(Composite):
@@ -102,8 +104,12 @@ def level_of(factor: Factor, square: float, fit: Regressed) -> float:
     return factor.regression.rescale(float(np.sqrt(square)))
 
 
-def fitted_square(X: Operator, fit: Regressed) -> float:
-    """Return the squared norm of the fitted labels."""
+def fitted_square(X: Operator, fit: Regressed, alpha: float) -> float:
+    """Return the squared norm of the fitted labels, for a solved regression from its equation."""
+    if fit.to_come is None and not isinstance(fit.slopes, OfRows):
+        whole, penalty = float(np.trace(fit.agreement)), alpha * sum_of_squares(fit.slopes)
+        if penalty < _CANCELLED * whole:
+            return whole - penalty
     if X.one_pass:
         return float(np.trace(inner(fit.slopes, X.normal(fit.slopes))))
     return float(sum_of_squares(fit.fitted(X)))
