@@ -30,7 +30,8 @@ from labelspan.solvers import (
     choose_solver,
     eigen_residual,
 )
-from labelspan.solvers.exact import decompose
+from labelspan.solvers.exact import decompose, ridge
+from labelspan.solvers.problem import formed
 from labelspan.solvers.regression import block_cg, regress
 
 ALPHAS = [0.0, 0.3, 30.0]
@@ -326,3 +327,22 @@ def test_labels_outside_the_space_have_a_part_of_the_norm():
     found = MLSI(20, alpha=1.0, solver="krylov", random_state=0).fit(X, Y)
     exact = MLSI(20, alpha=1.0, solver="exact").fit(X, Y)
     assert found.eigenvalues_.sum() == pytest.approx(exact.eigenvalues_.sum(), rel=1e-2)
+
+
+@pytest.mark.parametrize("shape", [(60, 25), (25, 60)])
+@pytest.mark.parametrize(("penalty", "dtype"), [(1e-2, "float32"), (1e-7, "float64")])
+def test_a_rough_direct_regression_has_the_digits_that_it_needs(shape, penalty, dtype):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((shape[0], 4)) @ rng.standard_normal((4, shape[1]))
+    X = (X + 1e-2 * rng.standard_normal(shape)).astype(np.float32)
+    T = rng.standard_normal((shape[0], 3))
+    alpha = penalty * np.square(X).sum()
+    fit, check = ridge(as_operator(X), T, alpha, rough=True)
+    slopes = fit.slopes if shape[0] > shape[1] else fit.slopes.rows
+    assert slopes.dtype == dtype
+    wide = X.astype(float)
+    expected = wide @ np.linalg.solve(wide.T @ wide + alpha * np.eye(shape[1]), wide.T @ T)
+    fitted = wide @ formed(fit.slopes)
+    error = np.linalg.norm(fitted - expected) / np.linalg.norm(expected)
+    assert error < (1e-4 if dtype == "float32" else 1e-5)
+    assert error < 2 * check.off + 1e-5

@@ -427,37 +427,42 @@ class Ridge:
         return Check(found.residual, max(found.off, self.lost)) if self.lost else found
 
 
-def ridge(X: Operator, targets: Array, alpha: float) -> tuple[Ridge, Check]:
+def ridge(X: Operator, targets: Array, alpha: float, *, rough: bool = False) -> tuple[Ridge, Check]:
     """Regress every target on X directly, and check the answer against the data.
 
     Uses a Cholesky factor of the smaller Gram matrix, or an existing decomposition; if these
-    are not accurate enough, singular vectors of the data.
+    are not accurate enough, singular vectors of the data. The factor has first the type of X if
+    that is to be ``rough``, then float64.
     """
-    found = _ridge_of_products(X, targets, alpha)
-    if found is not None:
-        check = found.checked(X, targets, alpha)
-        if check.off <= accuracy_wanted(X.dtype) or not small_enough(X):
-            return found, check
+    wide = np.dtype(np.float64)
+    for dtype in dict.fromkeys((X.dtype if rough else wide, wide)):
+        found = _ridge_of_products(X, targets, alpha, dtype)
+        if found is not None:
+            check = found.checked(X, targets, alpha)
+            if check.off <= accuracy_wanted(X.dtype) or not small_enough(X):
+                return found, check
     found = _ridge_in_basis(factorise(X, targets), alpha, _FROM_DATA)
     return found, found.checked(X, targets, alpha)
 
 
-def _ridge_of_products(X: Operator, targets: Array, alpha: float) -> Ridge | None:
+def _ridge_of_products(
+    X: Operator, targets: Array, alpha: float, dtype: Any = np.float64
+) -> Ridge | None:
     if X in DECOMPOSED:
         basis = _basis_of_gram(X, targets, alpha)
         return None if basis is None else _ridge_in_basis(basis, alpha, _FROM_PRODUCTS)
     if X.shape[1] != X.short_side:
-        return _dual(X, targets, alpha)
+        return _dual(X, targets, alpha, dtype)
     gram, cross = X.moments(targets)
-    metric = scaled_cholesky(gram, alpha)
+    metric = scaled_cholesky(gram.astype(dtype, copy=False), alpha)
     if metric is None:
         return None
-    slopes = metric.solve(cross)
+    slopes = metric.solve(cross.astype(dtype, copy=False))
     return Ridge(slopes, cross.T @ slopes, _FROM_PRODUCTS, metric.scale, metric.energy)
 
 
-def _dual(X: Operator, targets: Array, alpha: float) -> Ridge | None:
-    cogram, wanted = X.cogram(), host(targets)
+def _dual(X: Operator, targets: Array, alpha: float, dtype: Any) -> Ridge | None:
+    cogram, wanted = X.cogram().astype(dtype, copy=False), host(targets).astype(dtype, copy=False)
     if alpha == 0 and np.abs(cogram.sum(axis=1)).max() <= _CENTRED * np.abs(cogram).max():
         # Centred rows sum to zero: one null direction is known.
         cogram = cogram + np.trace(cogram) / cogram.shape[0] ** 2
@@ -469,7 +474,7 @@ def _dual(X: Operator, targets: Array, alpha: float) -> Ridge | None:
     fitted, length = wanted - alpha * inside, np.linalg.norm(wanted)
     if not np.linalg.norm(fitted) > _SHRUNK * length:
         fitted = cogram @ inside
-    slopes = OfRows(X, inside, exact=True)
+    slopes = OfRows(X, inside, exact=dtype == np.float64)
     # (X X' + alpha I) a = T: the residual is the error of the fitted labels.
     mixing = combinations(wanted.shape[1])
     mixed, known = slopes @ mixing, wanted @ mixing

@@ -57,8 +57,6 @@ __all__ = [
 ]
 
 
-# By how much more than its part of the trace the squared norm of fitted labels may change.
-_TWICE = 2.0
 # Maximum number of iterations where a direct solution is possible, and the minimum.
 _BUDGET, _LEAST = 200, 15
 # Cost of a multiplication of sparse data, relative to dense data; number of iterations that a
@@ -137,7 +135,6 @@ def regress(
     max_iter: int = 1000,
     direct: int = DIRECT_LIMIT,
     turned: float = _TURNED,
-    fitted: bool = False,
 ) -> Regressed:
     """Regress every column of ``targets`` on X with a common 2-norm penalty.
 
@@ -148,23 +145,22 @@ def regress(
     follows where it is possible. For ``alpha`` 0 it is the minimum-norm solution.
 
     With a ``share``, an iteration with a penalty stops when the missing part of the trace of
-    ``targets'X slopes``, or of the squared norm of the ``fitted`` targets, is estimated below this
-    fraction of it; otherwise when the residual is below ``tol``. Every answer is checked by new
-    products with X: two with 4 columns for a direct solution or a share, two with all columns for a
-    residual. The error is then the larger of two estimates: ten times the gain of the last fifth,
-    and the residual divided by the shortest direction of X in the Krylov space. If that is too
-    large, it continues, for up to as many steps again. A direction so short that the residual hides
-    it is not detected. A share is given up, for the residual, where the blocks differ from
-    orthonormal ones by ``turned``.
+    ``targets'X slopes`` is estimated below this fraction of it; otherwise when the residual is
+    below ``tol``. Every answer is checked by new products with X: two with 4 columns for a direct
+    solution or a share, two with all columns for a residual. The error is then the larger of two
+    estimates: ten times the gain of the last fifth, and the residual divided by the
+    shortest direction of X in the Krylov space. If that is too large, it continues, for up to as
+    many steps again. A direction so short that the residual hides it is not detected. A share is
+    given up, for the residual, where the blocks differ from orthonormal ones by ``turned``.
     """
     smaller, possible = X.short_side, X.short_side <= direct
     ratio = _cost_of_direct(X, targets.shape[1]) if possible else np.inf
     if possible and (alpha <= 0 or ratio <= (_USUAL if share is None else _FEW)):
-        return _direct(X, targets, alpha)
+        return _direct(X, targets, alpha, rough=alpha > 0 and share is not None)
     budget = int(min(max_iter, max(_LEAST, min(2 * ratio, _BUDGET)))) if possible else max_iter
     fit = None
     if alpha > 0 and share is not None:
-        fit = _iterate_to_share(X, targets, alpha, share, budget, turned, fitted)
+        fit = _iterate_to_share(X, targets, alpha, share, budget, turned)
     if fit is None:
         wanted = default_tolerance(X.dtype) if tol is None else tol
         fit = _iterate(X, targets, alpha, wanted, budget)
@@ -199,8 +195,8 @@ def _cost_of_direct(X: Operator, width: int) -> float:
     return float(direct / (4 * entries * width + 6.0 * columns * width**2))
 
 
-def _direct(X: Operator, targets: Array, alpha: float) -> Regressed:
-    fit, check = ridge(X, targets, alpha)
+def _direct(X: Operator, targets: Array, alpha: float, *, rough: bool = False) -> Regressed:
+    fit, check = ridge(X, targets, alpha, rough=rough)
     right = check.off <= accuracy_wanted(X.dtype)
     found = fit.agreement, fit.how, 1, check.residual, check.error, right
     if isinstance(fit.slopes, OfRows) and not X.one_pass:
@@ -244,13 +240,7 @@ def _iterate(X: Operator, targets: Array, alpha: float, tol: float, max_iter: in
 
 
 def _iterate_to_share(  # noqa: PLR0917
-    X: Operator,
-    targets: Array,
-    alpha: float,
-    share: float,
-    max_iter: int,
-    turned: float,
-    fitted: bool,
+    X: Operator, targets: Array, alpha: float, share: float, max_iter: int, turned: float
 ) -> Regressed | None:
     """Iterate until little is missing; None if the blocks have lost their directions.
 
@@ -261,7 +251,6 @@ def _iterate_to_share(  # noqa: PLR0917
     """
     targets, tol, width = X.place(targets), default_tolerance(X.dtype), targets.shape[1]
     lengths = None if X.one_pass else _unit_lengths(X, alpha)
-    shrink: Array | float = alpha
     dual = X.dual and lengths is not None and not np.ptp(lengths) and X.shape[0] < X.shape[1]
     if dual:
         wanted, least, shift = targets, alpha, alpha
@@ -270,18 +259,10 @@ def _iterate_to_share(  # noqa: PLR0917
         wanted, shift = X.rmatmat(targets), None
         scale, apply = _in_unit_columns(X, wanted, alpha)
         wanted, least = wanted / scale, alpha / float(np.square(host(scale)).max())
-        shrink = like(alpha / np.square(host(scale)), wanted)
     step = width if width <= _WIDEST else _WIDEST // 2
     runs = [
         block_cg(
-            apply,
-            wanted[:, at : at + step],
-            tol,
-            max_iter,
-            share=share,
-            least=least,
-            shift=shift,
-            shrink=shrink if fitted else None,
+            apply, wanted[:, at : at + step], tol, max_iter, share=share, least=least, shift=shift
         )
         for at in range(0, width, step)
     ]
@@ -386,7 +367,6 @@ def block_cg(  # noqa: PLR0917
     share: float = 0.0,
     least: float = 0.0,
     shift: float | None = None,
-    shrink: Array | float | None = None,
 ) -> Run:
     """Block conjugate gradients with an orthonormal residual block (Dubrulle 2001).
 
@@ -398,10 +378,6 @@ def block_cg(  # noqa: PLR0917
     eigenvalue of the matrix is below ``least``, by a Gauss-Radau quadrature (Golub and Meurant
     1997): with Q the residual block, ``Q'A^-1 Q`` is at most the ``bound``, whose recursion starts
     at ``1 / least``. On texts the bound is twice what is missing, the estimate ten times that.
-
-    The gains are those of ``tr right'S`` for the solution S. With ``shrink``, the diagonal of the
-    penalty in A, the share is that of ``tr S'(A - diag(shrink))S``, the squared norm of the fitted
-    labels, which changes by up to about twice as much as its part of the trace.
 
     With a ``shift``, the same iteration for ``X'X + shift I`` and ``X'right``, with all blocks as
     combinations of rows: ``apply`` multiplies by ``K = X X'``, inner products are those of K, and
@@ -445,14 +421,11 @@ def block_cg(  # noqa: PLR0917
         )
         coefficients = factor @ coefficients
         if share:
+            to_come = gains_to_come(gains, rounding(width_of(right)))
             bound = None if bound is None else _next_bound(bound - inverse, factor, least)
-            to_come = gains_to_come(gains, bound, coefficients * lengths, rounding(width_of(right)))
-            if to_come <= share and shrink is not None:
-                other = solution if fitted is None else fitted
-                penalty = float(host(column_sums(shrink * solution * other)) @ np.square(lengths))
-                to_come *= _TWICE / max(
-                    1 - penalty / (sum(gains) or 1.0), rounding(width_of(right))
-                )
+            if bound is not None:
+                most = float(((coefficients * lengths) * (bound @ coefficients * lengths)).sum())
+                to_come = min(to_come, most / (sum(gains) or 1.0))
             if to_come <= share:
                 worst = _worst(coefficients)
                 break
@@ -490,15 +463,9 @@ def _inverse(matrix: Array, noise: float) -> Array:
     return np.asarray(np.linalg.pinv(matrix, rcond=noise, hermitian=True))
 
 
-def gains_to_come(
-    gains: list[float], bound: Array | None, coefficients: Array, noise: float
-) -> float:
+def gains_to_come(gains: list[float], noise: float) -> float:
     """Estimate the missing gains, relative to those so far; they decrease unevenly."""
-    estimate = 3.0 * rest_of(gains, sum(gains) or 1.0, noise)
-    if bound is None:
-        return estimate
-    most = float((coefficients * (bound @ coefficients)).sum())
-    return min(estimate, most / (sum(gains) or 1.0))
+    return 3.0 * rest_of(gains, sum(gains) or 1.0, noise)
 
 
 def _spread(inverse_trace: float) -> float:

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import eigh, lapack
+from scipy.linalg import eigh, get_lapack_funcs, lapack
 
 from .._typing import Array
 from ..labels import Factor, Regression
@@ -176,12 +176,14 @@ class ScaledCholesky:
 
     def solve(self, right: Array) -> Array:
         """Return ``(matrix + alpha I)^-1 right``."""
-        solved = lapack.dpotrs(self.lower, right / self.scale[:, None], lower=1)[0]
+        potrs = get_lapack_funcs("potrs", (self.lower,))
+        solved = potrs(self.lower, right / self.scale[:, None], lower=1)[0]
         return np.asarray(solved / self.scale[:, None])
 
     def energy(self, right: Array) -> float:
         """Return ``tr right'(matrix + alpha I)^-1 right``."""
-        half = lapack.dtrtrs(self.lower, right / self.scale[:, None], lower=1)[0]
+        trtrs = get_lapack_funcs("trtrs", (self.lower,))
+        half = trtrs(self.lower, right / self.scale[:, None], lower=1)[0]
         return float(np.square(half).sum())
 
 
@@ -189,8 +191,8 @@ def scaled_cholesky(matrix: Array, alpha: float) -> ScaledCholesky | None:
     """Factorise ``matrix + alpha I``; None if it is not accurate enough.
 
     The matrix is first scaled to a unit diagonal, so that units do not matter. A reciprocal
-    condition number below 1e-8 means that half of the digits of a direction are lost in the
-    products; the data itself may still have them.
+    condition number below the root of epsilon means that half of the digits of a direction are lost
+    in the products; the data itself may still have them.
     """
     diagonal = matrix.diagonal() + alpha
     if not diagonal.size or not diagonal.min() > 0:
@@ -202,17 +204,19 @@ def scaled_cholesky(matrix: Array, alpha: float) -> ScaledCholesky | None:
     # Divide the diagonal of ``matrix + alpha I`` by its root twice, like the other entries.
     np.fill_diagonal(scaled, diagonal / scale / scale)
     # The penalty bounds the smallest eigenvalue, the trace the largest.
-    bounded = alpha / diagonal.max() / diagonal.size > _WELL_CONDITIONED
-    length = 0.0 if bounded else float(lapack.dlange("1", scaled))
-    lower, failed = lapack.dpotrf(scaled, lower=1, overwrite_a=1)
-    if failed or not (bounded or lapack.dpocon(lower, length, uplo="L")[0] > _WELL_CONDITIONED):
+    least = _WELL_CONDITIONED if scaled.dtype == np.float64 else np.sqrt(np.finfo(scaled.dtype).eps)
+    bounded = alpha / diagonal.max() / diagonal.size > least
+    lange, potrf, pocon = get_lapack_funcs(("lange", "potrf", "pocon"), (scaled,))
+    length = 0.0 if bounded else float(lange("1", scaled))
+    lower, failed = potrf(scaled, lower=1, overwrite_a=1)
+    if failed or not (bounded or pocon(lower, length, uplo="L")[0] > least):
         return None
     return ScaledCholesky(lower, scale)
 
 
 def thin_spectrum(matrix: Array, count: int) -> tuple[Array, Array]:
     """Return the eigenpairs of the s x s matrix of the second stage, without null directions."""
-    values, vectors = leading(matrix, count)
+    values, vectors = few_leading(matrix, count)
     keep = values > LEAST_EIGENVALUE * max(values[0], 0.0)
     return values[keep], vectors[:, keep]
 
