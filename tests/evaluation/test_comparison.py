@@ -44,7 +44,7 @@ def found():
 
 def best_ridge(X, Y):
     """Return scikit-learn's ridge regression with the penalty of the smallest error."""
-    alpha = choose_alpha(as_operator(X), Y, intercept=True).alpha
+    alpha = choose_alpha(as_operator(X), as_operator(Y), intercept=True).alpha
     return Ridge(alpha=alpha).fit(X, Y)
 
 
