@@ -21,7 +21,7 @@ from labelspan.solvers import (
     exact,
     regression,
 )
-from labelspan.solvers.block_krylov import truncated_svd
+from labelspan.solvers.block_krylov import KrylovSpace, truncated_svd
 from labelspan.solvers.exact import complete_basis
 
 KINDS = [kind for kind, *_ in stress.data_sets((6, 5))]
@@ -209,6 +209,18 @@ def test_directions_next_to_columns_in_large_units_are_found(store, kind):
     if found.left is not None:
         left = found.left()
         np.testing.assert_allclose(left.T @ left, np.eye(30), atol=1e-3)
+
+
+def test_blocks_in_float32_stay_orthogonal():
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((6000, 3000), density=0.01, rng=rng, format="csr", dtype=np.float32)
+    space = KrylovSpace(as_operator(X), rng.standard_normal((3000, 20)).astype(np.float32))
+    for _ in range(24):
+        assert space.expand()
+    basis = np.hstack(space.basis).astype(np.float64)
+    assert np.abs(basis.T @ basis - np.eye(basis.shape[1])).max() < 2e-3
+    square = np.square(X.astype(np.float64) @ basis).sum(axis=0)
+    np.testing.assert_allclose(np.diag(space.gram), square, rtol=1e-2)
 
 
 def test_no_more_directions_are_found_than_there_are():

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._typing import Array
 from ..operators import Operator
-from ..operators.array_backend import combine, concatenate, host, inner_all, times, width_of
+from ..operators.array_backend import combine, concatenate, host, inner, inner_all, times, width_of
 from ..operators.operator import Composite
 from .inspection import RANDOM_DIRECTIONS, Inspection, inspect
 from .problem import column_lengths, finest_tolerance, rest_of, rounding
@@ -37,6 +37,9 @@ _SHARPEST = 0.25
 _CLEAR = 1e3
 # Squares below this fraction of the largest have too few digits.
 _DIGITS = 1e-11
+# Loss of orthogonality of blocks, in units of rounding, above which it is corrected: each block
+# amplifies the errors of those before it.
+_DRIFT = 500.0
 # An image below this multiple of the rounding of the longest image is zero,
 _NULL = 64.0
 # and, once the longest are removed, below this fraction of the length of what is left of the
@@ -67,6 +70,7 @@ class KrylovSpace:
         self.gram = np.zeros((0, 0))
         # Which blocks X'X maps into the space.
         self._inside: list[bool] = []
+        self._drifts = False
         self.exhausted = not self._append(start)
 
     @property
@@ -115,6 +119,8 @@ class KrylovSpace:
 
     def _append(self, block: Array) -> bool:
         before, after = remove_measured(block, self.basis)
+        if self._drifts:
+            _, after = remove_measured(block, self.basis)
         # The remainder of a block inside the space is rounding, not a direction.
         if not np.linalg.norm(after) > 100 * rounding(width_of(block)) * np.linalg.norm(before):
             return False
@@ -126,6 +132,11 @@ class KrylovSpace:
         if self.basis and _condition(factor) > _ILL_CONDITIONED:
             # Short directions were scaled up, and with them their errors along the basis.
             block, _ = orthonormalize(remove(block, self.basis))
+        if self.basis and not self._drifts:
+            drift = np.abs(inner(self.basis[0][:, :_SMOOTH_WIDTH], block)).max(initial=0.0)
+            self._drifts = bool(drift > _DRIFT * rounding(width_of(block)))
+            if self._drifts:
+                block, _ = orthonormalize(remove(block, self.basis))
         image, side, corner = self._mapped(block)
         floor = self._floor
         if self.basis:
