@@ -18,8 +18,6 @@ from scipy import sparse
 from labelspan.checks import check_operator
 from labelspan.errors import InvalidInput
 from labelspan.operators import (
-    Centered,
-    Dense,
     MemoryBlocks,
     Operator,
     Product,
@@ -33,6 +31,8 @@ from labelspan.operators import (
 from labelspan.operators import dense as dense_module
 from labelspan.operators import operator as base_module
 from labelspan.operators import sparse as sparse_module
+from labelspan.operators.dense import Dense
+from labelspan.operators.operator import Centered
 from labelspan.papers.sun2009.graph_penalty import VStack
 from labelspan.papers.wang2010.weighted_sum import WeightedSum
 
@@ -175,7 +175,7 @@ def small_blocks(monkeypatch):
         monkeypatch.setattr(dense_module, name, value)
     for name in ("_COPIED", "_CONVERTED"):
         monkeypatch.setattr(dense_module, name, 0)
-    for name, value in (("_COGRAM_BLOCK", 3), ("_WORTH_ARRANGING", 0), ("_WORTH_A_THREAD", 1)):
+    for name, value in (("_GRAM_BLOCK", 3), ("_WORTH_ARRANGING", 0), ("_WORTH_A_THREAD", 1)):
         monkeypatch.setattr(sparse_module, name, value)
     monkeypatch.setattr(sparse_module, "_ENTRIES_OF_A_COLUMN", 1)
     for module in (sparse_module, machine):

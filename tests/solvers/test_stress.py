@@ -12,7 +12,8 @@ from labelspan import CCA, LSI, MLSI, OPLS
 from labelspan.errors import InvalidInput, NotConverged
 from labelspan.labels import Factor, Regression
 from labelspan.metrics import principal_angles
-from labelspan.operators import Dense, MemoryBlocks, RowBlocks, as_operator
+from labelspan.operators import MemoryBlocks, RowBlocks, as_operator
+from labelspan.operators.dense import Dense
 from labelspan.solvers import (
     Exact,
     Krylov,

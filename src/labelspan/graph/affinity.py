@@ -10,7 +10,8 @@ import numpy as np
 from .._params import Either, Integer, Null, OneOf, Real, check_params
 from .._typing import Array
 from ..errors import InvalidInput
-from ..operators import Dense, Operator
+from ..operators import Operator
+from ..operators.dense import Dense
 from ..operators.row_data import as_rows, check_rows, product, row_squares, translated, transposed
 from ..operators.row_graph import graph_of_edges, read_graph
 from .neighbors import Search, nearest_neighbors

@@ -26,7 +26,7 @@ import numpy as np
 
 from .._typing import Array
 from ..errors import AmbiguousLabels, InvalidInput, InvalidLabels, warn_caller
-from ..operators import Operator, Sparse, as_operator
+from ..operators import Operator, as_operator
 from ..operators.array_backend import (
     centered_columns,
     contiguous,
@@ -35,6 +35,7 @@ from ..operators.array_backend import (
 )
 from ..operators.convert import column_names, dense_block, sparse_table
 from ..operators.machine import map_threads, refuse_too_large, row_parts
+from ..operators.sparse import Sparse
 
 __all__ = ["Kind", "Labels", "indicator_on_device", "read_labels"]
 

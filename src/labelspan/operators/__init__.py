@@ -2,15 +2,11 @@
 
 from .compositions import Product, Scaled
 from .convert import as_operator
-from .dense import Dense
-from .operator import Centered, Operator, dottest
+from .operator import Operator, dottest
 from .row_blocks import MemoryBlocks, RowBlocks
 from .row_files import RowFiles, RowWriter
-from .sparse import Sparse
 
 __all__ = [
-    "Centered",
-    "Dense",
     "MemoryBlocks",
     "Operator",
     "Product",
@@ -18,7 +14,6 @@ __all__ = [
     "RowFiles",
     "RowWriter",
     "Scaled",
-    "Sparse",
     "as_operator",
     "dottest",
 ]

@@ -49,7 +49,7 @@ def as_operator(X: Any, *, device: Any = None) -> Operator:
     Returns
     -------
     Operator
-        :class:`Dense`, :class:`Sparse`, or an operator on a device.
+        Of dense or of sparse data, on the host or on a device.
 
     See Also
     --------

@@ -40,23 +40,7 @@ class Dense(Operator):
     afterwards, without a copy of the rows. Column sums are computed once. A small array is
     copied to float64 and centred once, for all products that are summed in float64.
 
-    Parameters
-    ----------
-    array : array of shape (n, d)
-        In float32 or float64; it is not copied.
-    offset : array of shape (d,) or None, default=None
-        Subtracted from every row.
-
-    See Also
-    --------
-    Sparse : The same for sparse data.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from labelspan.operators import Dense
-    >>> Dense(np.array([[1.0, 2.0]]), offset=np.array([1.0, 1.0])).toarray()
-    array([[0., 1.]])
+    The array, in float32 or float64, is not copied.
     """
 
     dense = True

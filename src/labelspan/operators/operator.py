@@ -68,11 +68,16 @@ class Operator(ABC):
     device : torch.device or None
         Where the blocks are; None is the host.
     dual : bool
-        Whether ``X X'`` can be formed.
+        Whether ``X X'`` can be formed; it cannot for rows on different machines.
     one_pass : bool
         Whether :meth:`normal` reads the rows once, as for rows in files or on other machines.
+        Solvers then store no block with n rows.
     threaded : bool
         Whether products run on Python threads. Solvers then limit BLAS to one thread.
+    fill : float
+        The fraction of entries that products multiply, small if most are zeros.
+    dense : bool
+        Whether every entry is stored, so that :meth:`formed` costs little.
 
     See Also
     --------
@@ -93,18 +98,11 @@ class Operator(ABC):
            [3., 3.]])
     """
 
-    # Where the blocks are; None is the host.
     device: Any = None
-    # Whether ``X X'`` can be formed; it cannot for rows on different machines.
     dual: bool = True
-    # Whether :meth:`normal` reads the rows once, for rows in files or on other machines. Solvers
-    # then store no block with n rows.
     one_pass: bool = False
-    # Whether products run on Python threads, which BLAS threads would slow down.
     threaded: bool = False
-    # The fraction of entries that products multiply, small if most are zeros.
     fill: float = 1.0
-    # Whether every entry is stored, so that :meth:`formed` costs little.
     dense: bool = False
 
     def __init__(self, shape: tuple[int, int], dtype: Any) -> None:
@@ -305,27 +303,7 @@ class Composite(Operator):
 
 
 class Centered(Composite):
-    """``X - 1 offset'`` without forming it: a rank-one correction of each product.
-
-    Parameters
-    ----------
-    base : Operator
-        X.
-    offset : array of shape (d,)
-        Subtracted from every row.
-
-    See Also
-    --------
-    as_operator : Wrap data of any type.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from labelspan.operators import Centered, as_operator
-    >>> Centered(as_operator(np.eye(2)), np.array([0.5, 0.5])).toarray()
-    array([[ 0.5, -0.5],
-           [-0.5,  0.5]])
-    """
+    """``X - 1 offset'`` without forming it: a rank-one correction of each product."""
 
     def __init__(self, base: Operator, offset: Array) -> None:
         super().__init__(base.shape, [base])

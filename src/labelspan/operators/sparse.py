@@ -49,28 +49,9 @@ _CHUNK = 1 << 22
 class Sparse(Operator):
     """An operator over a sparse matrix, stored as CSR, with int32 indices if possible.
 
-    Parameters
-    ----------
-    matrix : sparse matrix or array of shape (n, d)
-        In any format; it is not changed.
-
-    See Also
-    --------
-    Dense : The same for arrays.
-
-    Notes
-    -----
-    If numba is installed (the extra ``fast``) and the data has at least 8 million nonzeros, it
-    computes the products. It stores a second, transposed copy of the data and uses many cores
-    better.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy import sparse
-    >>> from labelspan.operators import Sparse
-    >>> Sparse(sparse.coo_array(np.eye(3))).matmat(np.ones((3, 1))).ravel()
-    array([1., 1., 1.])
+    The matrix may be in any format, and is not changed. If numba is installed (the extra ``fast``)
+    and the data has at least 8 million nonzeros, it computes the products. It stores a second,
+    transposed copy of the data and uses many cores better.
     """
 
     threaded = True

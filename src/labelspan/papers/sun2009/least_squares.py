@@ -13,9 +13,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..._typing import Array
 from ...errors import LabelspanWarning, warn_caller
-from ...operators import Centered, Operator, Sparse
+from ...operators import Operator
 from ...operators.array_backend import host
+from ...operators.operator import Centered
 from ...operators.ranks import block_rank
+from ...operators.sparse import Sparse
 from ...solvers import Problem, Solution
 from ...solvers.exact import factorise
 from ...solvers.problem import small_enough
