@@ -7,7 +7,6 @@ from sklearn.preprocessing import normalize
 
 from labelspan.tagger import Decision, LabelRecord, LeftOutTags, Voters
 from labelspan.tagger.decision import HeldOutScores, emphasis, make_comparable
-from labelspan.tagger.learning import _peak
 
 
 @pytest.mark.parametrize("dense", [False, True])
@@ -134,18 +133,3 @@ def test_labels_of_different_frequency_are_made_comparable():
         np.testing.assert_allclose(lead[row], expected[0][0], rtol=1e-6)
         known = np.isfinite(lead[row])
         np.testing.assert_allclose(rest[row, known], expected[1][0, known], rtol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        # Highest between the tried weights, at the ends, and where all are the same.
-        (lambda x: -((x - np.log(0.3)) ** 2), 0.3),
-        (lambda x: x, 0.8),
-        (lambda x: -x, 0.1),
-        (lambda x: 0 * x, 0.8),
-    ],
-)
-def test_a_weight_is_where_a_parabola_through_the_best_is_highest(values, expected):
-    tried = (0.8, 0.4, 0.2, 0.1)
-    assert _peak(tried, values(np.log(tried))) == pytest.approx(expected)

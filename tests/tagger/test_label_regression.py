@@ -34,41 +34,46 @@ def full_axes(directions, d):
     return axes
 
 
+@pytest.mark.parametrize("scaled", [False, True])
 @pytest.mark.parametrize("dense", [False, True])
 @pytest.mark.parametrize("rows", [120, 30])
-def test_scores_follow_their_definition(dense, rows):
+def test_scores_follow_their_definition(dense, rows, scaled):
     X, Y = data(dense=dense)
     found = model(X, Y)
-    lead, rest = found.terms(found.rows.view(X[:rows]))
+    view = found.rows.view(X[:rows], scaled=scaled)
+    lead, rest = found.terms(view)
+    np.testing.assert_allclose(found.terms(view, both=False), [rest], atol=1e-4)
     full = X if dense else X.toarray()
     V = full_axes(found.rows.directions, 300)
     Z = np.column_stack([full @ V, np.ones(120)])
     B = np.linalg.solve(Z.T @ Z + ALPHA * np.eye(Z.shape[1]), Z.T @ Y.toarray())
-    kernel = full @ full.T - full @ V @ V.T @ full.T
+    asked = full / np.linalg.norm(full, axis=0) if scaled else full
+    kernel = asked @ full.T - asked @ V @ V.T @ full.T
     np.testing.assert_allclose(lead, (Z @ B)[:rows], atol=1e-4)
     np.testing.assert_allclose(rest, (kernel @ (Y.toarray() - Z @ B))[:rows], atol=1e-3)
 
 
+@pytest.mark.parametrize("scaled", [False, True])
 @pytest.mark.parametrize("dense", [False, True])
-def test_rows_are_scored_as_by_a_model_without_them(dense):
+def test_rows_are_scored_as_by_a_model_without_them(dense, scaled):
     X, Y = data(dense=dense)
     found = model(X, Y)
     every = np.arange(120)
-    lead, rest = found.terms(found.rows.view(X, every))
+    lead, rest = found.terms(found.rows.view(X, every, scaled))
     for row in (0, 3, 17, 118, 119):
         others = every != row
         separate = model(X[others], Y[others], found.rows.directions)
-        expected = separate.terms(separate.rows.view(X[[row]]))
+        expected = separate.terms(separate.rows.view(X[[row]], scaled=scaled))
         np.testing.assert_allclose([lead[row], rest[row]], np.vstack(expected), atol=1e-4)
         weights = found.feature_weights(2, row)
         for one, other in zip(weights, separate.feature_weights(2), strict=True):
             np.testing.assert_allclose(one, other, atol=1e-4)
-        own = np.asarray(X[[row]] @ np.column_stack(weights[:2])).ravel()
-        own[0] += weights[2]
+        asked = found.rows.scaled(X[[row]], np.array([row])) if scaled else X[[row]]
+        own = [float((X[[row]] @ weights[0])[0]) + weights[2], float((asked @ weights[1])[0])]
         np.testing.assert_allclose(own, [lead[row, 2], rest[row, 2]], atol=1e-4)
     # Rows that are not among them are scored with all.
-    mixed = found.terms(found.rows.view(X[:3], np.array([-1, 1, -1])))[1]
-    whole = found.terms(found.rows.view(X[:3]))[1]
+    mixed = found.terms(found.rows.view(X[:3], np.array([-1, 1, -1]), scaled))[1]
+    whole = found.terms(found.rows.view(X[:3], scaled=scaled))[1]
     np.testing.assert_allclose(mixed[[0, 2]], whole[[0, 2]], atol=1e-4)
     np.testing.assert_allclose(mixed[1], rest[1], atol=1e-4)
 

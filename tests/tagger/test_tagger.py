@@ -50,9 +50,11 @@ def test_chosen_labels_of_new_texts_are_right():
     assert abs(tagger.probabilities(features.of_texts(texts)).sum() / truth.sum() - 1) < 0.15
 
 
+@pytest.mark.parametrize("scaled", [False, True])
 @pytest.mark.parametrize("dense", [False, True])
-def test_an_item_is_predicted_as_by_a_tagger_without_it(dense):
+def test_an_item_is_predicted_as_by_a_tagger_without_it(dense, scaled):
     _, tagger = learned(dense=dense)
+    tagger = replace(tagger, scaled=scaled)
     own = tagger.places(np.arange(90))
     found = tagger.probabilities(tagger.features, own)
     for item in (0, 17, 64):
@@ -71,9 +73,11 @@ def test_an_item_is_predicted_as_by_a_tagger_without_it(dense):
     np.testing.assert_allclose(found[tagger.targets.nonzero()], tagger.left_out.own, atol=1e-5)
 
 
+@pytest.mark.parametrize("scaled", [False, True])
 @pytest.mark.parametrize("dense", [False, True])
-def test_changes_give_the_tagger_of_the_present_items(dense):
+def test_changes_give_the_tagger_of_the_present_items(dense, scaled):
     features, tagger = learned(dense=dense, rows=np.arange(0, 180, 2))
+    tagger = replace(tagger, scaled=scaled)
     labels = (*LABELS, "new")
     texts = ["a new farm", "another farm", "farm and chess"]
     given = features.of_texts(texts)
@@ -125,8 +129,10 @@ def test_a_label_that_no_other_item_has_is_not_predicted():
     assert gone.probabilities(asked)[:, 3].tolist() == [0.0, 0.0]
 
 
-def test_all_items_may_go():
+@pytest.mark.parametrize("scaled", [False, True])
+def test_all_items_may_go(scaled):
     features, tagger = learned()
+    tagger = replace(tagger, scaled=scaled)
     empty = tagger.updated(LABELS, np.zeros(0, int), sparse.csr_matrix((0, 3)), removed=range(90))
     assert empty.rows.size == 0
     assert (empty.thresholds == NEVER).all()
@@ -152,9 +158,11 @@ def test_folds_are_used_for_features_that_have_seen_the_labels():
     assert honest.left_out.own.mean() < 0.75
 
 
+@pytest.mark.parametrize("scaled", [False, True])
 @pytest.mark.parametrize("dense", [False, True])
-def test_what_is_stored_answers_the_same(dense):
+def test_what_is_stored_answers_the_same(dense, scaled):
     features, tagger = learned(dense=dense)
+    tagger = replace(tagger, scaled=scaled)
     again = Tagger.from_arrays(LABELS, tagger.arrays())
     asked = features.of_texts(["chess and dice", "song", ""])
     np.testing.assert_array_equal(again.probabilities(asked), tagger.probabilities(asked))
@@ -174,6 +182,19 @@ def test_items_with_votes_of_their_neighbours_are_right():
     tagger = learn_tagger([str(n) for n in range(40)], Y, X, np.arange(400))
     best = tagger.left_out.columns[:, 0]
     assert (best == topics).mean() > 0.95
+
+
+@pytest.mark.parametrize("rare", [False, True])
+def test_features_are_scaled_if_rare_ones_decide(rare):
+    rng = np.random.default_rng(0)
+    # Labels follow words that three items have, or that 24 have; all items have 10 of 60 others.
+    topics = rng.permutation(240) % (80 if rare else 10)
+    words = sparse.csr_matrix((np.ones(240, np.float32), (np.arange(240), topics)))
+    noise = np.argsort(rng.random((240, 60)), axis=1) < 10
+    X = sparse.csr_matrix(sparse.hstack([words, noise * (1 if rare else 0.2)]), dtype=np.float32)
+    Y = sparse.csr_matrix((np.ones(240, np.float32), (np.arange(240), topics // 8)))
+    names = [str(n) for n in range(Y.shape[1])]
+    assert learn_tagger(names, Y, X, np.arange(240)).scaled == rare
 
 
 def test_products_that_are_not_of_items_are_refused():

@@ -7,6 +7,7 @@ is the common one, with the best micro F1; that of a rare one has the best expec
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -125,23 +126,25 @@ class LabelRecord:
 
 
 def make_comparable(
-    terms: tuple[Array, Array], support: Array, own: sparse.csr_matrix | None = None
+    terms: Sequence[Array], support: Array, own: sparse.csr_matrix | None = None
 ) -> None:
-    """Multiply both terms of the scores by numbers that are larger if the label is rare, in place.
+    """Multiply the terms of the scores by numbers that are larger if the label is rare, in place.
 
-    This makes labels with different numbers of items, ``support``, comparable by one threshold.
+    There may be two choices of the second term. This makes labels with different numbers of items,
+    ``support``, comparable by one threshold.
     ``own`` are the labels of the rows if these are among the items, and are left out. A label that
     no item has cannot be predicted.
     """
     if own is not None:
         rows = np.repeat(np.arange(own.shape[0]), np.diff(own.indptr))
         others = support[own.indices] - 1
-    for term, factor in zip(terms, emphasis(support), strict=True):
-        np.multiply(term, factor, out=term)
+    factors = emphasis(support)
+    for number, term in enumerate(terms):
+        np.multiply(term, factors[min(number, 1)], out=term)
     if own is not None:
         changed = emphasis(others) / emphasis(others + 1)
-        for term, factor in zip(terms, changed, strict=True):
-            term[rows, own.indices] *= factor
+        for number, term in enumerate(terms):
+            term[rows, own.indices] *= changed[min(number, 1)]
         terms[0][rows[others == 0], own.indices[others == 0]] = -np.inf
     terms[0][:, support == 0] = -np.inf
 

@@ -3,9 +3,13 @@
 Rows x have coordinates ``z = V'x`` along a few leading directions V, orthonormal, and a remainder.
 A ridge regression on the coordinates and a constant explains the labels: ``B = (Z'Z + a I)^-1 Z'Y``
 with residuals ``E = Y - Z B``. What it leaves is explained by the similarity of the remainders,
-``k(x, x') = x'x' - z'z'``. The two terms of the score of a row are
+``k(x, x') = x'W(I - VV')x'``. The two terms of the score of a row are
 
     z B    and    k(x, X) E
+
+W is the identity, or scales each feature by its length, the root of the sum of its squares over the
+labelled rows: what a rare feature says then counts as much as what a frequent one says. Only the
+rows that are asked about are multiplied by it, so that it costs nothing for the labelled ones.
 
 One decomposition, of a matrix of the size of the directions, serves all labels; labels are sparse
 and stay so. The score of a row by the model without this row has a closed form, because removing a
@@ -27,7 +31,6 @@ from scipy import linalg, sparse
 
 from .._typing import Array
 from ..errors import InvalidFile
-from ..operators.row_data import row_squares
 
 __all__ = [
     "Directions",
@@ -35,6 +38,7 @@ __all__ = [
     "LabelledRows",
     "RowView",
     "add_sparse",
+    "labels_of",
     "select_columns",
 ]
 
@@ -51,37 +55,25 @@ class Directions(NamedTuple):
 
     def coordinates(self, features: Any) -> Array:
         """Return the coordinates (n, r) of rows along the directions."""
-        axes = self.axes
-        if sparse.issparse(features):
-            place = np.full(features.shape[1], -1, dtype=np.int32)
-            place[self.columns] = np.arange(self.columns.size)
-            features = select_columns(features, place)
-            if features.nnz < features.shape[1]:
-                # Few features: the directions are stored in a file.
-                used, own = np.unique(features.indices, return_inverse=True)
-                shape = (features.shape[0], used.size)
-                features = sparse.csr_matrix((features.data, own, features.indptr), shape)
-                axes = axes[used]
-        elif self.columns.size < features.shape[1]:
-            features = features[:, self.columns]
+        axes, features = self.axes, select_columns(features, self.columns)
+        if sparse.issparse(features) and features.nnz < features.shape[1]:
+            # Few features: the directions are stored in a file.
+            used = np.unique(features.indices)
+            axes, features = axes[used], select_columns(features, used)
         return np.asarray(features @ axes.astype(np.float32, copy=False), dtype=np.float32)
 
-    def features(self, weights: Array, d: int) -> Array:
-        """Return the weights (d, ...) of d features from those of the coordinates."""
-        found = np.zeros((d, *weights.shape[1:]), dtype=np.float32)
-        axes = self.axes.astype(np.float32, copy=False)
-        found[self.columns] = axes @ weights.astype(np.float32, copy=False)
-        return found
 
-
-def select_columns(features: Any, place: Array) -> sparse.csr_matrix:
-    """Select columns of sparse rows by their new numbers, -1 for those that are left out."""
+def select_columns(features: Any, columns: Array) -> Any:
+    """Select some columns, in increasing order."""
+    if columns.size == features.shape[1] or not sparse.issparse(features):
+        return features if columns.size == features.shape[1] else features[:, columns]
     rows = sparse.csr_matrix(features)
-    columns = place[rows.indices]
-    inside = columns >= 0
+    place = np.full(features.shape[1], -1, dtype=np.int32)
+    place[columns] = np.arange(columns.size)
+    inside = (found := place[rows.indices]) >= 0
     starts = np.concatenate([[0], np.cumsum(inside)])[rows.indptr]
-    shape = (rows.shape[0], int(place.max(initial=-1)) + 1)
-    return sparse.csr_matrix((rows.data[inside], columns[inside], starts), shape=shape)
+    shape = (rows.shape[0], columns.size)
+    return sparse.csr_matrix((rows.data[inside], found[inside], starts), shape=shape)
 
 
 @dataclass(frozen=True)
@@ -123,6 +115,27 @@ class LabelledRows:
         return np.bincount(self.labels.indices, minlength=self.labels.shape[1])
 
     @cached_property
+    def squares(self) -> Array:
+        """Sums of squares of the features."""
+        rows = self.features
+        if not sparse.issparse(rows):
+            return np.asarray(np.einsum("ij,ij->j", rows, rows, dtype=np.float64))
+        squares = np.square(rows.data, dtype=np.float64)
+        return np.bincount(rows.indices, squares, rows.shape[1]).astype(np.float64)
+
+    def scaled(self, features: Any, own: Array | None = None) -> sparse.csr_matrix:
+        """Divide features by their lengths over the other rows; ``own`` as in `RowView`."""
+        rows = sparse.csr_matrix(features)
+        squares = self.squares[rows.indices]
+        if own is not None:
+            inside = np.repeat(own >= 0, np.diff(rows.indptr))
+            squares -= inside * np.square(rows.data, dtype=np.float64)
+        # Features that no other row has say nothing.
+        squares[squares <= 0] = np.inf
+        data = (rows.data / np.sqrt(squares)).astype(np.float32)
+        return sparse.csr_matrix((data, rows.indices, rows.indptr), rows.shape)
+
+    @cached_property
     def _turned(self) -> Any:
         return self.features.T.tocsr() if sparse.issparse(self.features) else self.features.T
 
@@ -154,34 +167,46 @@ class LabelledRows:
         return np.asarray(self.features @ self.feature_weights(weights) + weights[-1])
 
     def feature_weights(self, weights: Array) -> Array:
-        """Return the weights (d, m) of the features from those of the coordinates (r + 1, m)."""
-        return self._precise.features(weights[:-1], self.features.shape[1])
+        """Return weights (d, ...) of the features from those of the coordinates (r + 1, ...)."""
+        found = np.zeros((self.features.shape[1], *weights.shape[1:]), dtype=np.float32)
+        found[self.directions.columns] = self._precise.axes @ weights[:-1].astype(np.float32)
+        return found
 
-    def view(self, features: Any, own: Array | None = None) -> RowView:
-        """Compute what is needed to score some rows; ``own`` as in `RowView`."""
+    def view(self, features: Any, own: Array | None = None, scaled: bool = False) -> RowView:
+        """Compute what is needed to score some rows; ``own`` as in `RowView`.
+
+        ``scaled`` says whether features are scaled in the similarity of the remainders.
+        """
+        inside = "own" in vars(self) and own is not None and bool((own >= 0).all())
+        coordinates = self.own[own] if inside else self.coordinates(features)
+        asked, along = features, coordinates[:, :-1]
+        if scaled:
+            asked = self.scaled(features, own)
+            along = self.directions.coordinates(asked)
+        remainders = np.asarray(sparse.csr_matrix(asked).multiply(features).sum(axis=1)).ravel()
+        remainders = remainders - np.einsum("ij,ij->i", coordinates[:, :-1], along)
         near, label_sums = None, None
-        if features.shape[0] <= _FEW_ROWS:
-            dense = features.toarray() if sparse.issparse(features) else features
+        if asked.shape[0] <= _FEW_ROWS:
+            dense = asked.toarray() if sparse.issparse(asked) else asked
             near = np.asarray(self.features @ dense.T, dtype=np.float32)
             sums = self.sums(near)
         else:
-            label_sums = features @ self._label_sums
-            sums = np.asarray(features @ self._coordinate_sums, dtype=np.float32)
-        inside = "own" in vars(self) and own is not None and bool((own >= 0).all())
-        coordinates = self.own[own] if inside else self.coordinates(features)
-        remainders = np.asarray(row_squares(features) - row_squares(coordinates[:, :-1]))
-        return RowView(coordinates, remainders, sums, near, label_sums, own)
+            label_sums = asked @ self._label_sums
+            sums = np.asarray(asked @ self._coordinate_sums, dtype=np.float32)
+        return RowView(coordinates, along, remainders, sums, near, label_sums, own)
 
 
 class RowView(NamedTuple):
     """Rows to be scored: coordinates, and sums over the labelled rows by the products with them.
 
-    ``remainders`` are the squared lengths of the remainders, ``sums`` the sums of the coordinates.
+    ``along`` are the coordinates of the rows with scaled features, without the constant,
+    ``remainders`` the similarities of rows to themselves, ``sums`` the sums of the coordinates.
     A few rows have the products ``near`` (n, m) themselves, many the sums of the labels. ``own``
     are the numbers of the rows among the labelled rows, -1 for others; None if none is.
     """
 
     coordinates: Array
+    along: Array
     remainders: Array
     sums: Array
     near: Array | None
@@ -223,50 +248,51 @@ class LabelRegression:
         """Weights of the coordinates (r + 1, k)."""
         return self._solve(self.rows.cross).astype(np.float32)
 
-    def terms(self, view: RowView) -> tuple[Array, Array]:
-        """Compute both terms of the scores of every label for some rows."""
-        factors, labels = self._factors(view), self.rows.labels
+    def terms(self, view: RowView, both: bool = True) -> list[Array]:
+        """Compute both terms of the scores of every label for some rows, or only the second."""
+        factors, labels = self._factors(view)[not both :], self.rows.labels
         if view.near is not None:
             images = self.rows.images(self._solve(np.vstack([one.weights for one in factors]).T))
             images[:, -view.near.shape[1] :] += view.near
-            lead, rest = np.split(np.asarray(labels.T @ images).T, 2)
+            terms = np.split(np.asarray(labels.T @ images).T, len(factors))
         else:
-            lead, rest = (one.weights @ self._weights for one in factors)
+            terms = [one.weights @ self._weights for one in factors]
             if sparse.issparse(view.label_sums):
-                add_sparse(rest, view.label_sums)
+                add_sparse(terms[-1], view.label_sums)
             else:
-                rest += view.label_sums
+                terms[-1] += view.label_sums
         if view.own is not None:
-            known = _labels_of(labels, view.own)
-            for found, one in zip((lead, rest), factors, strict=True):
+            known = labels_of(labels, view.own)
+            for found, one in zip(terms, factors, strict=True):
                 add_sparse(found, sparse.diags_array(-one.truth) @ known)
-        return lead, rest
+        return terms
 
-    def _factors(self, view: RowView) -> tuple[_Factors, _Factors]:
+    def _factors(self, view: RowView) -> list[_Factors]:
         """Return the factors of both terms of the scores."""
         coordinates = view.coordinates
         lead = _Factors(coordinates.copy(), np.zeros(len(coordinates), dtype=np.float32))
         rest = _Factors(-view.sums, lead.truth.copy())
-        rest.weights[:, :-1] -= self.alpha * coordinates[:, :-1]
+        rest.weights[:, :-1] -= self.alpha * view.along
         if view.own is not None:
             known = np.flatnonzero(view.own >= 0)
             own = coordinates[known]
             few = view.near is not None
             image = self._solve(own.T).astype(np.float32).T if few else own @ self._inverse
             left = 1 - np.einsum("ij,ij->i", image, own)
-            outside = view.sums[known] - own[:, :-1] @ self.rows.gram[:-1].astype(np.float32)
+            outside = view.sums[known] - view.along[known] @ self.rows.gram[:-1].astype(np.float32)
             shared = np.einsum("ij,ij->i", outside, image)
             more = (view.remainders[known] - shared) / left
             lead.weights[known] /= left[:, None]
             lead.truth[known] = (1 - left) / left
             rest.weights[known] += own * more[:, None]
             rest.truth[known] = more
-        return lead, rest
+        return [lead, rest]
 
     def feature_weights(self, column: int, without: int = -1) -> tuple[Array, Array, float]:
         """Return the weights of features (d,) for both terms of a label, and the intercept.
 
-        ``without`` is the number of a labelled row; the weights are those of the model without it.
+        Those for the second term are of features as `view` scales them. ``without`` is the number
+        of a labelled row; the weights are those of the model without it.
         """
         rows = self.rows
         labels = rows.labels[:, [column]].toarray()
@@ -291,7 +317,7 @@ class _Factors(NamedTuple):
     truth: Array
 
 
-def _labels_of(labels: sparse.csr_matrix, own: Array) -> sparse.csr_matrix:
+def labels_of(labels: sparse.csr_matrix, own: Array) -> sparse.csr_matrix:
     """Return the labels of rows by their numbers; none for -1."""
     known = np.flatnonzero(own >= 0)
     ones = np.ones(known.size, dtype=np.float32)

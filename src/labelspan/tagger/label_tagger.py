@@ -15,15 +15,17 @@ from ..corpus import LabelVocabulary
 from ..errors import InvalidInput
 from ..graph.neighbors import NeighborSearch
 from ..text import TextFeatures
-from ..text.vocabulary import (
-    checked_parts,
-    offsets_rise,
-    require,
-    within,
-)
+from ..text.vocabulary import checked_parts, offsets_rise, require, within
 from .decision import NEVER, Decision, LabelRecord, LeftOutTags, emphasis, make_comparable
 from .implied_labels import ImpliedLabels
-from .label_regression import Directions, LabelledRows, LabelRegression, add_sparse
+from .label_regression import (
+    Directions,
+    LabelledRows,
+    LabelRegression,
+    add_sparse,
+    labels_of,
+    select_columns,
+)
 
 __all__ = ["Tagger", "Voters"]
 
@@ -44,7 +46,7 @@ _LEFT_OUT = 12
 _SHAPES = {
     "rows": "i8 n",
     "levels": "f8 2 knots",
-    "numbers": "f8 7",
+    "numbers": "f8 8",
     "thresholds": "f4 k",
     "columns": "i4 c",
     "directions": "f2 c r",
@@ -61,28 +63,17 @@ class Voters:
         self._labels = labels
 
     @cached_property
-    def _columns(self) -> Array | None:
-        """Features by which items are compared; None for all."""
+    def _columns(self) -> Array:
+        """Features by which items are compared."""
         n, d = self._features.shape
         if not sparse.issparse(self._features) or n < _MANY:
-            return None
+            return np.arange(d)
         counts = np.bincount(self._features.indices, minlength=d)
-        return np.asarray(counts <= min(_FREQUENT * n, _MOST_ITEMS))
-
-    def _compared(self, features: Any) -> Any:
-        keep = self._columns
-        if keep is None:
-            return features
-        rows = sparse.csr_matrix(features)
-        inside = keep[rows.indices]
-        sums = np.concatenate([[0], np.cumsum(inside)])
-        return sparse.csr_matrix(
-            (rows.data[inside], rows.indices[inside], sums[rows.indptr]), shape=rows.shape
-        )
+        return np.flatnonzero(counts <= min(_FREQUENT * n, _MOST_ITEMS))
 
     @cached_property
     def _search(self) -> NeighborSearch:
-        return NeighborSearch(self._compared(self._features), metric="cosine")
+        return NeighborSearch(select_columns(self._features, self._columns), metric="cosine")
 
     def nearest(self, features: Any, own: Array | None = None) -> tuple[Array, Array]:
         """Find the nearest items of each row, with their cosines, best first.
@@ -93,7 +84,7 @@ class Voters:
         if own is not None and "among" in vars(self) and (own >= 0).all():
             return self.among[0][own], self.among[1][own]
         found, cosines = self._search.nearest(
-            _VOTERS, self._compared(features), exclude=own, search="auto"
+            _VOTERS, select_columns(features, self._columns), exclude=own, search="auto"
         )
         cosines = np.where((found >= 0) & (cosines > 0), cosines, 0.0).astype(np.float32)
         return np.where(cosines > 0, found, 0), cosines
@@ -109,9 +100,7 @@ class Voters:
         weights = cosines**_POWER
         total = weights.sum(axis=1, keepdims=True)
         weights /= np.where(total > 0, total, 1.0)
-        starts = np.arange(0, weights.size + 1, max(1, weights.shape[1]))
-        if not weights.size:
-            return sparse.csr_matrix((len(items), self._labels.shape[1]), dtype=np.float32)
+        starts = np.arange(len(items) + 1) * items.shape[1]
         shape = (len(items), self._labels.shape[0])
         choice = sparse.csr_matrix((weights.ravel(), items.ravel(), starts), shape=shape)
         choice.eliminate_zeros()
@@ -135,6 +124,7 @@ class Tagger:
     labels: tuple[str, ...]
     alpha: float
     rest: float
+    scaled: bool
     decision: Decision
     # For the labelled items: rows in the collection, increasing; features (n, d); labels (n, k), 0
     # and 1; and the directions of the regression.
@@ -244,15 +234,9 @@ class Tagger:
 
     def own_scores(self, features: Any, own: Array | None) -> Array:
         """Compute the score of every label, as if none implied another."""
-        terms = self.regression.terms(self.regression.rows.view(features, own))
-        known = np.zeros(features.shape[0], dtype=bool) if own is None else own >= 0
-        for rows in (known, ~known):
-            if rows.any():
-                some = terms[0][rows], terms[1][rows]
-                truth = self.targets[own[rows]] if own is not None and rows is known else None
-                make_comparable(some, self.support, truth)
-                terms[0][rows] = some[0] + self.rest * some[1]
-        found = terms[0]
+        terms = self.regression.terms(self.regression.rows.view(features, own, self.scaled))
+        make_comparable(terms, self.support, None if own is None else labels_of(self.targets, own))
+        found = np.asarray(terms[0] + self.rest * terms[1])
         if self.decision.weight:
             add_sparse(found, self.voters.votes(features, own), self.decision.weight)
         return found
@@ -309,10 +293,11 @@ class Tagger:
         lead, rest, _ = self.regression.feature_weights(column, own)
         has = own >= 0 and self.targets[own, column] > 0
         factors = emphasis(self.support[column] - has)
-        weights = factors[0] * lead + self.rest * factors[1] * rest
         row = sparse.csr_matrix(features)
-        found = np.zeros(weights.size)
-        found[row.indices] = row.data * weights[row.indices]
+        asked = self.regression.rows.scaled(row, np.array([own])) if self.scaled else row
+        found = np.zeros(lead.size)
+        found[row.indices] = row.data * factors[0] * lead[row.indices]
+        found[row.indices] += asked.data * self.rest * factors[1] * rest[row.indices]
         return found
 
     # --- changes ----------------------------------------------------------------------
@@ -352,6 +337,8 @@ class Tagger:
         source[at[at >= 0]] = count + np.flatnonzero(at >= 0)
         source = np.concatenate([source[kept], count + fresh])[order]
         given = sparse.csr_matrix(targets, dtype=np.float32, shape=(rows.size, width))
+        old = self.targets.copy()
+        old.resize(count, width)
         found, rest = self.features, np.setdiff1d(np.arange(count), kept)
         gram = self._products(found[rest], features)
         if fresh.size:
@@ -366,7 +353,7 @@ class Tagger:
             decision=replace(decision, own=np.append(decision.own, fresh_labels)),
             rows=every[order],
             features=found,
-            targets=_stacked(_resized(self.targets, count, width), given)[source],
+            targets=_stacked(old, given)[source],
             changes=self.changes + rows.size + rest.size,
         )
         return changed.with_gram(gram)
@@ -386,7 +373,7 @@ class Tagger:
         """Return the arrays to store, by name, without the names of the labels."""
         decision = self.decision
         numbers = [
-            *(self.alpha, self.rest, decision.weight, decision.threshold),
+            *(self.alpha, self.rest, self.scaled, decision.weight, decision.threshold),
             *(self.sampled, self.n_features, self.changes),
         ]
         texts = {} if self.texts is None else self.texts.arrays()
@@ -420,11 +407,11 @@ class Tagger:
             _DAMAGED,
             (np.diff(rows) > 0).all(),
             np.isfinite(levels).all() and (np.diff(levels) >= 0).all() and levels.size > 0,
-            np.isfinite(numbers).all() and numbers[0] > 0,
+            np.isfinite(numbers).all() and numbers[0] > 0 and numbers[2] in (0, 1),
             np.isfinite(thresholds).all() and (np.diff(columns) > 0).all(),
             np.isfinite(gram).all() and (gram == gram.T).all(),
         )
-        alpha, rest, weight, threshold, sampled, width, changes = numbers.tolist()
+        alpha, rest, scaled, weight, threshold, sampled, width, changes = numbers.tolist()
         features = _unpacked("features", arrays, rows.size, int(width))
         targets = _unpacked("targets", arrays, rows.size, len(labels))
         require(_DAMAGED, within(columns, int(width)), texts is None or texts.size == width)
@@ -432,6 +419,7 @@ class Tagger:
             tuple(labels),
             alpha,
             rest,
+            scaled > 0,
             Decision(weight, levels[0], levels[1], threshold, thresholds),
             rows,
             features,
@@ -460,13 +448,6 @@ def _stacked(first: Any, second: Any) -> Any:
     found = sparse.csr_matrix(sparse.vstack([first, second], format="csr"))
     found.sort_indices()
     return found
-
-
-def _resized(matrix: sparse.csr_matrix, rows: int, columns: int) -> sparse.csr_matrix:
-    """Return a matrix with more rows or columns, without a copy of its entries."""
-    starts = matrix.indptr
-    starts = np.concatenate([starts, np.full(rows + 1 - starts.size, starts[-1], starts.dtype)])
-    return sparse.csr_matrix((matrix.data, matrix.indices, starts), shape=(rows, columns))
 
 
 def _packed(name: str, matrix: Any) -> dict[str, Array]:

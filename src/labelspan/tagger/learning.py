@@ -29,16 +29,12 @@ __all__ = ["Fold", "leading_directions", "learn_tagger"]
 _HELD_OUT = 3000
 # Pairs of each of these items, in addition to its labels: with the highest scores, and at random.
 _BEST, _RANDOM = 30, 30
-# Values that are tried, for rows of length 1: of the penalty, and of the weights of remainders
-# and votes; of weights that are equally good the first, because larger remainders learn rare labels
-# and those that are added later.
-_ALPHAS = (1.0, 3.0, 0.1)
-_RESTS = (0.8, 0.5, 0.35, 0.25, 0.17, 0.12, 0.08, 0.05, 0.03, 0.02)
-_VOTES = (0.0, 0.1, 0.25, 0.5, 1.0)
-# Differences in quality that may be chance.
-_CHANCE = 0.001
-# Those of the scores that select the pairs.
+# Penalty, and weights of remainders and votes, of the scores that select the pairs, for rows of
+# length 1; multiples of the first two that are tried, and weights of votes.
 _USUAL = (1.0, 0.15, 0.25)
+_ALPHAS = (1.0, 3.0, 0.1)
+_RESTS = (5.3, 3.3, 2.3, 1.7, 1.1, 0.8, 0.5, 0.33, 0.2, 0.13)
+_VOTES = (0.0, 0.1, 0.25, 0.5, 1.0)
 # Number of best labels of an item that count.
 _DEPTH = 5
 _GAINS = 1 / np.log2(np.arange(_DEPTH) + 2)
@@ -53,7 +49,6 @@ _BLOCKS = 3
 # Features in fewer rows than 1 + n // _RARE_EACH, or _RARE, are left to the remainders: most of
 # the features. It changes nDCG@5 by less than .002.
 _RARE_EACH, _RARE = 200, 20
-_LEAST = 1e-6
 # Entries of a block of scores.
 _ENTRIES = 1 << 22
 
@@ -114,8 +109,9 @@ def learn_tagger(
     rng = np.random.default_rng(seed)
     scale = max(float(row_squares(features).mean()), 1e-12) if targets.shape[0] else 1.0
     held = [one.some(_HELD_OUT // len(parts), rng) for one in parts]
-    pairs = _Pairs.join([block for one in held for block in _pairs(one, scale, rng)])
-    chosen = _choose(pairs, scale)
+    usual = _Weights(_USUAL[0] * scale, _USUAL[1] / scale, _USUAL[2])
+    pairs = _Pairs.join([block for one in held for block in _pairs(one, usual, rng)])
+    chosen = _choose(pairs, usual)
     found = HeldOutScores(pairs.scores(chosen), pairs.truth, pairs.weights, pairs.columns)
     expected = sum(
         one.labels.shape[0] / max(1, one.rows.labels.shape[0]) * one.rows.support for one in held
@@ -124,6 +120,7 @@ def learn_tagger(
         tuple(labels),
         chosen.alpha,
         chosen.rest,
+        chosen.scaled,
         Decision.choose(found, chosen.votes, expected),
         np.asarray(rows, dtype=np.int64),
         features,
@@ -145,9 +142,8 @@ def leading_directions(features: Any, seed: int = 0) -> Directions:
     columns = np.arange(d, dtype=np.int32)
     if sparse.issparse(features):
         counts = np.bincount(features.indices, minlength=d)
-        frequent = counts >= min(_RARE, 1 + n // _RARE_EACH)
-        columns = columns[frequent]
-        features = select_columns(features, np.where(frequent, np.cumsum(frequent) - 1, -1))
+        columns = columns[counts >= min(_RARE, 1 + n // _RARE_EACH)]
+        features = select_columns(features, columns)
     rank = min(columns.size, n // 2, _MOST, int(_ROOTS * np.sqrt(n)))
     if rank < 1:
         return Directions(columns, np.zeros((columns.size, 0), dtype=np.float16))
@@ -174,29 +170,26 @@ def _fold(
 
 
 class _Weights(NamedTuple):
-    """Penalty of the regression, and weights of the remainders and of the votes."""
+    """Penalty of the regression, weights of the remainders, scaled or not, and of the votes."""
 
     alpha: float
     rest: float
     votes: float
+    scaled: bool = False
 
     @property
     def vector(self) -> Array:
-        """Weights of both terms and of the votes."""
-        return np.array([1.0, self.rest, self.votes])
-
-
-def _usual(scale: float) -> _Weights:
-    """Return the weights that select pairs, for rows of squared length ``scale``."""
-    return _Weights(_USUAL[0] * scale, _USUAL[1] / scale, _USUAL[2])
+        """Weights of the parts of pairs."""
+        rests = (0.0, self.rest) if self.scaled else (self.rest, 0.0)
+        return np.array([1.0, *rests, self.votes])
 
 
 class _Pairs(NamedTuple):
     """Pairs of an item and a label.
 
-    ``parts`` (3, pairs) has for each penalty both terms of the scores, and the votes;
-    ``truth`` says whether the items have the labels, ``weights`` how many pairs of all one stands
-    for.
+    ``parts`` (4, pairs) has for each penalty the first term of the scores, the second with
+    features as they are and scaled, and the votes; ``truth`` says whether the items have the
+    labels, ``weights`` how many pairs of all one stands for.
     """
 
     parts: dict[float, Array]
@@ -218,20 +211,24 @@ class _Pairs(NamedTuple):
         return np.asarray(weights.vector @ self.parts[weights.alpha])
 
 
-def _pairs(held: _ScoredRows, scale: float, rng: np.random.Generator) -> Iterator[_Pairs]:
+def _pairs(held: _ScoredRows, usual: _Weights, rng: np.random.Generator) -> Iterator[_Pairs]:
     """Yield some pairs for blocks of held-out rows, selected by scores with the usual weights."""
     rows, features, labels, own = held
-    voters, usual = Voters(rows.features, rows.labels), _usual(scale)
-    models = {one * scale: LabelRegression(rows, one * scale) for one in _ALPHAS}
+    voters = Voters(rows.features, rows.labels)
+    models = {one * usual.alpha: LabelRegression(rows, one * usual.alpha) for one in _ALPHAS}
     step = max(1, _ENTRIES // max(1, labels.shape[1]))
     for start in range(0, labels.shape[0], step):
         part = slice(start, start + step)
         truth, there = labels[part], None if own is None else own[part]
-        view, votes = rows.view(features[part], there), voters.votes(features[part], there)
-        terms = {alpha: model.terms(view) for alpha, model in models.items()}
+        view, scaled = (rows.view(features[part], there, kind) for kind in (False, True))
+        votes = voters.votes(features[part], there)
+        terms = {
+            alpha: model.terms(view) + model.terms(scaled, both=False)
+            for alpha, model in models.items()
+        }
         for one in terms.values():
             make_comparable(one, rows.support, None if own is None else truth)
-        lead, rest = terms[usual.alpha]
+        lead, rest, _ = terms[usual.alpha]
         # What a model without the item cannot know is not learned from.
         known = np.isfinite(lead)
         scores = np.where(known, lead, 0.0) + usual.rest * rest
@@ -241,43 +238,32 @@ def _pairs(held: _ScoredRows, scale: float, rng: np.random.Generator) -> Iterato
         at = items[some], columns[some]
         own_votes = np.asarray(votes[at]).ravel()
         parts = {
-            alpha: np.stack([one[0][at], one[1][at], own_votes]) for alpha, one in terms.items()
+            alpha: np.stack([*(term[at] for term in one), own_votes])
+            for alpha, one in terms.items()
         }
         yield _Pairs(parts, *at, np.asarray(truth[at]).ravel() > 0, stands_for[some])
 
 
-def _choose(pairs: _Pairs, scale: float) -> _Weights:
+def _choose(pairs: _Pairs, usual: _Weights) -> _Weights:
     """Choose the weights with the best tags of held-out items."""
     tags = _TagOrder.of(pairs)
+    # The remainders of scaled features have another size.
+    plain, scaled = np.abs(pairs.parts[usual.alpha][1:3]).sum(axis=1)
+    ratio = float(plain / max(scaled, 1e-30))
 
-    def best(choices: Iterable[_Weights]) -> _Weights:
-        """Choose the first that is as good as the best, up to chance."""
-        found = [(one, tags.quality(pairs.scores(one))) for one in choices]
-        least = max(value for _, value in found) - _CHANCE
-        return next(one for one, value in found if value >= least)
+    def quality(one: _Weights) -> float:
+        return tags.quality(pairs.scores(one))
 
-    rests, found = [one / scale for one in _RESTS], _usual(scale)
-    found = best(found._replace(rest=rest) for rest in rests)
-    found = best(found._replace(votes=votes) for votes in _VOTES)
-    alphas = (found._replace(alpha=alpha) for alpha in pairs.parts)
-    found = max(alphas, key=lambda one: tags.quality(pairs.scores(one)))
-    values = [tags.quality(pairs.scores(found._replace(rest=rest))) for rest in rests]
-    return found._replace(rest=_peak(rests, values))
+    def with_rest(one: _Weights) -> _Weights:
+        factor = usual.rest * (ratio if one.scaled else 1.0)
+        return max((one._replace(rest=rest * factor) for rest in _RESTS), key=quality)
 
-
-def _peak(places: Sequence[float], values: Sequence[float]) -> float:
-    """Return where the parabola through the highest value and its neighbours is highest.
-
-    The values have noise, and the places are far apart: the highest of these is often not the best.
-    The parabola is over the logarithms of the places.
-    """
-    highest = int(np.argmax(values))
-    middle = min(max(highest, 1), len(places) - 2)
-    x = np.log(places[middle - 1 : middle + 2])
-    square, slope, _ = np.polyfit(x - x[1], values[middle - 1 : middle + 2], 2)
-    if square > -_LEAST:
-        return places[highest]
-    return float(np.exp(np.clip(x[1] - slope / (2 * square), x.min(), x.max())))
+    tried = []
+    for kind in (False, True):
+        found = with_rest(usual._replace(scaled=kind))
+        tried.append(max((found._replace(votes=votes) for votes in _VOTES), key=quality))
+    found = max(tried, key=quality)
+    return with_rest(max((found._replace(alpha=alpha) for alpha in pairs.parts), key=quality))
 
 
 class _TagOrder(NamedTuple):
