@@ -71,6 +71,11 @@ def test_items_are_found_again_and_judged_queries_measured():
     )
     with pytest.raises(InvalidInput, match="nothing to search for"):
         evaluate_search(texts, labels, ids, known_items=0)
+    for grades, what in (({"z": 1}, ", which has 'item0', but no 'z'"), ({ids[0]: -1}, "")):
+        with pytest.raises(
+            InvalidInput, match=f"No query has a relevant item in the corpus{what};"
+        ):
+            evaluate_search(texts, labels, ids, queries=[JudgedQuery("chess", grades)])
 
 
 def test_judged_queries_are_read(tmp_path):
@@ -84,10 +89,17 @@ def test_judged_queries_are_read(tmp_path):
     assert read_queries(path) == [JudgedQuery("chess\u2028clock", {"a": 1})]
     grades = [f'{{"query": "x", "relevant": {one}}}' for one in ('{"a": "much"}', '{"a": NaN}')]
     grades += ['{"query": "x", "relevant": [{"id": "a", "grade": 2}]}']
+    grades += ['{"query": "x", "relevant": {"a": 1, "a": 2}}', '{"query": " ", "relevant": ["a"]}']
     for wrong in ("{", "[]", '{"query": 3, "relevant": []}', '{"query": "x"}', *grades):
         path.write_text(wrong)
         with pytest.raises(InvalidFile, match="line 1: a judged query is an object"):
             read_queries(path)
+    # The same query counts once.
+    path.write_text('{"query": "x", "relevant": ["a", "a"]}\r{"query": "x", "relevant": {"a": 1}}')
+    assert read_queries(path) == [JudgedQuery("x", {"a": 1})]
+    path.write_text('{"query": "x", "relevant": ["a"]}\n{"query": "x", "relevant": ["b"]}')
+    with pytest.raises(InvalidFile, match="line 2: the query 'x' was there before, with other"):
+        read_queries(path)
     path.write_text("\n")
     with pytest.raises(InvalidInput, match="has no queries"):
         read_queries(path)
@@ -113,6 +125,11 @@ def test_judgements_in_the_format_of_trec(tmp_path, queries):
     qrels.write_text("1 0 a 2\n1 0 a 0\n")
     with pytest.raises(InvalidFile, match="line 2: 'a' has two grades"):
         read_queries(topics, qrels)
+    topics.write_text(queries + "\n1\tclock")
+    qrels.write_text("1 0 a 2\n")
+    with pytest.raises(InvalidFile, match="the query '1' was there before"):
+        read_queries(topics, qrels)
+    topics.write_text(queries)
     qrels.write_text("1 0 a inf\n")
     with pytest.raises(InvalidFile, match="line 1: a judgement is a query"):
         read_queries(topics, qrels)

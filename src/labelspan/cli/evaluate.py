@@ -75,6 +75,7 @@ def evaluate(
             raise InvalidInput("--qrels needs --queries, the file with the texts of the queries.")
         check_corpus(corpus, reading["vocabulary"], queries or qrels)
         from ..evaluation.search_quality import (  # noqa: PLC0415
+            check_queries,
             evaluate_search,
             read_queries,
             search_tables,
@@ -82,6 +83,7 @@ def evaluate(
 
         judged = [] if queries is None else read_queries(queries, qrels)
         source, found = open_corpus(corpus, **reading)
+        check_queries(judged, found.ids)
         from ..evaluation.comparison import evaluate as run  # noqa: PLC0415
         from ..evaluation.comparison import recommend, tables  # noqa: PLC0415
         from ..evaluation.tag_quality import evaluate_tagging, tagging_table  # noqa: PLC0415

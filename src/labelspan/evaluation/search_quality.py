@@ -32,7 +32,14 @@ from ..text import Analyzer, Vocabulary, WordSearch, WordSegment, detect_languag
 from .measurements import Record, ReportTable, Results
 from .text_features import learn_features
 
-__all__ = ["JudgedQuery", "SearchEvaluation", "evaluate_search", "read_queries", "search_tables"]
+__all__ = [
+    "JudgedQuery",
+    "SearchEvaluation",
+    "check_queries",
+    "evaluate_search",
+    "read_queries",
+    "search_tables",
+]
 
 SYSTEMS = ("TF-IDF", "LSI", "BM25", "space", "words + space")
 _WORDS_PER_QUERY = 5
@@ -53,7 +60,8 @@ _KINDS = {
         "Judged queries",
         (f"nDCG@{_AT}", "MAP", f"P@{_AT}", f"recall@{_DEEP}"),
         "Compared with the items that people judged relevant, as trec_eval does: nDCG by their "
-        "grades, the others with every grade above 0 as relevant.",
+        "grades, the others with every grade above 0 as relevant. Queries without a relevant item "
+        "in the corpus, which trec_eval counts as 0, are left out.",
     ),
 }
 
@@ -80,10 +88,11 @@ def read_queries(path: Path, qrels: Path | None = None) -> list[JudgedQuery]:
     ``path`` has a JSON object per line with ``query`` and ``relevant``, which is a list of ids, or
     an object with a grade for each id. With ``qrels``, the judgements are in that file, in the
     format of TREC (query, 0, item, grade), and ``path`` has ``id`` and ``query`` in each object,
-    or an id, a tab and a text in each line.
+    or an id, a tab and a text in each line. A query that is there twice counts once, and must have
+    the same judgements.
     """
     judged = None if qrels is None else _read_qrels(qrels)
-    found, used = [], set()
+    found: dict[str, JudgedQuery] = {}
     for number, line in enumerate(_lines(path, "--queries"), start=1):
         if not line.strip():
             continue
@@ -93,25 +102,41 @@ def read_queries(path: Path, qrels: Path | None = None) -> list[JudgedQuery]:
             given = entry["relevant"] if judged is None else judged.get(str(entry["id"]), {})
             pairs = given.items() if isinstance(given, dict) else [(one, 1) for one in given]
             grades = {str(name): _grade(grade) for name, grade in pairs}
-            fine = isinstance(text, str) and isinstance(given, list | dict)
+            fine = isinstance(text, str) and bool(text.strip()) and isinstance(given, list | dict)
             fine = fine and all(isinstance(name, str | int) for name, _ in pairs)
-            used |= {str(entry["id"])} if judged is not None else set()
+            key = text if judged is None else str(entry["id"])
         except (ValueError, KeyError, TypeError, RecursionError):
             fine = False
         if not fine:
             wanted = (
-                "a text 'query' and 'relevant', a list of ids or an object of grades"
+                "a text 'query' and 'relevant', a list of ids or an object with a grade for each"
                 if judged is None
                 else "'id' and a text 'query', or an id, a tab and the text"
             )
             raise InvalidFile(f"{path}, line {number}: a judged query is an object with {wanted}.")
-        found.append(JudgedQuery(text, grades))
+        query = JudgedQuery(text, grades)
+        if found.setdefault(key, query) != query:
+            raise InvalidFile(
+                f"{path}, line {number}: the query {key!r:.60} was there before, with other "
+                "judgements or another text; give it once."
+            )
     if not found:
         raise InvalidInput(f"{path} has no queries; give one JSON object per line.")
-    if judged is not None and not used & judged.keys():
-        seen = f"{path} has {min(used)!r:.40}, {qrels} {min(judged, default='')!r:.40}"
+    if judged is not None and not found.keys() & judged.keys():
+        seen = f"{path} has {min(found)!r:.40}, {qrels} {min(judged, default='')!r:.40}"
         raise InvalidInput(f"No query has judgements; give both files the same ids: {seen}.")
-    return found
+    return list(found.values())
+
+
+def check_queries(queries: Sequence[JudgedQuery], ids: Sequence[str]) -> None:
+    """Raise an error if no query has a relevant item in a corpus with these ids."""
+    wanted = [name for query in queries for name, grade in query.grades.items() if grade > 0]
+    if queries and set(wanted).isdisjoint(ids):
+        here = f", which has {ids[0]!r:.40}, but no {wanted[0]!r:.40}" if wanted else ""
+        raise InvalidInput(
+            f"No query has a relevant item in the corpus{here}; give the ids of its items in the "
+            "judgements, and a grade above 0 to relevant ones."
+        )
 
 
 def _grade(given: Any) -> float:
@@ -123,9 +148,18 @@ def _grade(given: Any) -> float:
 
 def _entry(line: str) -> Any:
     if line.lstrip().startswith("{"):
-        return json.loads(line)
+        return json.loads(line, object_pairs_hook=_object)
     name, _, text = line.partition("\t")
     return {"id": name.strip(), "query": text.strip()} if text.strip() else {}
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object of its parts; raise an error if one is there twice with different values."""
+    made: dict[str, Any] = {}
+    for name, value in pairs:
+        if made.setdefault(name, value) != value:
+            raise ValueError(name)
+    return made
 
 
 def _read_qrels(path: Path) -> dict[str, dict[str, float]]:
@@ -187,6 +221,7 @@ def evaluate_search(
     given = read_texts(texts, "evaluate")
     lists = read_label_lists(labels, len(given), "evaluate")
     names = read_ids(ids, len(given), "evaluate")
+    check_queries(queries, names)
     items = [Item(*parts, {}) for parts in zip(names, given, lists, strict=True)]
     analyzer = Analyzer(detect_language(given))
     asked, notes = _queries(items, queries, analyzer, known_items)
