@@ -199,3 +199,14 @@ def test_products_on_a_device(dtype, width):
         np.testing.assert_allclose(found / scale, expected / scale, atol=tolerance)
         again = product(torch.as_tensor(block).cuda()).cpu().numpy()
         np.testing.assert_array_equal(found, again)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_frequent_columns_of_a_tensor_are_not_long_units(device):
+    X = features("tall", 6)
+    X *= np.random.default_rng(0).random(X.shape) < np.geomspace(1, 0.05, X.shape[1])
+    found, expected = as_operator(kinds(X, device)["csr"]), as_operator(sparse.csr_array(X))
+    np.testing.assert_array_equal(found.column_counts(), expected.column_counts())
+    for _ in range(2):
+        np.testing.assert_allclose(found.column_squares(), expected.column_squares(), rtol=1e-12)
+        np.testing.assert_allclose(found.column_means(), expected.column_means(), atol=1e-14)

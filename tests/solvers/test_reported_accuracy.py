@@ -9,7 +9,7 @@ from scipy import sparse
 
 from labelspan import CCA, HSL, LDA, LSI, MLSI, OPLS
 from labelspan.labels.factor import equalizing_weights
-from labelspan.operators import as_operator
+from labelspan.operators import MemoryBlocks, RowBlocks, as_operator
 from labelspan.solvers import Krylov, KrylovOptions
 from labelspan.solvers.problem import squared_units
 
@@ -109,6 +109,9 @@ def test_frequent_words_are_not_a_unit():
     X = (rng.random((200, 30)) < np.geomspace(0.9, 0.02, 30)) * rng.uniform(0.5, 1.5, (200, 30))
     texts = sparse.csr_array(X)
     assert np.ptp(squared_units(as_operator(texts))) == 0
+    blocks, index = RowBlocks(MemoryBlocks([texts[:70], texts[70:]])), np.arange(90, 20, -2)
+    for found, stored in ((blocks, texts), (blocks.rows(index), texts[index])):
+        np.testing.assert_array_equal(found.column_counts(), as_operator(stored).column_counts())
     X[:, 3] *= 1e9
     units = squared_units(as_operator(sparse.csr_array(X)).centered()[0])
     assert units[3] > 1e15 * np.median(units)

@@ -53,6 +53,8 @@ class BlockStore(ABC):
         Where the products are; None is the host.
     sums : array of shape (2, d) or None
         Sums of the columns and of their squares; None until a pass has computed them.
+    counts : array of shape (d,) or None
+        Number of stored entries of each column, in the same way.
     """
 
     shapes: Sequence[tuple[int, int]]
@@ -61,6 +63,7 @@ class BlockStore(ABC):
     threaded: bool = False
     device: Any = None
     sums: Array | None = None
+    counts: Array | None = None
 
     @abstractmethod
     def run(
@@ -228,6 +231,15 @@ class RowBlocks(Operator):
     def column_squares(self) -> Array:
         return np.array(self._sums()[1])
 
+    def column_counts(self) -> Array:
+        if not self.threaded:
+            return super().column_counts()
+        if self._index is not None:
+            return host(self._run("column_counts"))
+        if self.store.counts is None:
+            self.store.counts = host(RowBlocks(self.store)._run("column_counts"))
+        return self.store.counts
+
     def sum_of_squares(self) -> float:
         return float(self._sums()[1].sum())
 
@@ -376,7 +388,8 @@ class MemoryBlocks(LocalBlocks):
         if operator.shape[0]:
             self._parts.append(Block(operator, kept=True))
             self.shapes, self.dtype = [*self.shapes, operator.shape], operator.dtype
-            self.sums, self.threaded = None, isinstance(operator, Sparse)
+            self.sums = self.counts = None
+            self.threaded = isinstance(operator, Sparse)
 
     def load(self, number: int) -> Block:
         return self._parts[number]

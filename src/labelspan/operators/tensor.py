@@ -141,6 +141,7 @@ class SparseTensor(Operator):
         self._backward = _Product(self._transpose, compiled)
         # Used several times in one fit.
         self._sums: Array | None = None
+        self._squares: Array | None = None
 
     def _matmat(self, block: Any) -> Any:
         return self._forward(block)
@@ -175,10 +176,7 @@ class SparseTensor(Operator):
 
     def column_means(self) -> Array:
         if self._sums is None:
-            # In the transpose, the entries of a column are contiguous.
-            counts = torch.diff(self._transpose.crow_indices().long())
-            values = self._transpose.values().double()
-            self._sums = host(torch.segment_reduce(values, "sum", lengths=counts, initial=0.0))
+            self._sums = self._sums_of(self._transpose.values().double())
         return self._sums / self.shape[0]
 
     def shifted(self, offset: Array) -> Operator:
@@ -216,9 +214,17 @@ class SparseTensor(Operator):
         return sum_of_squares(self._csr.values())
 
     def column_squares(self) -> Array:
-        total = torch.zeros(self.shape[1], device=self.device, dtype=torch.float64)
-        squares = self._csr.values().double().square()
-        return host(total.index_add_(0, self._csr.col_indices().long(), squares))
+        if self._squares is None:
+            self._squares = self._sums_of(self._transpose.values().double().square())
+        return self._squares
+
+    def column_counts(self) -> Array:
+        return host(torch.diff(self._transpose.crow_indices().long()))
+
+    def _sums_of(self, entries: Any) -> Array:
+        """Return the sum of each column of entries of the transpose, where it is contiguous."""
+        counts = torch.diff(self._transpose.crow_indices().long())
+        return host(torch.segment_reduce(entries, "sum", lengths=counts, initial=0.0))
 
 
 class _Product:
