@@ -184,11 +184,13 @@ def warn_of_large_means(model: Any, rows: TrainingRows, weights: Array) -> None:
     X, means = rows.X, np.abs(on_host(rows.means))
     if X.one_pass or X.device is not None or not means.any():
         return
-    lost = float(np.finfo(np.float64).eps) * (means @ np.abs(weights)) / _VISIBLE
-    # A few rows show that most data is far from it.
+    noise = float(np.finfo(np.float64).eps) / _VISIBLE
+    # A few rows, and a bound that needs no copy of the weights, show that most data is far from it.
     some = X.rows(np.arange(min(_FEW_ROWS, X.shape[0]))).matmat(weights)
-    if (lost <= np.abs(some).max(axis=0)).all():
+    most = noise * np.linalg.norm(means) * column_norms(weights)
+    if (most <= np.abs(some).max(axis=0)).all():
         return
+    lost = noise * (means @ np.abs(weights))
     if (lost > column_norms(X.matmat(weights)) / np.sqrt(rows.n)).any():
         warn_caller(
             f"{type(model).__name__}: columns of X vary so little compared with their means that "

@@ -48,7 +48,7 @@ class WithLabels(Composite):
         """Return the coefficients of X for coefficients of both parts."""
         side = self.base.shape[1]
         out: Array = self._share * block[:side]
-        out += self._level * self.place(multiplied(self._slopes, host(block[side:])))
+        out += self._level * self.place(multiplied(self._slopes, block[side:]))
         return out
 
     def _apart(self, back: Array) -> Array:
@@ -60,7 +60,7 @@ class WithLabels(Composite):
             return self.base.matmat(self.combined(block))
         side = self.base.shape[1]
         out = self.base.matmat(self._share * block[:side])
-        add_product(out, self._fitted, self._level * host(block[side:]))
+        add_product(out, self._fitted, self._level * block[side:])
         return out
 
     def _rmatmat(self, block: Array) -> Array:
