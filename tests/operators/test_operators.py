@@ -35,6 +35,7 @@ from labelspan.operators.dense import Dense
 from labelspan.operators.operator import Centered
 from labelspan.papers.sun2009.graph_penalty import VStack
 from labelspan.papers.wang2010.weighted_sum import WeightedSum
+from labelspan.solvers.problem import OfRows
 
 try:
     import torch
@@ -266,6 +267,8 @@ def compositions(rng):
     yield Product(as_operator(others), csr), others @ S
     graphs = as_operator(A.T @ A), as_operator(sparse.csr_array(S.T @ S))
     yield WeightedSum(graphs, [1.0, 2.0]), A.T @ A + 2 * S.T @ S
+    yield OfRows(csr, others.T, exact=True), S.T @ others.T
+    yield OfRows(narrow[0], others.T.astype(np.float32)), A.T @ others.T
     yield deep.rows(index), (twice * both - (twice * both).mean(axis=0))[index]
     yield (
         VStack([Centered(csr, right), Scaled(dense, left, right), as_operator(A.T).T]),

@@ -20,7 +20,6 @@ from ..operators.ranks import block_rank
 from ..solvers import AlphaCurve, Problem, Solution, Solver
 from ..solvers.alpha import choose_alpha
 from ..solvers.exact import ridge
-from ..solvers.problem import formed
 from ..solvers.regression import complete_labels
 from ._streams import Stream, why_no_stream
 from .base import LabelledEmbedding, inverse_transform, transform_with_labels
@@ -394,7 +393,7 @@ class MLSI(LabelledEmbedding):
         if stream.unlabelled is not None:
             slopes = np.zeros((rows.X.shape[1], rows.Y.shape[1]))
             if beta > 0:
-                slopes = formed(ridge(rows.X, rows.Y.formed(), alpha)[0].slopes)
+                slopes = ridge(rows.X, rows.Y.formed(), alpha)[0].slopes.formed()
             fitted = stream.unlabelled.with_labels(slopes, rows.means, rows.label_means)
             rows = stream_rows(self, replace(stream, labelled=known.join(fitted)))
         scale = label_scale(rows.Y.column_squares(), weights, beta)

@@ -104,3 +104,6 @@ class Product(Composite):
 
     def _rmatmat(self, block: Array) -> Array:
         return self.place(self.right.rmatmat(self.left.rmatmat(block)))
+
+    def formed(self) -> Array:
+        return self.place(self.left.matmat(self.right.formed()))

@@ -18,12 +18,11 @@ import numpy as np
 
 from .._typing import Array
 from ..labels import Factor
-from ..operators import Operator
+from ..operators import Operator, Product, as_operator
 from ..operators.array_backend import host
 from ..operators.ranks import rank_tolerance, unit_spectrum
 from .problem import (
     Check,
-    LazyProduct,
     OfRows,
     Problem,
     Solution,
@@ -32,11 +31,9 @@ from .problem import (
     check_regression,
     column_lengths,
     combinations,
-    formed,
     rounding,
     sentence,
     small_enough,
-    turned,
     unsure,
 )
 from .small_dense import (
@@ -188,7 +185,7 @@ class Decomposition:
     """
 
     values: Array
-    right: Any
+    right: Operator
     coordinates: Array
     lengths: Array
     shortest: float = 1.0
@@ -198,7 +195,7 @@ class Decomposition:
 
     def energy(self, right: Array, alpha: float) -> float:
         """Return ``tr right'(X'X + alpha I)^+ right``."""
-        inside = np.square(turned(self.right, right))
+        inside = np.square(self.right.rmatmat(right))
         return float((inside / (self.values + alpha)[:, None]).sum())
 
     @property
@@ -208,14 +205,14 @@ class Decomposition:
     def slopes(self, alpha: float) -> Array:
         """Return ``(X'X + alpha I)^+ X'L``, of minimum norm."""
         shrunk = np.sqrt(self.values) / (self.values + alpha)
-        return np.asarray(self.right @ (self.coordinates * shrunk[:, None]))
+        return self.right.matmat(self.coordinates * shrunk[:, None])
 
     def leading(self, count: int) -> Decomposition:
         """Keep only the ``count`` longest directions."""
         return replace(
             self,
             values=self.values[:count],
-            right=self.right[:, :count],
+            right=as_operator(self.right.formed()[:, :count]),
             coordinates=self.coordinates[:count],
         )
 
@@ -228,12 +225,13 @@ def complete_basis(X: Operator, block: Array, alpha: float = 0.0) -> Decompositi
     """
     basis = _basis_of_gram(X, block, alpha)
     if basis is not None:
-        return replace(basis, right=formed(basis.right))
+        return replace(basis, right=as_operator(basis.right.formed()))
     if small_enough(X):
         return factorise(X, block)
     values, left = psd_basis(X.cogram())
     right = X.cross(left / np.sqrt(values))
-    return Decomposition(values, right, left.T @ host(block), _alive(column_lengths(X)))
+    lengths = _alive(column_lengths(X))
+    return Decomposition(values, as_operator(right), left.T @ host(block), lengths)
 
 
 def _basis_of_gram(X: Operator, block: Array | None, alpha: float) -> Decomposition | None:
@@ -245,9 +243,10 @@ def _basis_of_gram(X: Operator, block: Array | None, alpha: float) -> Decomposit
     values = spectrum.values[:rank]
     labels = np.zeros((X.shape[0], 0)) if block is None else block
     coordinates = spectrum.coordinates(X, labels, rank)
-    right: Any = spectrum.vectors[:, :rank]
+    vectors = spectrum.vectors[:, :rank]
+    right = as_operator(vectors)
     if spectrum.dual:
-        right = OfRows(X, right / np.sqrt(values), exact=True)
+        right = OfRows(X, vectors / np.sqrt(values), exact=True)
     return Decomposition(values, right, coordinates, spectrum.lengths)
 
 
@@ -265,7 +264,8 @@ def left_basis(X: Operator, labels: Array) -> Decomposition | None:
         return factorise(X, labels) if small_enough(X) else None
     rank = int((values > rank_tolerance(np.float64, spectrum.vectors.shape) * largest).sum())
     values, vectors = values[:rank], spectrum.vectors[:, :rank]
-    basis = Decomposition(values, vectors, spectrum.coordinates(X, labels, rank), lengths)
+    coordinates = spectrum.coordinates(X, labels, rank)
+    basis = Decomposition(values, as_operator(vectors), coordinates, lengths)
     if spectrum.dual:
         return replace(basis, left=vectors)
     return replace(basis, to_left=vectors / np.sqrt(values))
@@ -365,12 +365,12 @@ def _in_units(
     Rows of B' are as long as columns of X. The second array turns U into left singular vectors.
     """
     if not transposed.shape[1]:
-        empty = np.zeros((transposed.shape[0], 0))
+        empty = as_operator(np.zeros((transposed.shape[0], 0)))
         return Decomposition(np.zeros(0), empty, coordinates, lengths), np.zeros((0, 0))
     right, roots, mixing = graded_svd(transposed)
     shortest = float(singular[-1] / singular[0])
-    found = Decomposition(np.square(roots), right, mixing.T @ coordinates, lengths, shortest)
-    return found, mixing
+    squares, axes = np.square(roots), as_operator(right)
+    return Decomposition(squares, axes, mixing.T @ coordinates, lengths, shortest), mixing
 
 
 def _left_means(means: Array, lengths: Array, rows: int) -> Array:
@@ -407,7 +407,7 @@ class Ridge:
     detect.
     """
 
-    slopes: Any
+    slopes: Operator
     agreement: Any
     how: str
     scale: Array
@@ -458,7 +458,8 @@ def _ridge_of_products(
     if metric is None:
         return None
     slopes = metric.solve(cross.astype(dtype, copy=False))
-    return Ridge(slopes, cross.T @ slopes, _FROM_PRODUCTS, metric.scale, metric.energy)
+    agreement = cross.T @ slopes
+    return Ridge(as_operator(slopes), agreement, _FROM_PRODUCTS, metric.scale, metric.energy)
 
 
 def _dual(X: Operator, targets: Array, alpha: float, dtype: Any) -> Ridge | None:
@@ -477,7 +478,7 @@ def _dual(X: Operator, targets: Array, alpha: float, dtype: Any) -> Ridge | None
     slopes = OfRows(X, inside, exact=dtype == np.float64)
     # (X X' + alpha I) a = T: the residual is the error of the fitted labels.
     mixing = combinations(wanted.shape[1])
-    mixed, known = slopes @ mixing, wanted @ mixing
+    mixed, known = slopes.matmat(mixing), wanted @ mixing
     gap = np.linalg.norm(known - host(X.matmat(mixed)) - alpha * (inside @ mixing))
     off = float(gap / (np.linalg.norm(known) or 1.0))
     scale = np.sqrt(np.square(_alive(column_lengths(X))) + alpha)
@@ -491,7 +492,7 @@ def _ridge_in_basis(basis: Decomposition, alpha: float, how: str, *, agree: bool
     agreement = (np.sqrt(basis.values)[:, None] * shrunk).T @ basis.coordinates if agree else None
     scale = np.sqrt(np.square(basis.lengths) + alpha)
     energy = partial(basis.energy, alpha=alpha)
-    slopes = LazyProduct(basis.right, shrunk)
+    slopes = Product(basis.right, as_operator(shrunk))
     return Ridge(slopes, agreement, how, scale, energy, lost=basis.lost)
 
 
@@ -565,7 +566,7 @@ def _thin(fit: Ridge, count: int) -> _Found:
     mixing = axes / np.sqrt(values)
     # W'X'L without a product: the agreement is L'X G, and W = G mixing.
     images = mixing.T @ fit.agreement.T
-    return _Found(fit.slopes @ mixing, values, fit.how, fit.scale, fit, images=images)
+    return _Found(fit.slopes.matmat(mixing), values, fit.how, fit.scale, fit, images=images)
 
 
 def _in_basis(basis: Decomposition, problem: Problem, how: str) -> _Found:
@@ -583,7 +584,7 @@ def _in_basis(basis: Decomposition, problem: Problem, how: str) -> _Found:
         image = np.sqrt(basis.values)[:, None] * inside  # U'X W
         label_axes = level**2 * (fitted.T @ image) / np.sqrt(values)
     scale = np.sqrt(np.square(basis.lengths) + penalty)
-    return _Found(basis.right @ inside, values, how, scale, fit, label_axes, level)
+    return _Found(basis.right.matmat(inside), values, how, scale, fit, label_axes, level)
 
 
 def _certified(problem: Problem, found: _Found) -> Solution:
@@ -616,7 +617,7 @@ def _check(problem: Problem, found: _Found) -> Check:
         penalty = _regression_alpha(factor, problem.alpha)
         check = found.ridge.checked(X, factor.block, penalty)
     if found.ridge is not None and factor.regression is not None:
-        slopes = found.level * found.ridge.slopes
+        slopes = found.ridge.slopes
     if factor.thin or not found.values.size:
         return check
     # The equation is more sensitive than the fitted labels, and limited by the precision
@@ -625,7 +626,13 @@ def _check(problem: Problem, found: _Found) -> Check:
         np.sqrt(found.values[0] / found.values[-1])
     )
     equation = check_directions(
-        X, found.weights, found.values, share=factor.share, slopes=slopes, scale=found.scale
+        X,
+        found.weights,
+        found.values,
+        share=factor.share,
+        slopes=slopes,
+        level=found.level,
+        scale=found.scale,
     )
     error = check.error or 0.0
     return Check(max(check.residual, equation), max(error, equation) if equation > noise else error)

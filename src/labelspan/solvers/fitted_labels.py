@@ -6,7 +6,7 @@ import numpy as np
 
 from .._typing import Array
 from ..labels import Factor
-from ..operators import Operator
+from ..operators import Operator, as_operator
 from ..operators.array_backend import (
     add_product,
     concatenate,
@@ -17,7 +17,6 @@ from ..operators.array_backend import (
 )
 from ..operators.operator import Composite
 from .block_krylov import TruncatedSVD
-from .problem import OfRows, multiplied
 from .regression import Regressed
 
 __all__ = ["WithLabels", "fitted_square", "level_of", "targets_of"]
@@ -41,18 +40,19 @@ class WithLabels(Composite):
         super().__init__((X.shape[0], X.shape[1] + fit.agreement.shape[1]), [X])
         self.base, self.one_pass = X, X.one_pass
         self._fitted = fitted if X.shape[0] < X.shape[1] else None
-        self._slopes = fit.slopes if isinstance(fit.slopes, OfRows) else X.place(fit.slopes)
+        dense = fit.slopes.dense
+        self._slopes = as_operator(X.place(fit.slopes.formed())) if dense else fit.slopes
         self._share, self._level = share, level
 
     def combined(self, block: Array) -> Array:
         """Return the coefficients of X for coefficients of both parts."""
         side = self.base.shape[1]
         out: Array = self._share * block[:side]
-        out += self._level * self.place(multiplied(self._slopes, block[side:]))
+        out += self._level * self.place(self._slopes.matmat(block[side:]))
         return out
 
     def _apart(self, back: Array) -> Array:
-        along = self.place(self._level * inner(self._slopes, back))
+        along = self.place(self._level * inner(self._slopes.formed(), back))
         return concatenate([self._share * back, along], axis=0)
 
     def _matmat(self, block: Array) -> Array:
@@ -76,8 +76,7 @@ class WithLabels(Composite):
         return self._apart(self.base.normal(self.combined(self.place(block))))
 
     def column_squares(self) -> Array:
-        slopes = self._slopes
-        assert not isinstance(slopes, OfRows)  # rows in passes have none
+        slopes = self._slopes.formed()
         fitted = np.diag(inner(slopes, self.base.normal(slopes)))
         own = self._share**2 * host(self.base.column_squares())
         return np.concatenate([own, self._level**2 * fitted])
@@ -106,10 +105,11 @@ def level_of(factor: Factor, square: float, fit: Regressed) -> float:
 
 def fitted_square(X: Operator, fit: Regressed, alpha: float) -> float:
     """Return the squared norm of the fitted labels, for a solved regression from its equation."""
-    if fit.to_come is None and not isinstance(fit.slopes, OfRows):
-        whole, penalty = float(np.trace(fit.agreement)), alpha * sum_of_squares(fit.slopes)
+    if fit.to_come is None and fit.slopes.dense:
+        whole, penalty = float(np.trace(fit.agreement)), alpha * fit.slopes.sum_of_squares()
         if penalty < _CANCELLED * whole:
             return whole - penalty
     if X.one_pass:
-        return float(np.trace(inner(fit.slopes, X.normal(fit.slopes))))
+        slopes = fit.slopes.formed()
+        return float(np.trace(inner(slopes, X.normal(slopes))))
     return float(sum_of_squares(fit.fitted(X)))

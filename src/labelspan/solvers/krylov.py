@@ -24,7 +24,6 @@ from .problem import (
     Problem,
     Solution,
     finest_tolerance,
-    multiplied,
     sentence,
     solve_arranged,
     squared_units,
@@ -323,7 +322,7 @@ class Krylov:
         elif not fit.converged:
             status = unsure(max(fit.error or 0.0, fit.residual), fit.residual)
         return Solution(
-            multiplied(fit.slopes, mixing),
+            fit.slopes.matmat(mixing),
             values,
             self.name,
             exact=fit.to_come is None,
@@ -371,7 +370,7 @@ class Krylov:
                 "missing; raise alpha, max_iter or tol."
             )
         return Solution(
-            multiplied(fit.slopes, inside),
+            fit.slopes.matmat(inside),
             values,
             self.name,
             exact=False,

@@ -23,7 +23,6 @@ from ..operators.array_backend import host, inner, put_rows, times
 __all__ = [
     "DIRECT_LIMIT",
     "Check",
-    "LazyProduct",
     "OfRows",
     "Problem",
     "Solution",
@@ -36,15 +35,12 @@ __all__ = [
     "decomposes",
     "eigen_residual",
     "finest_tolerance",
-    "formed",
-    "multiplied",
     "rest_of",
     "rounding",
     "sentence",
     "small_enough",
     "solve_arranged",
     "squared_units",
-    "turned",
     "unsure",
 ]
 
@@ -356,7 +352,7 @@ class Check:
 def check_regression(
     X: Operator,
     targets: Array,
-    slopes: Any,
+    slopes: Operator,
     alpha: float,
     *,
     scale: Array,
@@ -371,7 +367,7 @@ def check_regression(
     used, in random combinations: two products with at most 4 columns.
     """
     mixing = combinations(targets.shape[1])
-    wanted, found = host(targets) @ mixing, host(multiplied(slopes, mixing))
+    wanted, found = host(targets) @ mixing, host(slopes.matmat(mixing))
     if X.one_pass:
         seen, right = host(X.normal(found)), X.cross(wanted)
     else:
@@ -391,7 +387,8 @@ def check_directions(
     values: Array,
     *,
     share: float,
-    slopes: Any,
+    slopes: Operator | None,
+    level: float,
     scale: Array,
 ) -> float:
     """Check ``(share I + B B') X'X W = W diag(values)`` and ``W'X'X W = I`` by new products.
@@ -408,7 +405,7 @@ def check_directions(
     square, expected = right.T @ seen, mixing.T @ mixing
     left = share * seen
     if slopes is not None:
-        left = left + host(multiplied(slopes, turned(slopes, seen)))
+        left = left + level**2 * host(slopes.matmat(slopes.rmatmat(seen)))
     right = right * scale[:, None]
     return max(
         float(np.linalg.norm(square - expected) / np.linalg.norm(expected)),
@@ -416,67 +413,27 @@ def check_directions(
     )
 
 
-@dataclass(frozen=True)
-class LazyProduct:
-    """``left @ right``, which would be larger than both; ``left`` may be combinations of rows."""
-
-    left: Any
-    right: Array
-
-    def formed(self) -> Array:
-        return np.asarray(self.left @ self.right)
-
-    def __matmul__(self, block: Array) -> Array:
-        return np.asarray(self.left @ (self.right @ block))
-
-    def back(self, block: Array) -> Array:
-        """Return the product of the transpose with a block."""
-        return np.asarray(self.right.T @ turned(self.left, block))
-
-    def __rmul__(self, number: float) -> LazyProduct:
-        return LazyProduct(self.left, number * self.right)
-
-
-@dataclass(frozen=True)
-class OfRows:
-    """``X'rows``: coefficients as combinations of the rows of X, which are fewer numbers if n < d.
+class OfRows(Operator):
+    """``X'mixing``: coefficients as combinations of the rows of X, fewer numbers if n < d.
 
     Products are summed in float64 if they are to be ``exact``.
     """
 
-    X: Operator
-    rows: Array
-    exact: bool = False
+    def __init__(self, X: Operator, mixing: Array, *, exact: bool = False) -> None:
+        super().__init__((X.shape[1], mixing.shape[1]), np.float64 if exact else X.dtype)
+        self.device = None if exact else X.device
+        self.X, self.mixing = X, mixing
+        self._back = X.cross if exact else X.rmatmat
+
+    def _matmat(self, block: Array) -> Array:
+        return self._back(times(self.mixing, block))
+
+    def _rmatmat(self, block: Array) -> Array:
+        X = self.X.in_type(self.dtype) or self.X
+        return self.place(inner(self.mixing, X.matmat(block)))
 
     def formed(self) -> Array:
-        return self.X.cross(self.rows) if self.exact else self.X.rmatmat(self.rows)
-
-    def __matmul__(self, block: Array) -> Array:
-        return replace(self, rows=times(self.rows, block)).formed()
-
-    def back(self, block: Array) -> Array:
-        """Return the product of the transpose with a block."""
-        X = (self.X.in_type(np.float64) if self.exact else None) or self.X
-        return inner(self.rows, X.matmat(X.place(block)))
-
-    def __rmul__(self, number: float) -> OfRows:
-        return replace(self, rows=number * self.rows)
-
-
-def formed(slopes: Any) -> Array:
-    """Return coefficients as an array."""
-    return slopes.formed() if isinstance(slopes, LazyProduct | OfRows) else slopes
-
-
-def multiplied(slopes: Any, block: Array) -> Array:
-    """Return ``slopes @ block``, for a small array."""
-    return slopes @ block if isinstance(slopes, LazyProduct | OfRows) else times(slopes, block)
-
-
-def turned(slopes: Any, block: Array) -> Array:
-    """Return ``slopes.T @ block``."""
-    lazy = isinstance(slopes, LazyProduct | OfRows)
-    return slopes.back(block) if lazy else np.asarray(slopes.T @ block)
+        return self._back(self.mixing)
 
 
 def sentence(how: str, residual: float) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 
 from .._typing import Array
 from ..errors import NotConverged, warn_caller
-from ..operators import Operator
+from ..operators import Operator, as_operator
 from ..operators.array_backend import (
     add_product,
     column_norms,
@@ -38,12 +38,9 @@ from .problem import (
     OfRows,
     accuracy_wanted,
     column_lengths,
-    formed,
-    multiplied,
     rest_of,
     rounding,
     squared_units,
-    turned,
 )
 from .small_dense import orthonormalized, triangular
 
@@ -100,7 +97,7 @@ class Regressed:
     labels if they were computed, and the slopes then combinations of rows.
     """
 
-    slopes: Any
+    slopes: Operator
     agreement: Array
     method: str
     n_iter: int
@@ -117,7 +114,7 @@ class Regressed:
 
     def fitted(self, X: Operator) -> Array:
         """Return ``X slopes``."""
-        return X.matmat(self.slopes) if self.known is None else X.place(self.known)
+        return X.matmat(self.slopes.formed()) if self.known is None else X.place(self.known)
 
 
 def default_tolerance(dtype: np.dtype[np.floating]) -> float:
@@ -199,9 +196,9 @@ def _direct(X: Operator, targets: Array, alpha: float, *, rough: bool = False) -
     fit, check = ridge(X, targets, alpha, rough=rough)
     right = check.off <= accuracy_wanted(X.dtype)
     found = fit.agreement, fit.how, 1, check.residual, check.error, right
-    if isinstance(fit.slopes, OfRows) and not X.one_pass:
+    if fit.fitted is not None and not X.one_pass:
         return Regressed(fit.slopes, *found, known=fit.fitted)
-    return Regressed(formed(fit.slopes), *found)
+    return Regressed(as_operator(fit.slopes.formed()), *found)
 
 
 def _iterate(X: Operator, targets: Array, alpha: float, tol: float, max_iter: int) -> Regressed:
@@ -236,7 +233,8 @@ def _iterate(X: Operator, targets: Array, alpha: float, tol: float, max_iter: in
     residual = float((column_norms(left) / sizes).max(initial=0.0))
     # The recursion and the true residual differ by a small multiple of rounding.
     right = residual <= 10 * tol and error <= most
-    return Regressed(slopes, inner(cross, slopes), _BLOCK_CG, n_iter, residual, error, right)
+    agreement = inner(cross, slopes)
+    return Regressed(as_operator(slopes), agreement, _BLOCK_CG, n_iter, residual, error, right)
 
 
 def _iterate_to_share(  # noqa: PLR0917
@@ -268,21 +266,21 @@ def _iterate_to_share(  # noqa: PLR0917
     ]
     solution, known = concatenate([run.solution for run in runs], axis=1), None
     if dual:
-        slopes: Any = OfRows(X, solution)
+        slopes: Operator = OfRows(X, solution)
         known = concatenate([run.image for run in runs], axis=1)
         agreement = inner(targets, known)
     else:
-        slopes = solution / scale
-        agreement = inner(scale * wanted, slopes)
+        slopes = as_operator(solution / scale)
+        agreement = inner(scale * wanted, slopes.formed())
     totals = np.array([sum(run.gains) for run in runs])
     # Of targets without any gain, such as constant labels, nothing is missing.
     missing = np.where(totals > 0, [run.to_come for run in runs], 0.0)
     to_come = float((missing * totals).sum() / (totals.sum() or 1.0))
     n_iter, residual = max(run.n_iter for run in runs), max(run.residual for run in runs)
     mixing = np.random.default_rng(0).standard_normal((width, min(_CHECKED, width)))
-    mixed = multiplied(slopes, mixing)
+    mixed = slopes.matmat(mixing)
     if known is None:
-        again = inner(slopes, plus(X.normal(mixed), mixed, alpha))
+        again = inner(slopes.formed(), plus(X.normal(mixed), mixed, alpha))
     else:
         again = inner(plus(known, solution, alpha), X.matmat(mixed))
     expected = agreement @ mixing
@@ -494,10 +492,10 @@ def complete_labels(
             NotConverged,
         )
     filled, asked_rows = values.copy(), _rows(X, asked)
-    if isinstance(slopes, OfRows) and asked.size < values.shape[1]:
-        found = turned(slopes, asked_rows.wide_rows(slice(None)).T).T
+    if not slopes.dense and asked.size < values.shape[1]:
+        found = host(slopes.rmatmat(asked_rows.wide_rows(slice(None)).T)).T
     else:
-        found = host(asked_rows.matmat(X.place(formed(slopes))))
+        found = host(asked_rows.matmat(X.place(slopes.formed())))
     filled[asked] = np.where(unknown[asked], found + shift, values[asked])
     return filled
 
@@ -508,19 +506,19 @@ def _rows(X: Operator, index: Array) -> Operator:
 
 def _by_rows(
     X: Operator, values: Array, known: Array, alpha: float, intercept: bool
-) -> tuple[Any, Array, bool]:
+) -> tuple[Operator, Array, bool]:
     x_means, y_means = np.zeros(X.shape[1]), np.zeros(values.shape[1])
     if intercept:
         X, x_means = X.centered()
         y_means = values.mean(axis=0)
     fit = regress(X, values - y_means, alpha, share=_COMPLETED**2, tol=_COMPLETED)
-    slopes = fit.slopes if isinstance(fit.slopes, OfRows) else host(fit.slopes)
-    return slopes, y_means - turned(slopes, x_means[:, None])[:, 0], fit.converged
+    slopes = as_operator(host(fit.slopes.formed())) if fit.slopes.dense else fit.slopes
+    return slopes, y_means - host(slopes.rmatmat(x_means[:, None]))[:, 0], fit.converged
 
 
 def _by_label(
     X: Operator, values: Array, known: Array, alpha: float, intercept: bool
-) -> tuple[Array, Array, bool]:
+) -> tuple[Operator, Array, bool]:
     """Solve ``(X'C_j X + alpha I) b_j = X'C_j y_j`` for every label j by conjugate gradients.
 
     C_j selects the rows where j is known and centres them if there is an intercept. All labels,
@@ -553,4 +551,4 @@ def _by_label(
     if intercept:
         image = host(X.matmat(X.place(slopes)))
         shift = np.where(known, values - image, 0.0).sum(axis=0) / counts
-    return slopes, shift, run.residual <= accuracy_wanted(X.dtype)
+    return as_operator(slopes), shift, run.residual <= accuracy_wanted(X.dtype)

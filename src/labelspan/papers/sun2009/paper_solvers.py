@@ -12,7 +12,6 @@ from ..._typing import Array
 from ...operators import Operator
 from ...solvers import Exact, Problem, Solution
 from ...solvers.exact import factorise
-from ...solvers.problem import formed
 from ...solvers.regression import regress
 from ...solvers.small_dense import spectral
 from .least_squares import LeastSquares
@@ -43,7 +42,7 @@ class Eigen:
             problem.alpha,
             problem.n_components,
         )
-        return Solution(basis.right @ inside, values, self.name)
+        return Solution(basis.right.matmat(inside), values, self.name)
 
 
 @dataclass(frozen=True)
@@ -93,4 +92,4 @@ class DirectLeastSquares(LeastSquares):
 
     def _lsqr(self, X: Operator, wanted: Array, alpha: float) -> tuple[Array, int, bool]:
         fit = regress(X, wanted, alpha)
-        return formed(fit.slopes), fit.n_iter, fit.converged
+        return fit.slopes.formed(), fit.n_iter, fit.converged
