@@ -80,10 +80,6 @@ class Reference:
             errors.append(float(np.square((T - hat @ T) / free[:, None]).sum() / len(T)))
         return np.array(errors)
 
-    def best(self, Y, alphas):
-        """Return the best of some penalties by leave-one-out."""
-        return float(alphas[np.argmin(self.left_out(Y, alphas))])
-
     def thin(self, H, alpha, count):
         """Return the leading eigenvalues of ``H'X (X'X + alpha I)^-1 X'H``."""
         values = np.linalg.eigvalsh(H.T @ self.hat(alpha) @ H)[::-1]

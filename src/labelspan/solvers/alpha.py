@@ -206,8 +206,7 @@ def choose_alpha(X: Operator, labels: Operator, *, intercept: bool) -> AlphaCurv
     fit, which then uses it as well; the error is averaged over 5,000 rows if there are more and
     the columns are few, and over 16 random mixtures of the labels if there are more. Otherwise
     it uses the error on held-out rows (:func:`held_out`). Random numbers are the same in
-    every call. The labels are not centred; X is, if the fit centres. With an ``intercept``
-    the regression centres both.
+    every call. X is centred if the fit centres; with an ``intercept`` the regression centres both.
     """
     if not labels.dense or not decomposes(X):
         return held_out(X, labels, intercept=intercept)
@@ -253,15 +252,12 @@ def held_out(
 ) -> AlphaCurve:
     """Choose the penalty by the error on held-out rows, in a Krylov space of the other rows.
 
-    A random 15% of the rows are held out, at least 1,000 if that is no more than 20%, and at most
-    5,000. More than 16 labels are represented by 8 combinations:
-    4 leading directions, and 4 random combinations of the rest, whose expected error is that of
-    the rest. The space starts from ``X_t'Y_t R`` for the training rows and grows by
-    ``X_t'X_t`` until one more block changes the choice by less than 10%, because a space that is
-    too small regularises by itself. On collections of texts 4 to 5 blocks were enough. Products
-    with the training rows are those with all rows minus those with the held-out ones, so that each
-    block costs one product with X and one with its transpose, 8 columns wide, and one pass over
-    rows in files; the held-out rows are in memory.
+    Many labels are represented by a few leading directions, and random combinations of the rest,
+    whose expected error is that of the rest. The space starts from ``X_t'Y_t R`` for the training
+    rows and grows by ``X_t'X_t`` until one more block hardly changes the choice, because a space
+    that is too small regularises by itself. On collections of texts 4 to 5 blocks were enough.
+    Products with the training rows are those with all rows minus those with the held-out ones: a
+    block costs one product with X and one with its transpose, or one pass over rows in files.
     """
     rng = np.random.default_rng(seed)
     rows = X.shape[0]
