@@ -22,6 +22,7 @@ become those of a ridge regression on all features.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -193,22 +194,25 @@ class LabelledRows:
         else:
             label_sums = asked @ self._label_sums
             sums = np.asarray(asked @ self._coordinate_sums, dtype=np.float32)
-        return RowView(coordinates, along, remainders, sums, near, label_sums, own)
+        outside = sums if own is None else sums - along @ self.gram[:-1].astype(np.float32)
+        return RowView(coordinates, along, remainders, sums, outside, near, label_sums, own)
 
 
 class RowView(NamedTuple):
     """Rows to be scored: coordinates, and sums over the labelled rows by the products with them.
 
     ``along`` are the coordinates of the rows with scaled features, without the constant,
-    ``remainders`` the similarities of rows to themselves, ``sums`` the sums of the coordinates.
-    A few rows have the products ``near`` (n, m) themselves, many the sums of the labels. ``own``
-    are the numbers of the rows among the labelled rows, -1 for others; None if none is.
+    ``remainders`` the similarities of rows to themselves, ``sums`` the sums of the coordinates,
+    and ``outside`` those weighted by the similarities of the remainders, if ``own`` is given. A few
+    rows have the products ``near`` (n, m) themselves, many the sums of the labels. ``own`` are the
+    numbers of the rows among the labelled rows, -1 for others; None if none is.
     """
 
     coordinates: Array
     along: Array
     remainders: Array
     sums: Array
+    outside: Array
     near: Array | None
     label_sums: Any
     own: Array | None
@@ -248,45 +252,51 @@ class LabelRegression:
         """Weights of the coordinates (r + 1, k)."""
         return self._solve(self.rows.cross).astype(np.float32)
 
-    def terms(self, view: RowView, both: bool = True) -> list[Array]:
-        """Compute both terms of the scores of every label for some rows, or only the second."""
-        factors, labels = self._factors(view)[not both :], self.rows.labels
+    def terms(self, view: RowView, *others: RowView) -> list[Array]:
+        """Compute both terms of the scores of every label for some rows.
+
+        Other views of the same rows give further choices of the second term.
+        """
+        views = (view, *others)
+        factors, labels = self._factors(views), self.rows.labels
         if view.near is not None:
             images = self.rows.images(self._solve(np.vstack([one.weights for one in factors]).T))
-            images[:, -view.near.shape[1] :] += view.near
+            images[:, view.near.shape[1] :] += np.hstack([np.asarray(one.near) for one in views])
             terms = np.split(np.asarray(labels.T @ images).T, len(factors))
         else:
             terms = [one.weights @ self._weights for one in factors]
-            if sparse.issparse(view.label_sums):
-                add_sparse(terms[-1], view.label_sums)
-            else:
-                terms[-1] += view.label_sums
+            for found, own in zip(terms[1:], views, strict=True):
+                if sparse.issparse(own.label_sums):
+                    add_sparse(found, own.label_sums)
+                else:
+                    np.add(found, own.label_sums, out=found)
         if view.own is not None:
             known = labels_of(labels, view.own)
             for found, one in zip(terms, factors, strict=True):
                 add_sparse(found, sparse.diags_array(-one.truth) @ known)
         return terms
 
-    def _factors(self, view: RowView) -> list[_Factors]:
-        """Return the factors of both terms of the scores."""
-        coordinates = view.coordinates
+    def _factors(self, views: Sequence[RowView]) -> list[_Factors]:
+        """Return the factors of the first term of the scores, and of the second for each view."""
+        coordinates, own = views[0].coordinates, views[0].own
         lead = _Factors(coordinates.copy(), np.zeros(len(coordinates), dtype=np.float32))
-        rest = _Factors(-view.sums, lead.truth.copy())
-        rest.weights[:, :-1] -= self.alpha * view.along
-        if view.own is not None:
-            known = np.flatnonzero(view.own >= 0)
-            own = coordinates[known]
-            few = view.near is not None
-            image = self._solve(own.T).astype(np.float32).T if few else own @ self._inverse
-            left = 1 - np.einsum("ij,ij->i", image, own)
-            outside = view.sums[known] - view.along[known] @ self.rows.gram[:-1].astype(np.float32)
-            shared = np.einsum("ij,ij->i", outside, image)
-            more = (view.remainders[known] - shared) / left
+        rests = [_Factors(-view.sums, lead.truth.copy()) for view in views]
+        for rest, view in zip(rests, views, strict=True):
+            rest.weights[:, :-1] -= self.alpha * view.along
+        if own is not None:
+            known = np.flatnonzero(own >= 0)
+            mine = coordinates[known]
+            few = len(own) <= _FEW_ROWS
+            image = self._solve(mine.T).astype(np.float32).T if few else mine @ self._inverse
+            left = 1 - np.einsum("ij,ij->i", image, mine)
             lead.weights[known] /= left[:, None]
             lead.truth[known] = (1 - left) / left
-            rest.weights[known] += own * more[:, None]
-            rest.truth[known] = more
-        return [lead, rest]
+            for rest, view in zip(rests, views, strict=True):
+                shared = np.einsum("ij,ij->i", view.outside[known], image)
+                more = (view.remainders[known] - shared) / left
+                rest.weights[known] += mine * more[:, None]
+                rest.truth[known] = more
+        return [lead, *rests]
 
     def feature_weights(self, column: int, without: int = -1) -> tuple[Array, Array, float]:
         """Return the weights of features (d,) for both terms of a label, and the intercept.

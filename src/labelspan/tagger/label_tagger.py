@@ -59,8 +59,7 @@ class Voters:
     """Labelled items, the nearest of which vote; frequent features are ignored."""
 
     def __init__(self, features: Any, labels: sparse.csr_matrix) -> None:
-        self._features = features
-        self._labels = labels
+        self._features, self._labels = features, labels
 
     @cached_property
     def _columns(self) -> Array:

@@ -215,32 +215,28 @@ def _pairs(held: _ScoredRows, usual: _Weights, rng: np.random.Generator) -> Iter
     """Yield some pairs for blocks of held-out rows, selected by scores with the usual weights."""
     rows, features, labels, own = held
     voters = Voters(rows.features, rows.labels)
-    models = {one * usual.alpha: LabelRegression(rows, one * usual.alpha) for one in _ALPHAS}
+    models = [LabelRegression(rows, one * usual.alpha) for one in _ALPHAS]
     step = max(1, _ENTRIES // max(1, labels.shape[1]))
     for start in range(0, labels.shape[0], step):
         part = slice(start, start + step)
         truth, there = labels[part], None if own is None else own[part]
         view, scaled = (rows.view(features[part], there, kind) for kind in (False, True))
         votes = voters.votes(features[part], there)
-        terms = {
-            alpha: model.terms(view) + model.terms(scaled, both=False)
-            for alpha, model in models.items()
-        }
-        for one in terms.values():
-            make_comparable(one, rows.support, None if own is None else truth)
-        lead, rest, _ = terms[usual.alpha]
-        # What a model without the item cannot know is not learned from.
-        known = np.isfinite(lead)
-        scores = np.where(known, lead, 0.0) + usual.rest * rest
-        add_sparse(scores, votes, usual.votes)
-        items, columns, stands_for = _listed(scores, truth, rng)
-        some = known[items, columns]
-        at = items[some], columns[some]
-        own_votes = np.asarray(votes[at]).ravel()
-        parts = {
-            alpha: np.stack([*(term[at] for term in one), own_votes])
-            for alpha, one in terms.items()
-        }
+        parts: dict[float, Array] = {}
+        # The usual penalty is the first.
+        for model in models:
+            terms = model.terms(view, scaled)
+            make_comparable(terms, rows.support, None if own is None else truth)
+            if not parts:
+                # What a model without the item cannot know is not learned from.
+                known = np.isfinite(terms[0])
+                scores = np.where(known, terms[0], 0.0) + usual.rest * terms[1]
+                add_sparse(scores, votes, usual.votes)
+                items, columns, stands_for = _listed(scores, truth, rng)
+                some = known[items, columns]
+                at = items[some], columns[some]
+                own_votes = np.asarray(votes[at]).ravel()
+            parts[model.alpha] = np.stack([*(term[at] for term in terms), own_votes])
         yield _Pairs(parts, *at, np.asarray(truth[at]).ravel() > 0, stands_for[some])
 
 
@@ -248,14 +244,13 @@ def _choose(pairs: _Pairs, usual: _Weights) -> _Weights:
     """Choose the weights with the best tags of held-out items."""
     tags = _TagOrder.of(pairs)
     # The remainders of scaled features have another size.
-    plain, scaled = np.abs(pairs.parts[usual.alpha][1:3]).sum(axis=1)
-    ratio = float(plain / max(scaled, 1e-30))
+    sizes = np.abs(pairs.parts[usual.alpha][1:3]).sum(axis=1) + 1e-30
 
     def quality(one: _Weights) -> float:
         return tags.quality(pairs.scores(one))
 
     def with_rest(one: _Weights) -> _Weights:
-        factor = usual.rest * (ratio if one.scaled else 1.0)
+        factor = usual.rest * float(sizes[0] / sizes[int(one.scaled)])
         return max((one._replace(rest=rest * factor) for rest in _RESTS), key=quality)
 
     tried = []
