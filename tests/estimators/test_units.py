@@ -152,6 +152,13 @@ def test_held_out_rows_choose_near_brute_force_in_any_units(kind):
     assert near_the_best(curve.alpha, X, Y, slack=2e-2)
 
 
+def test_a_space_grown_for_one_penalty_does_not_hide_a_better_one():
+    X, Y = labelled(3000, 700, "lognormal 1", labels=6, noise=0.1, density=0.05, seed=0)
+    curve = held_out(as_operator(sparse.csr_array(X)), as_operator(Y), intercept=True)
+    there, *others = Reference(X).left_out(Y, curve.alpha * np.array([1.0, 0.06, 10.0]))
+    assert there < 1.02 * min(others)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_generalized_cross_validation_is_near_brute_force_in_any_units(kind):
     X, Y = labelled(400, 60, kind, seed=5)

@@ -68,6 +68,8 @@ _SAMPLE = 5_000
 # Up to this many labels, all their products take no longer than some passes over them,
 # and much less on many threads.
 _GRAM_LABELS = 128
+# By how much a penalty is divided to check, in other units, that no smaller one is better.
+_SMALLER = 30.0
 # Number of power iterations for the leading directions of the labels, which need not be exact.
 _POWERS = 3
 
@@ -288,6 +290,7 @@ def _in_memory(X: Operator, index: Array) -> Operator:
 def _settled(split: _HeldOutRows, options: HeldOutOptions) -> AlphaCurve:
     """Grow the space until one more block does not change the chosen penalty."""
     before = error = np.inf
+    checked = split.equal_units
     for blocks in range(1, options.blocks + 1):
         # The shortest directions of the space are not far below the mean of all, so the
         # grid extends as low as for the whole spectrum.
@@ -297,8 +300,12 @@ def _settled(split: _HeldOutRows, options: HeldOutOptions) -> AlphaCurve:
             and abs(np.log(curve.alpha / before)) < options.change
             and curve.error > options.gain * error
         )
-        if settled or blocks == options.blocks or not split.grow(curve.alpha):
+        if (settled and checked) or blocks == options.blocks:
             break
+        # In a space grown for one penalty, smaller ones seem worse than they are.
+        if not split.grow(curve.alpha / _SMALLER if settled else curve.alpha):
+            break
+        checked = split.equal_units or settled
         before, error = curve.alpha, curve.error
     return replace(curve, settled=settled or blocks < options.blocks)
 
@@ -343,6 +350,7 @@ class _HeldOutRows:
             cross = cross - left * np.outer(offset, means)
         self._truth = truth - means
         self._squares = squared_units(X.shifted(offset))
+        self.equal_units = bool(np.ptp(self._squares) == 0)
         units = 1 / np.sqrt(self._squares)
         self._rows = Scaled(held.shifted(offset), columns=units)
         train: Operator = _OtherRows(X, held, offset, units)
