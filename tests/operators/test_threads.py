@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from labelspan import LSI
+from labelspan import LSI, KernelFeatures
 from labelspan.operators import array_backend, machine
 
 
@@ -177,3 +177,20 @@ def test_a_lack_of_room_is_an_error(monkeypatch):
         assert not machine._taken
     machine.take_buffers()
     assert machine._taken
+
+
+def test_few_rows_take_one_thread_of_blas():
+    X, seen = np.random.default_rng(0).standard_normal((80, 70)), set()
+
+    def kernel(left, right):
+        limits = [lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"]
+        seen.add(max(limits))
+        return left @ right
+
+    with threadpool_limits(2):
+        model = KernelFeatures(kernel=kernel).fit(X)
+        assert seen == {1}
+        model.transform(X)
+        assert seen == {1}
+        model.transform(X[:10])
+        assert seen == {1, 2}  # so few that BLAS itself takes one

@@ -11,7 +11,7 @@ from .._typing import Array
 from ..errors import InvalidInput, InvalidLabels
 from ..estimators._streams import Stream
 from ..estimators.base import Embedding, inverse_transform, transform_with_labels
-from ..estimators.training import fitting
+from ..estimators.training import few_threads, fitting
 from ..labels import Labels, read_labels
 from ..operators import Operator
 from ..operators.convert import sparse_table
@@ -175,6 +175,7 @@ class Adapter(Embedding):
     # --- fit --------------------------------------------------------------------------
 
     @fitting
+    @few_threads
     def fit(self, X: Any, y: Any) -> Self:
         """Learn the map from vectors and labels.
 

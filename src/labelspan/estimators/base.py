@@ -43,6 +43,7 @@ from ._streams import (
 from .options import METHOD_OPTIONS, described
 from .training import (
     TrainingRows,
+    few_threads,
     fitting,
     fixed_signs,
     refuse_overflow,
@@ -210,6 +211,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return fitted
 
     @refuse_overflow
+    @few_threads
     def transform(self, X: Any) -> Array:
         """Map rows to the embedding.
 
@@ -467,6 +469,7 @@ class LabelledEmbedding(Embedding):
         return labels.values
 
     @refuse_overflow
+    @few_threads
     def label_scores(self, X: Any) -> Array:
         """Score every label for every row, from the embedding.
 
@@ -634,6 +637,7 @@ def inverse_transform(self: Embedding, Z: Any) -> Array:
 
 
 @refuse_overflow
+@few_threads
 def transform_with_labels(self: Any, X: Any, labels: Any = None) -> Array:
     """Map rows to the embedding.
 

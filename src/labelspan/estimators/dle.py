@@ -34,6 +34,7 @@ from .thresholds import label_thresholds
 from .training import (
     TrainingRows,
     centred_labels,
+    few_threads,
     fitting,
     refuse_large_squares,
 )
@@ -165,6 +166,7 @@ class DLE(ClassifierMixin, LabelledEmbedding):
         self.projection = projection
 
     @fitting
+    @few_threads
     def fit(self, X: Any, y: Any, graph: Any = None) -> Self:
         """Learn the embedding from features, labels and a graph.
 

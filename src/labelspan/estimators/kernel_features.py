@@ -20,7 +20,7 @@ from ..operators.ranks import rank_tolerance
 from ..operators.row_data import translated
 from ..operators.sparse import canonical
 from .options import SHARED, described
-from .training import fitting, refuse_large_squares, refuse_overflow
+from .training import few_threads, fitting, refuse_large_squares, refuse_overflow
 
 __all__ = ["FUNCTION", "InstanceOf", "KernelFeatures"]
 
@@ -159,6 +159,7 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return self
 
     @fitting
+    @few_threads
     def fit_transform(self, X: Any, y: Any = None) -> Array:
         """Decompose the kernel between the rows, and return their coordinates.
 
@@ -188,6 +189,7 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return coordinates if reference is rows else self._values(rows, reference) @ projection
 
     @refuse_overflow
+    @few_threads
     def transform(self, X: Any) -> Array:
         """Return the coordinates of rows.
 

@@ -16,7 +16,7 @@ from ..solvers.problem import rounding
 from ._graph_methods import GRAPH_OPTIONS, coordinates, warn_unclear
 from .base import Embedding
 from .options import described
-from .training import TrainingRows, fitting, refuse_large_squares
+from .training import TrainingRows, few_threads, fitting, refuse_large_squares
 
 __all__ = ["LPP"]
 
@@ -106,6 +106,7 @@ class LPP(Embedding):
         self.gamma = gamma
 
     @fitting
+    @few_threads
     def fit(self, X: Any, y: Any = None, graph: Any = None) -> Self:
         """Learn the embedding from features and a graph.
 

@@ -100,17 +100,23 @@ def stream_penalty(
     return curve.alpha, curve
 
 
-def threads_for(X: Operator) -> AbstractContextManager[object]:
-    """Limit the threads of BLAS, and of other products, to what pays off for the size of X."""
-    rows, columns = X.shape
-    # With X on a device the host only does small algebra, for which threads do not pay off.
-    if rows * columns**2 <= _TINY and X.device is None:
+def threads_for(X: Any) -> AbstractContextManager[object]:
+    """Limit the threads of BLAS, and of other products, to what pays off for the size of X.
+
+    X is an operator, or what the user gave.
+    """
+    if len(getattr(X, "shape", ())) != 2:
         return nullcontext()
-    if rows * columns <= _SMALL or X.device is not None:
+    (rows, columns), known = X.shape, isinstance(X, Operator)
+    on_device, threaded = known and X.device is not None, known and X.threaded
+    # With X on a device the host only does small algebra, for which threads do not pay off.
+    if rows * columns**2 <= _TINY and not on_device:
+        return nullcontext()
+    if rows * columns <= _SMALL or on_device:
         return single_thread()
-    if rows <= _FEW_ROWS and (X.threaded or X.short_side <= _SHORT):
+    if rows <= _FEW_ROWS and (threaded or min(rows, columns) <= _SHORT):
         return own_threads()
-    return own_threads() if X.threaded and X.short_side > DIRECT_LIMIT else nullcontext()
+    return own_threads() if threaded and min(rows, columns) > DIRECT_LIMIT else nullcontext()
 
 
 def _refuse_misfit(model: Any, solver: Solver, problem: Problem) -> None:

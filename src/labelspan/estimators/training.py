@@ -32,6 +32,7 @@ __all__ = [
     "all_or_nothing",
     "centre",
     "centred_labels",
+    "few_threads",
     "fitting",
     "fixed_signs",
     "refuse_large_squares",
@@ -89,6 +90,17 @@ def refuse_overflow(method: F) -> F:
 def fitting(method: F) -> F:
     """Make a method fit all or nothing, and refuse overflow."""
     return all_or_nothing(refuse_overflow(method))
+
+
+def few_threads(method: F) -> F:
+    """Run a method of X with the threads that pay off for its size."""
+
+    @wraps(method)
+    def limited(self: Any, *args: Any, **options: Any) -> Any:
+        with threads_for(args[0] if args else options.get("X")):
+            return method(self, *args, **options)
+
+    return cast(F, limited)
 
 
 @dataclass(frozen=True)
