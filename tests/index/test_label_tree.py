@@ -126,6 +126,21 @@ def test_the_audit_compares_labels_with_what_is_broader():
     assert missing.reason == "2 of the 10 items with low lack high, which is broader."
     assert (both.kind, both.items, both.labels) == ("broader_too", ("10",), ("other", "top"))
     assert both.score == pytest.approx(0.9)
+    assert both.reason == "1 of the 10 items with other also has top, which is broader."
+
+
+@pytest.mark.filterwarnings("ignore::labelspan.errors.UncertainPenalty")
+@pytest.mark.parametrize("mark", ["/", "::"])
+def test_the_audit_compares_labels_with_the_levels_of_their_names(mark):
+    texts = [f"word{n % 3} text {n}" for n in range(20)]
+    high, low, lowest = "high", f"high{mark}low", f"high{mark}low{mark}lowest"
+    # The nearest level that is a label counts.
+    labels = [[high, low]] * 8 + [[low]] * 2 + [[high, low, lowest]] * 8 + [[lowest], ["other"]]
+    found = audit_labels(SemanticIndex().fit(texts, labels), kinds=["broader_missing"]).findings
+    assert [(one.items, one.labels) for one in found] == [
+        (("8", "9"), (low, high)),
+        (("18",), (lowest, low)),
+    ]
 
 
 def test_it_is_kept_saved_and_not_lost(folder, tmp_path):

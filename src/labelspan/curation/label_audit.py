@@ -24,6 +24,7 @@ from ..index.inputs import check_count
 from ..index.tagging import ItemTagger
 from ..operators.row_data import pair_products, unit_rows
 from ..tagger import Tagger
+from ..tagger.implied_labels import named_levels
 from ..text import normalise, split_words
 from .audit_results import KINDS, Finding, LabelAudit
 from .label_spelling import near_spellings, same_spelling
@@ -447,19 +448,24 @@ def _implied(_: SemanticIndex, tagger: Tagger, names: Names) -> Iterator[Finding
 def _broader(kind: str, index: SemanticIndex, _: Tagger, names: Names) -> Iterator[Finding]:
     """Find items that differ from the others with a label: most have its broader label, or not."""
     vocabulary = index.vocabulary
-    if vocabulary is None:
-        return
     table, ids, missing = index.store.labels, index.store.ids_by_row(), kind == "broader_missing"
     found = []
     for low in table.totals:
         rows = table.rows(low)
-        for high in set(vocabulary.concept(low).broader) & table.totals.keys():
+        # By its name, only the nearest one.
+        above = {name for name in named_levels(low) if name in table.totals}
+        above = {max(above, key=len)} if above else set()
+        if vocabulary is not None:
+            above |= set(vocabulary.concept(low).broader) & table.totals.keys()
+        for high in above:
             both = np.isin(rows, table.rows(high))
             share = float(both.mean())
             # Where most items have both, the broader label belongs there.
             if (share >= 0.5) == missing and both.any() and not both.all():
                 odd = (rows[~both] if missing else rows[both]).tolist()
                 also = "lack" if missing else "also have"
+                if len(odd) == 1:
+                    also = "lacks" if missing else "also has"
                 reason = (
                     f"{len(odd):,} of the {len(rows):,} items with {low} {also} {high}, which is "
                     "broader."

@@ -17,7 +17,7 @@ from scipy import sparse
 from .._typing import Array
 from ..corpus import LabelVocabulary
 
-__all__ = ["ImpliedLabels"]
+__all__ = ["ImpliedLabels", "named_levels"]
 
 # A label implies a broader one if at least this fraction of its items have both.
 _SHARE = 0.95
@@ -84,7 +84,12 @@ class ImpliedLabels:
         return int(low[np.argmax(scores[low])]) if low.size else -1
 
 
+def named_levels(label: str) -> list[str]:
+    """Return the names that a label such as a/b/c begins with: a, a/b."""
+    return [label[: found.start()] for found in _LEVELS.finditer(label)]
+
+
 def _above(label: str, vocabulary: LabelVocabulary | None) -> list[str]:
     """Return the names of everything broader than a label."""
-    names = [label[: found.start()] for found in _LEVELS.finditer(label)]
+    names = named_levels(label)
     return names if vocabulary is None else [*vocabulary.broader(label), *names]
