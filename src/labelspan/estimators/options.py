@@ -15,7 +15,6 @@ from ..errors import (
     InvalidParameter,
 )
 from ..solvers import SOLVERS, Solver
-from ..solvers.auto import FORMER
 
 __all__ = ["ALPHA", "METHOD_OPTIONS", "RANK", "SHARED", "described"]
 
@@ -25,8 +24,11 @@ class _SolverLike:
     """Accept "auto", the name of a solver, or a solver."""
 
     def accepts(self, value: Any) -> bool:
-        if isinstance(value, str) and value in FORMER:
-            raise InvalidParameter(f"solver={value!r} is not used any more; use {FORMER[value]!r}.")
+        if isinstance(value, str) and value == "least-squares":
+            raise InvalidParameter(
+                "solver='least-squares' is an object now: use "
+                "labelspan.papers.sun2009.LeastSquares()."
+            )
         if isinstance(value, str):
             return value == "auto" or value in SOLVERS
         return isinstance(value, Solver) and not isinstance(value, type)

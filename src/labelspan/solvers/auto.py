@@ -8,7 +8,7 @@ from .exact import Exact
 from .krylov import Krylov
 from .problem import DIRECT_LIMIT, Problem, Solver, decomposes
 
-__all__ = ["FORMER", "SOLVERS", "SolverChoice", "choose_solver"]
+__all__ = ["SOLVERS", "SolverChoice", "choose_solver"]
 
 SOLVERS: dict[str, type[Solver]] = {
     "exact": Exact,
@@ -17,15 +17,6 @@ SOLVERS: dict[str, type[Solver]] = {
 
 # Up to this size a decomposition costs less than a Krylov space for half as many labels.
 _LABELLED_SIDE = 2048
-
-# Former names of solvers, and their current names.
-FORMER = {
-    "gram": "exact",
-    "eigen": "exact",
-    "two-stage": "auto",
-    "randomized": "krylov",
-    "least-squares": "labelspan.papers.sun2009.LeastSquares()",
-}
 
 
 class SolverChoice(NamedTuple):
