@@ -349,9 +349,9 @@ class _HeldOutRows:
             means = (rows * means - truth.sum(axis=0)) / left
             cross = cross - left * np.outer(offset, means)
         self._truth = truth - means
-        self._squares = squared_units(X.shifted(offset))
-        self.equal_units = bool(np.ptp(self._squares) == 0)
-        units = 1 / np.sqrt(self._squares)
+        squares = squared_units(X.shifted(offset))
+        self.equal_units = bool(np.ptp(squares) == 0)
+        units = 1 / np.sqrt(squares)
         self._rows = Scaled(held.shifted(offset), columns=units)
         train: Operator = _OtherRows(X, held, offset, units)
         if not X.one_pass:
@@ -360,9 +360,13 @@ class _HeldOutRows:
             mask[index] = 0.0
             train = Scaled(X.shifted(offset), rows=mask, columns=units)
         self._cross = train.place(units[:, None] * cross)
+        # One number in equal units.
+        self._squares: Array | float = float(squares[0])
+        if not self.equal_units:
+            self._squares = like(squares[:, None], self._cross)
         # All columns count alike in the first block if the penalty is that of a column of usual
         # length.
-        start = self._divided(1 * self._cross, float(np.median(self._squares)))
+        start = self._divided(1 * self._cross, float(np.median(squares)))
         self._space = KrylovSpace(train, start, passes=X.one_pass)
         self._image = np.zeros((few, 0))
         self._seen = np.zeros((0, truth.shape[1]))
@@ -371,7 +375,7 @@ class _HeldOutRows:
 
     def _divided(self, block: Array, alpha: float) -> Array:
         """Divide by the diagonal of ``Z'Z + alpha D^-2``."""
-        return unit_columns(block / like((1 + alpha / self._squares)[:, None], block))
+        return unit_columns(block / (1 + alpha / self._squares))
 
     def grow(self, alpha: float) -> bool:
         """Add the residual for a penalty to the space; return False if it adds no direction."""
@@ -383,8 +387,7 @@ class _HeldOutRows:
         normal = space.combine_image(inside)
         if not space.passes:
             normal = space.X.rmatmat(normal)
-        penalty = like((alpha / self._squares)[:, None], along)
-        residual = self._cross - normal - penalty * along
+        residual = self._cross - normal - alpha / self._squares * along
         if not space.add(self._divided(residual, alpha)):
             return False
         self._observe()
@@ -397,9 +400,11 @@ class _HeldOutRows:
             newest = space.basis[-1]
             self._image = np.hstack([self._image, host(self._rows.matmat(newest))])
             self._seen = np.concatenate([self._seen, inner(newest, self._cross)])
-            scaled = newest / like(self._squares[:, None], newest)
-            side = np.concatenate(inner_all(space.basis, scaled))
             old = self._penalty.shape[0]
+            if self.equal_units:
+                side = np.eye(space.size)[:, old:] / self._squares
+            else:
+                side = np.concatenate(inner_all(space.basis, newest / self._squares))
             corner = (side[old:] + side[old:].T) / 2
             self._penalty = np.block([[self._penalty, side[:old]], [side[:old].T, corner]])
         gram = (space.gram + space.gram.T) / 2
