@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
+from scipy.linalg import solve_triangular
 from sklearn.base import ClassifierMixin, clone
 from sklearn.exceptions import DataConversionWarning
 
@@ -454,9 +455,9 @@ class CCA(LabelledEmbedding):
         self.correlations_ = np.sqrt(np.clip(self.eigenvalues_, 0.0, None))
         # H H' projects on the columns of Y, so the label side of a pair is the regression of
         # the feature side on the labels, at unit length.
-        root = _label_map(H, rows.Y)
+        weights = _on_labels(H, rows.Y, images.T)
         scale = np.where(self.correlations_ > 0, self.correlations_, 1.0)
-        self.label_weights_ = (root @ (root.T @ images.T) / scale).astype(rows.dtype)
+        self.label_weights_ = (weights / scale).astype(rows.dtype)
 
     def transform(self, X: Any, y: Any = None, labels: Any = None) -> Array:
         """Map rows to the canonical variates of the features.
@@ -633,15 +634,17 @@ class LDA(ClassifierMixin, LabelledEmbedding):
         return tags
 
 
-def _label_map(H: Operator, Y: Operator) -> Array:
-    """Return T such that the columns of ``Y T``, like H, are an orthonormal basis of those of Y."""
+def _on_labels(H: Operator, Y: Operator, images: Array) -> Array:
+    """Return ``T T'images``, where ``Y T``, like H, is an orthonormal basis of the columns of Y."""
     if isinstance(H, Product):
-        return np.asarray(H.right.toarray())
+        root = H.right.toarray()
+        return np.asarray(root @ (root.T @ images))
     inside = inner(H.formed(), Y.formed())  # Y = H inside
-    lengths = np.linalg.norm(inside, axis=0)
+    lengths = np.linalg.norm(inside, axis=0)[:, None]
     lengths[lengths == 0] = 1.0
-    basis, triangle = np.linalg.qr((inside / lengths).T)
-    return np.asarray(basis @ np.linalg.inv(triangle).T / lengths[:, None])
+    basis, triangle = np.linalg.qr(inside.T / lengths)
+    along = solve_triangular(triangle, basis.T @ (images / lengths))
+    return np.asarray(basis @ solve_triangular(triangle, along, trans="T") / lengths)
 
 
 def _single_labels(labels: Labels) -> Labels:

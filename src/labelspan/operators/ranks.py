@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import lapack
+from scipy.linalg import blas, lapack
 
 from .._typing import Array
 from .array_backend import host, inner, width_of
@@ -52,9 +52,8 @@ def orthonormal_columns(block: Array) -> Array:
         return _singular(block, found)
     if not found.columns.size:
         return np.zeros((block.shape[0], 0))
-    mixing = np.zeros((block.shape[1], found.columns.size))
-    mixing[found.columns] = lapack.dtrtri(found.lower, lower=1)[0].T
-    return np.asarray(host(block) @ (mixing / found.lengths[:, None]))
+    rows = np.divide(host(block)[:, found.columns], found.lengths[found.columns], order="C")
+    return np.asarray(blas.dtrsm(1.0, found.lower, rows.T, lower=1, overwrite_b=1).T)
 
 
 class _Independent(NamedTuple):
