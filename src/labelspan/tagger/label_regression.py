@@ -32,6 +32,7 @@ from scipy import linalg, sparse
 
 from .._typing import Array
 from ..errors import InvalidFile
+from ..operators.row_data import product
 
 __all__ = [
     "Directions",
@@ -192,7 +193,7 @@ class LabelledRows:
             near = np.asarray(self.features @ dense.T, dtype=np.float32)
             sums = self.sums(near)
         else:
-            label_sums = asked @ self._label_sums
+            label_sums = product(asked, self._label_sums)
             sums = np.asarray(asked @ self._coordinate_sums, dtype=np.float32)
         outside = sums if own is None else sums - along @ self.gram[:-1].astype(np.float32)
         return RowView(coordinates, along, remainders, sums, outside, near, label_sums, own)
@@ -266,10 +267,7 @@ class LabelRegression:
         else:
             terms = [one.weights @ self._weights for one in factors]
             for found, own in zip(terms[1:], views, strict=True):
-                if sparse.issparse(own.label_sums):
-                    add_sparse(found, own.label_sums)
-                else:
-                    np.add(found, own.label_sums, out=found)
+                np.add(found, own.label_sums, out=found)
         if view.own is not None:
             known = labels_of(labels, view.own)
             for found, one in zip(terms, factors, strict=True):
