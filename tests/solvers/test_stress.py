@@ -212,6 +212,16 @@ def test_directions_next_to_columns_in_large_units_are_found(store, kind):
         np.testing.assert_allclose(left.T @ left, np.eye(30), atol=1e-3)
 
 
+@pytest.mark.parametrize("store", [np.asarray, sparse.csr_array])
+def test_float32_is_widened_where_it_loses_directions(store):
+    X = labelled(500, 160, "unix times", density=0.2, seed=4)[0].astype(np.float32)
+    solver = Krylov(options=KrylovOptions(in_float64=0))
+    found = LSI(20, center=True, solver=solver).fit(store(X))
+    wide = X.astype(np.float64)
+    values = np.linalg.svd(wide - wide.mean(axis=0), compute_uv=False)[:20] ** 2
+    np.testing.assert_allclose(found.eigenvalues_, values, rtol=0.1)
+
+
 def test_blocks_in_float32_stay_orthogonal():
     rng = np.random.default_rng(0)
     X = sparse.random_array((6000, 3000), density=0.01, rng=rng, format="csr", dtype=np.float32)
