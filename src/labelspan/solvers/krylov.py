@@ -171,17 +171,19 @@ class Krylov:
                 found = solve_arranged(replace(problem, X=rough), self._solve)
                 if found.converged and found.eigenvalues.size == problem.n_components:
                     return found
-        found, narrow = None, X.dtype != np.float64 and X.device is None
-        if not narrow or _entries(X) > self.options.in_float64:
-            found = solve_arranged(replace(problem, X=X), self._solve)
-            few = not problem.factor.thin and found.eigenvalues.size < problem.n_components
+        if X.dtype == np.float64 or X.device is not None:
+            return solve_arranged(problem, self._solve)
+        small = _entries(X) <= self.options.in_float64
+        found = None if small else solve_arranged(problem, self._solve)
+        if found is not None:
             # Next to columns in large units, short directions have no digits in float32.
-            if not narrow or not few or not np.ptp(squared_units(X)):
+            few = not problem.factor.thin and found.eigenvalues.size < problem.n_components
+            if not few or not np.ptp(squared_units(X)):
                 return found
         wide = X.in_type(np.float64)
-        if wide is None:
-            return found or solve_arranged(replace(problem, X=X), self._solve)
-        return solve_arranged(replace(problem, X=wide), self._solve)
+        if wide is not None:
+            return solve_arranged(replace(problem, X=wide), self._solve)
+        return solve_arranged(problem, self._solve) if found is None else found
 
     def _is_mild(self, problem: Problem) -> bool:
         """Return whether float32 has enough digits, and X is neither small nor huge."""
