@@ -171,19 +171,17 @@ class Krylov:
                 found = solve_arranged(replace(problem, X=rough), self._solve)
                 if found.converged and found.eigenvalues.size == problem.n_components:
                     return found
-        if X.dtype == np.float64 or X.device is not None:
-            return solve_arranged(problem, self._solve)
-        small = _entries(X) <= self.options.in_float64
-        found = None if small else solve_arranged(problem, self._solve)
-        if found is not None:
-            # Next to columns in large units, short directions have no digits in float32.
+        wide = None
+        if X.dtype == np.float64 or X.device is not None or _entries(X) > self.options.in_float64:
+            found = solve_arranged(problem, self._solve)
             few = not problem.factor.thin and found.eigenvalues.size < problem.n_components
-            if not few or not np.ptp(squared_units(X)):
+            # Next to columns in large units, short directions have no digits in float32.
+            if few and X.dtype != np.float64 and X.device is None and np.ptp(squared_units(X)):
+                wide = X.in_type(np.float64)
+            if wide is None:
                 return found
-        wide = X.in_type(np.float64)
-        if wide is not None:
-            return solve_arranged(replace(problem, X=wide), self._solve)
-        return solve_arranged(problem, self._solve) if found is None else found
+        wide = X.in_type(np.float64) if wide is None else wide
+        return solve_arranged(problem if wide is None else replace(problem, X=wide), self._solve)
 
     def _is_mild(self, problem: Problem) -> bool:
         """Return whether float32 has enough digits, and X is neither small nor huge."""
