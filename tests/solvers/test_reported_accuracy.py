@@ -92,6 +92,18 @@ def check_methods(kind):
         check(model, reference.thin(H, model.alpha_, model.eigenvalues_.size), 5e-3)
 
 
+@pytest.mark.parametrize("seed", [0, 2, 3])
+def test_a_penalty_that_hides_the_error_of_the_fitted_labels(seed):
+    # Of the trace that conjugate gradients increase, most is then the penalty.
+    X, Y = labelled(500, 600, "three dominant", labels=6, density=0.2, seed=seed)
+    reference = Reference(X)
+    alpha = 10 * float(np.median(np.square(reference.X).sum(axis=0)))
+    model = MLSI(3, alpha=alpha, solver=ITERATIVE).fit(X, Y)
+    T = Y - Y.mean(axis=0)
+    T = T * equalizing_weights(np.square(T).mean(axis=0))
+    check(model, reference.both(T, alpha, model.beta_, 3), 1e-2)
+
+
 @pytest.mark.filterwarnings("ignore:.*differ from orthonormal")
 @pytest.mark.parametrize("method", [LDA, CCA, MLSI], ids=lambda method: method.__name__)
 def test_krylov_by_name_on_small_data(method):

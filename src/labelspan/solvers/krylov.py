@@ -239,7 +239,7 @@ class Krylov:
         assert labels is not None
         few = self._each(X, factor, labels.shape[1], count)
         axes = None if few else self._leading(labels, count + BLOCK_WIDTH)
-        fit = self._regress(X, targets_of(X, factor, axes), alpha, tol / 2)
+        fit = self._regress(X, targets_of(X, factor, axes), alpha, tol / 2, fitted=True)
         fitted = fit.fitted(X) if X.shape[0] < X.shape[1] and not X.one_pass else None
         square = fitted_square(X, fit, alpha) if fitted is None else sum_of_squares(fitted)
         others = 0.0 if axes is None else self._square_of_others(X, factor, axes, tol)
@@ -260,10 +260,18 @@ class Krylov:
             embed=svd.left,
         )
 
-    def _regress(self, X: Operator, targets: Array, alpha: float, share: float) -> Regressed:
-        most = self.max_iter or self.options.iterations
-        share = max(share, finest_tolerance(X.dtype))
-        return regress(X, targets, alpha, share=share, max_iter=most, direct=self.options.direct)
+    def _regress(
+        self, X: Operator, targets: Array, alpha: float, share: float, *, fitted: bool = False
+    ) -> Regressed:
+        return regress(
+            X,
+            targets,
+            alpha,
+            share=max(share, finest_tolerance(X.dtype)),
+            max_iter=self.max_iter or self.options.iterations,
+            direct=self.options.direct,
+            fitted=fitted,
+        )
 
     def _each(self, X: Operator, factor: Factor, labels: int, count: int) -> bool:
         """Return whether each label is regressed; only few if they are sparse, for their memory."""

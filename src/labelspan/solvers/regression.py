@@ -54,6 +54,8 @@ __all__ = [
 ]
 
 
+# By how much more than its part of the trace the squared norm of fitted labels may change.
+_TWICE = 2.0
 # Maximum number of iterations where a direct solution is possible, and the minimum.
 _BUDGET, _LEAST = 200, 15
 # Cost of a multiplication of sparse data, relative to dense data; number of iterations that a
@@ -132,6 +134,7 @@ def regress(
     max_iter: int = 1000,
     direct: int = DIRECT_LIMIT,
     turned: float = _TURNED,
+    fitted: bool = False,
 ) -> Regressed:
     """Regress every column of ``targets`` on X with a common 2-norm penalty.
 
@@ -142,13 +145,14 @@ def regress(
     follows where it is possible. For ``alpha`` 0 it is the minimum-norm solution.
 
     With a ``share``, an iteration with a penalty stops when the missing part of the trace of
-    ``targets'X slopes`` is estimated below this fraction of it; otherwise when the residual is
-    below ``tol``. Every answer is checked by new products with X: two with 4 columns for a direct
-    solution or a share, two with all columns for a residual. The error is then the larger of two
-    estimates: ten times the gain of the last fifth, and the residual divided by the
-    shortest direction of X in the Krylov space. If that is too large, it continues, for up to as
-    many steps again. A direction so short that the residual hides it is not detected. A share is
-    given up, for the residual, where the blocks differ from orthonormal ones by ``turned``.
+    ``targets'X slopes``, or of the squared norm of the ``fitted`` targets, is estimated below this
+    fraction of it; otherwise when the residual is below ``tol``. Every answer is checked by new
+    products with X: two with 4 columns for a direct solution or a share, two with all columns for a
+    residual. The error is then the larger of two estimates: ten times the gain of the last fifth,
+    and the residual divided by the shortest direction of X in the Krylov space. If that is too
+    large, it continues, for up to as many steps again. A direction so short that the residual hides
+    it is not detected. A share is given up, for the residual, where the blocks differ from
+    orthonormal ones by ``turned``.
     """
     smaller, possible = X.short_side, X.short_side <= direct
     ratio = _cost_of_direct(X, targets.shape[1]) if possible else np.inf
@@ -157,7 +161,7 @@ def regress(
     budget = int(min(max_iter, max(_LEAST, min(2 * ratio, _BUDGET)))) if possible else max_iter
     fit = None
     if alpha > 0 and share is not None:
-        fit = _iterate_to_share(X, targets, alpha, share, budget, turned)
+        fit = _iterate_to_share(X, targets, alpha, share, budget, turned, fitted)
     if fit is None:
         wanted = default_tolerance(X.dtype) if tol is None else tol
         fit = _iterate(X, targets, alpha, wanted, budget)
@@ -238,7 +242,13 @@ def _iterate(X: Operator, targets: Array, alpha: float, tol: float, max_iter: in
 
 
 def _iterate_to_share(  # noqa: PLR0917
-    X: Operator, targets: Array, alpha: float, share: float, max_iter: int, turned: float
+    X: Operator,
+    targets: Array,
+    alpha: float,
+    share: float,
+    max_iter: int,
+    turned: float,
+    fitted: bool,
 ) -> Regressed | None:
     """Iterate until little is missing; None if the blocks have lost their directions.
 
@@ -249,6 +259,7 @@ def _iterate_to_share(  # noqa: PLR0917
     """
     targets, tol, width = X.place(targets), default_tolerance(X.dtype), targets.shape[1]
     lengths = None if X.one_pass else _unit_lengths(X, alpha)
+    shrink: Array | float = alpha
     dual = X.dual and lengths is not None and not np.ptp(lengths) and X.shape[0] < X.shape[1]
     if dual:
         wanted, least, shift = targets, alpha, alpha
@@ -257,10 +268,18 @@ def _iterate_to_share(  # noqa: PLR0917
         wanted, shift = X.rmatmat(targets), None
         scale, apply = _in_unit_columns(X, wanted, alpha)
         wanted, least = wanted / scale, alpha / float(np.square(host(scale)).max())
+        shrink = like(alpha / np.square(host(scale)), wanted)
     step = width if width <= _WIDEST else _WIDEST // 2
     runs = [
         block_cg(
-            apply, wanted[:, at : at + step], tol, max_iter, share=share, least=least, shift=shift
+            apply,
+            wanted[:, at : at + step],
+            tol,
+            max_iter,
+            share=share,
+            least=least,
+            shift=shift,
+            shrink=shrink if fitted else None,
         )
         for at in range(0, width, step)
     ]
@@ -365,6 +384,7 @@ def block_cg(  # noqa: PLR0917
     share: float = 0.0,
     least: float = 0.0,
     shift: float | None = None,
+    shrink: Array | float | None = None,
 ) -> Run:
     """Block conjugate gradients with an orthonormal residual block (Dubrulle 2001).
 
@@ -376,6 +396,10 @@ def block_cg(  # noqa: PLR0917
     eigenvalue of the matrix is below ``least``, by a Gauss-Radau quadrature (Golub and Meurant
     1997): with Q the residual block, ``Q'A^-1 Q`` is at most the ``bound``, whose recursion starts
     at ``1 / least``. On texts the bound is twice what is missing, the estimate ten times that.
+
+    The gains are those of ``tr right'S`` for the solution S. With ``shrink``, the diagonal of the
+    penalty in A, the share is that of ``tr S'(A - diag(shrink))S``, the squared norm of the fitted
+    labels, which changes by up to about twice as much as its part of the trace.
 
     With a ``shift``, the same iteration for ``X'X + shift I`` and ``X'right``, with all blocks as
     combinations of rows: ``apply`` multiplies by ``K = X X'``, inner products are those of K, and
@@ -419,11 +443,14 @@ def block_cg(  # noqa: PLR0917
         )
         coefficients = factor @ coefficients
         if share:
-            to_come = gains_to_come(gains, rounding(width_of(right)))
             bound = None if bound is None else _next_bound(bound - inverse, factor, least)
-            if bound is not None:
-                most = float(((coefficients * lengths) * (bound @ coefficients * lengths)).sum())
-                to_come = min(to_come, most / (sum(gains) or 1.0))
+            to_come = gains_to_come(gains, bound, coefficients * lengths, rounding(width_of(right)))
+            if to_come <= share and shrink is not None:
+                other = solution if fitted is None else fitted
+                penalty = float(host(column_sums(shrink * solution * other)) @ np.square(lengths))
+                to_come *= _TWICE / max(
+                    1 - penalty / (sum(gains) or 1.0), rounding(width_of(right))
+                )
             if to_come <= share:
                 worst = _worst(coefficients)
                 break
@@ -461,9 +488,15 @@ def _inverse(matrix: Array, noise: float) -> Array:
     return np.asarray(np.linalg.pinv(matrix, rcond=noise, hermitian=True))
 
 
-def gains_to_come(gains: list[float], noise: float) -> float:
+def gains_to_come(
+    gains: list[float], bound: Array | None, coefficients: Array, noise: float
+) -> float:
     """Estimate the missing gains, relative to those so far; they decrease unevenly."""
-    return 3.0 * rest_of(gains, sum(gains) or 1.0, noise)
+    estimate = 3.0 * rest_of(gains, sum(gains) or 1.0, noise)
+    if bound is None:
+        return estimate
+    most = float((coefficients * (bound @ coefficients)).sum())
+    return min(estimate, most / (sum(gains) or 1.0))
 
 
 def _spread(inverse_trace: float) -> float:
