@@ -11,6 +11,7 @@ from __future__ import annotations
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -33,7 +34,30 @@ from .operator import (
 )
 from .sparse import Sparse, host_operator
 
-__all__ = ["BlockStore", "LocalBlocks", "MemoryBlocks", "RowBlocks", "call_block", "checked_rows"]
+__all__ = [
+    "BlockStore",
+    "LocalBlocks",
+    "MemoryBlocks",
+    "Pass",
+    "RowBlocks",
+    "call_block",
+    "checked_rows",
+]
+
+
+@dataclass(frozen=True)
+class Pass:
+    """Calls of ``task(block, shared, own piece)`` for some blocks, or for all.
+
+    With ``total``, results are added in the order of the blocks.
+    """
+
+    name: str
+    task: Callable[[Any, Any, Any], Any]
+    numbers: Sequence[int] | None = None
+    shared: Any = None
+    own: Sequence[Any] | None = None
+    total: bool = False
 
 
 class BlockStore(ABC):
@@ -66,23 +90,8 @@ class BlockStore(ABC):
     counts: Array | None = None
 
     @abstractmethod
-    def run(
-        self,
-        name: str,
-        task: Callable[[Any, Any, Any], Any],
-        numbers: Sequence[int] | None = None,
-        *,
-        shared: Any = None,
-        own: Sequence[Any] | None = None,
-        total: bool = False,
-    ) -> Any:
-        """Call ``task(block, shared, own piece)`` for some blocks, or for all.
-
-        Returns
-        -------
-        list or array
-            The result for each block; with ``total`` their sum, added in the order of the blocks.
-        """
+    def run(self, work: Pass) -> Any:
+        """Return the result for each block, or their sum."""
 
 
 class RowBlocks(Operator):
@@ -165,7 +174,7 @@ class RowBlocks(Operator):
             own = list(zip([self._selected[n] for n in self._numbers], pieces, strict=True))
         shared = None if wide is None and self.offset is None else (self.offset, wide)
         task = partial(call_block, method, self._far_from_zero())
-        return self.store.run(method, task, self._numbers, shared=shared, own=own, total=total)
+        return self.store.run(Pass(method, task, self._numbers, shared, own, total))
 
     def _far_from_zero(self) -> bool:
         """Return whether some offset is so large that rows must be shifted before products.
@@ -329,21 +338,12 @@ class LocalBlocks(BlockStore):
         """Yield the blocks in order."""
         return one_ahead(self.load, range(len(self.shapes)) if numbers is None else numbers)
 
-    def run(
-        self,
-        name: str,
-        task: Callable[[Any, Any, Any], Any],
-        numbers: Sequence[int] | None = None,
-        *,
-        shared: Any = None,
-        own: Sequence[Any] | None = None,
-        total: bool = False,
-    ) -> Any:
-        numbers = range(len(self.shapes)) if numbers is None else numbers
-        pieces = [None] * len(numbers) if own is None else own
+    def run(self, work: Pass) -> Any:
+        numbers = range(len(self.shapes)) if work.numbers is None else work.numbers
+        pieces = [None] * len(numbers) if work.own is None else work.own
         pairs = zip(self.blocks(numbers), pieces, strict=True)
-        results = (task(block, shared, piece) for block, piece in pairs)
-        return _total(results) if total else list(results)
+        results = (work.task(block, work.shared, piece) for block, piece in pairs)
+        return _total(results) if work.total else list(results)
 
 
 class MemoryBlocks(LocalBlocks):

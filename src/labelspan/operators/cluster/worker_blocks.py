@@ -25,7 +25,7 @@ from scipy import sparse
 from ...errors import InvalidInput, LostWorkers
 from ..convert import as_operator
 from ..dense import Dense
-from ..row_blocks import BlockStore
+from ..row_blocks import BlockStore, Pass
 from ..sparse import Sparse
 
 __all__ = ["WorkerBlocks", "prepare_block"]
@@ -87,7 +87,7 @@ class WorkerBlocks(BlockStore):
         ]
         self._homes: list[str] = []
         self._settle()
-        shapes, dtypes = zip(*self.run("load", _describe), strict=True)
+        shapes, dtypes = zip(*self.run(Pass("load", _describe)), strict=True)
         self.shapes, self.dtype = shapes, np.result_type(*dtypes)
 
     # --- blocks -----------------------------------------------------------------------
@@ -179,51 +179,40 @@ class WorkerBlocks(BlockStore):
 
     # --- passes over the blocks -------------------------------------------------------
 
-    def run(
-        self,
-        name: str,
-        task: Callable[[Any, Any, Any], Any],
-        numbers: Sequence[int] | None = None,
-        *,
-        shared: Any = None,
-        own: Sequence[Any] | None = None,
-        total: bool = False,
-    ) -> Any:
+    def run(self, work: Pass) -> Any:
         # ``shared`` is sent to every worker once, and a piece of ``own`` only to the worker of its
         # block. ``name`` is for the dashboard and the callback.
-        numbers = range(len(self._futures)) if numbers is None else numbers
+        numbers = range(len(self._futures)) if work.numbers is None else work.numbers
         for _ in range(_LOSSES):
             try:
-                futures = self._started(name, task, numbers, shared, own)
-                answer = self._gathered(
-                    numbers, [self._summed(name, futures)] if total else futures
-                )
+                futures = self._started(work, numbers)
+                if work.total:
+                    futures = [self._summed(work.name, futures)]
+                answer = self._gathered(numbers, futures)
             except (_Missing, CancelledError):
                 time.sleep(_LOOK)
                 self._settle()
                 continue
             if self._on_pass is not None:
-                self._on_pass(name)
-            return answer[0] if total else answer
+                self._on_pass(work.name)
+            return answer[0] if work.total else answer
         raise LostWorkers(
             f"Workers were lost in each of {_LOSSES} tries of one pass over the blocks, probably "
             "because memory ran out; use smaller blocks, or workers with more memory."
         )
 
-    def _started(
-        self, name: str, task: Any, numbers: Sequence[int], shared: Any, own: Any
-    ) -> list[Any]:
+    def _started(self, work: Pass, numbers: Sequence[int]) -> list[Any]:
         homes = [self._homes[number] for number in numbers]
-        everyone, pieces = self._watched(homes, lambda: self._send(homes, shared, own))
+        everyone, pieces = self._watched(homes, lambda: self._send(homes, work.shared, work.own))
         futures: list[Any] = [None] * len(homes)
         # One message per worker: messages cost the scheduler more than tasks do.
         for home in sorted(set(homes)):
             there = [n for n, place in enumerate(homes) if place == home]
             blocks = [self._futures[numbers[n]] for n in there]
             sent = [everyone] * len(there), [pieces[n] for n in there]
-            options = {"key": _keys(name, there), "workers": [home], "retries": _RETRIES}
+            options = {"key": _keys(work.name, there), "workers": [home], "retries": _RETRIES}
             for n, future in zip(
-                there, self.client.map(task, blocks, *sent, **options), strict=True
+                there, self.client.map(work.task, blocks, *sent, **options), strict=True
             ):
                 futures[n] = future
         return futures
