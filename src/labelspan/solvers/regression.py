@@ -54,8 +54,6 @@ __all__ = [
 ]
 
 
-# By how much more than its part of the trace the squared norm of fitted labels may change.
-_TWICE = 2.0
 # Maximum number of iterations where a direct solution is possible, and the minimum.
 _BUDGET, _LEAST = 200, 15
 # Cost of a multiplication of sparse data, relative to dense data; number of iterations that a
@@ -399,7 +397,8 @@ def block_cg(  # noqa: PLR0917
 
     The gains are those of ``tr right'S`` for the solution S. With ``shrink``, the diagonal of the
     penalty in A, the share is that of ``tr S'(A - diag(shrink))S``, the squared norm of the fitted
-    labels, which changes by up to about twice as much as its part of the trace.
+    labels. As the solution grows in length, it grows by no more than the trace: of MLSI, .44 of the
+    estimate or less was missing in 336 fits next to long columns and with large penalties.
 
     With a ``shift``, the same iteration for ``X'X + shift I`` and ``X'right``, with all blocks as
     combinations of rows: ``apply`` multiplies by ``K = X X'``, inner products are those of K, and
@@ -448,9 +447,8 @@ def block_cg(  # noqa: PLR0917
             if to_come <= share and shrink is not None:
                 other = solution if fitted is None else fitted
                 penalty = float(host(column_sums(shrink * solution * other)) @ np.square(lengths))
-                to_come *= _TWICE / max(
-                    1 - penalty / (sum(gains) or 1.0), rounding(width_of(right))
-                )
+                part = 1 - penalty / (sum(gains) or 1.0)
+                to_come /= max(part, rounding(width_of(right)))
             if to_come <= share:
                 worst = _worst(coefficients)
                 break
