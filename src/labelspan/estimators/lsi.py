@@ -45,7 +45,7 @@ class LSI(Embedding):
         data where both n and d are large.
     tol : float or None, default=None
         For "krylov": stop when the estimated missing variance is below this fraction of the
-        variance found; None means 6e-3.
+        variance found; None means 5e-3.
     max_iter : int or None, default=None
         For "krylov": maximum number of blocks.
     random_state : int, RandomState or None, default=0

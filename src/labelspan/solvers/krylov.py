@@ -77,7 +77,7 @@ class KrylovOptions:
     256
     """
 
-    features_tol: float = 6e-3
+    features_tol: float = 5e-3
     labels_tol: float = 1e-2
     thin_tol: float = 5e-3
     blocks: int = 100
@@ -104,12 +104,11 @@ class Krylov:
     ----------
     tol : float or None
         Stop when the missing part of the objective is estimated below this fraction
-        of the objective found; by default 6e-3 without labels, 1e-2 with labels and 5e-3
-        for a thin factor, for which a given number is the relative residual of
-        the regressions instead. The estimate continues the last gains at a slower rate, and new
-        products with X test it. It is an estimate, not a bound. With a ``tol`` below 4e-6,
-        float32 data in memory or on a device is multiplied in float64; otherwise 4e-6 is used,
-        with a warning.
+        of the objective found; by default 1e-2 with features and labels, and 5e-3 otherwise. For a
+        thin factor a given number is the relative residual of the regressions instead. The estimate
+        continues the last gains at a slower rate, and new products with X test it. It is an
+        estimate, not a bound. With a ``tol`` below 4e-6, float32 data in memory or on a device is
+        multiplied in float64; otherwise 4e-6 is used, with a warning.
     max_iter : int or None
         Maximum number of blocks of the space, and of iterations of conjugate gradients; None means
         100 and 1,000.
