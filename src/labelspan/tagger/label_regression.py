@@ -117,23 +117,23 @@ class LabelledRows:
         return np.bincount(self.labels.indices, minlength=self.labels.shape[1])
 
     @cached_property
-    def squares(self) -> Array:
-        """Sums of squares of the features."""
-        rows = self.features
+    def _sizes(self) -> tuple[Array, Array]:
+        """Sums of squares of the features, and numbers of rows that have them."""
+        rows, d = self.features, self.features.shape[1]
         if not sparse.issparse(rows):
-            return np.asarray(np.einsum("ij,ij->j", rows, rows, dtype=np.float64))
-        squares = np.square(rows.data, dtype=np.float64)
-        return np.bincount(rows.indices, squares, rows.shape[1]).astype(np.float64)
+            return np.einsum("ij,ij->j", rows, rows, dtype=np.float64), (rows != 0).sum(axis=0)
+        squares = np.bincount(rows.indices, np.square(rows.data, dtype=np.float64), d)
+        return squares.astype(np.float64), np.bincount(rows.indices, minlength=d)
 
     def scaled(self, features: Any, own: Array | None = None) -> sparse.csr_matrix:
         """Divide features by their lengths over the other rows; ``own`` as in `RowView`."""
         rows = sparse.csr_matrix(features)
-        squares = self.squares[rows.indices]
+        squares, counts = (one[rows.indices] for one in self._sizes)
         if own is not None:
             inside = np.repeat(own >= 0, np.diff(rows.indptr))
-            squares -= inside * np.square(rows.data, dtype=np.float64)
-        # Features that no other row has say nothing.
-        squares[squares <= 0] = np.inf
+            squares, counts = squares - inside * np.square(rows.data, dtype=float), counts - inside
+        # Features of texts are those of two rows or more: new texts have no others.
+        squares[(counts < 2) | (squares <= 0)] = np.inf
         data = (rows.data / np.sqrt(squares)).astype(np.float32)
         return sparse.csr_matrix((data, rows.indices, rows.indptr), rows.shape)
 
@@ -253,13 +253,9 @@ class LabelRegression:
         """Weights of the coordinates (r + 1, k)."""
         return self._solve(self.rows.cross).astype(np.float32)
 
-    def terms(self, view: RowView, *others: RowView) -> list[Array]:
-        """Compute both terms of the scores of every label for some rows.
-
-        Other views of the same rows give further choices of the second term.
-        """
-        views = (view, *others)
-        factors, labels = self._factors(views), self.rows.labels
+    def terms(self, *views: RowView) -> list[Array]:
+        """Compute the first term of the scores of every label, and the second for each view."""
+        view, factors, labels = views[0], self._factors(views), self.rows.labels
         if view.near is not None:
             images = self.rows.images(self._solve(np.vstack([one.weights for one in factors]).T))
             images[:, view.near.shape[1] :] += np.hstack([np.asarray(one.near) for one in views])
