@@ -192,6 +192,28 @@ def test_evaluate(here):
     )
 
 
+@pytest.mark.parametrize("tags", ["", "game music art music"])
+def test_queries_are_evaluated_where_labels_are_too_few(here, tags):
+    about = ("rooks and knights", "songs to sing", "photos of trees", "a drum")
+    rows = [{"id": str(n), "text": f"{about[n % 4]}, part {n}"} for n in range(20)]
+    if tags:
+        rows = [{**row, "tags": [tags.split()[n % 4]]} for n, row in enumerate(rows)]
+    (here / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (here / "q.jsonl").write_text('{"query": "knights", "relevant": ["0", "4", "8"]}')
+    asked = ("evaluate", "a.jsonl", "--queries", "q.jsonl", "--dimensions", 3)
+    result = run(*asked)
+    assert result.exit_code == 0, result.output
+    said = " ".join(result.stdout.split())
+    assert "Labels were not evaluated: at least three labels with 6 items each" in said
+    assert "Judged queries (1 queries)" in said
+    assert "Recommended" not in said
+    answer = json.loads(run(*asked, "--json").stdout)
+    assert [answer[part] for part in ("recommended", "records", "tagging")] == [None] * 3
+    assert answer["facts"]["notes"][0].startswith("Labels were not evaluated: at least three")
+    found = [one for one in answer["search"] if one["kind"] == "judged"]
+    assert {one["recall@100"] for one in found if one["system"] == "BM25"} == {1.0}
+
+
 def test_demo(here, monkeypatch):
     real = registry.load_debtags
     monkeypatch.setattr(registry, "load_debtags", lambda: real().take(np.arange(0, 4899, 8)))

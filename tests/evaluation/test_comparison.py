@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from labelspan.errors import InvalidInput, InvalidLabels, InvalidParameter
+from labelspan.errors import InvalidLabels, InvalidParameter
 from labelspan.evaluation import comparison as protocol
 from labelspan.evaluation.comparison import SETTINGS, Evaluation, evaluate, recommend, tables
 from labelspan.evaluation.measurements import Results
@@ -123,7 +123,7 @@ def test_no_space_sees_what_it_is_evaluated_on(monkeypatch):
         ([["a"], ["b"]] * 10, {}, InvalidLabels, "three labels with 6 items each .* there are 2"),
         ([None] * 20, {}, InvalidLabels, "there are 0"),
         ([["a"], ["b"], ["c"], []] * 5, {"folds": 1}, InvalidParameter, "folds must be"),
-        ([["a", "b", "c"]] * 6 + [None] * 14, {}, InvalidInput, "3 folds need 12 items"),
+        ([["a", "b", "c"]] * 6 + [None] * 14, {}, InvalidLabels, "3 folds need 12 items"),
     ],
 )
 def test_refusals(lists, options, error, message):

@@ -5,7 +5,7 @@ import pytest
 from _support.topics import corpus
 from sklearn.metrics import f1_score, ndcg_score
 
-from labelspan.errors import InvalidInput
+from labelspan.errors import InvalidLabels
 from labelspan.evaluation import tag_quality
 from labelspan.evaluation.tag_quality import (
     MEASURES,
@@ -89,5 +89,5 @@ def test_all_systems_are_measured_on_items_that_they_have_not_seen(monkeypatch):
 
 
 def test_refusals():
-    with pytest.raises(InvalidInput, match="5 items with labels are needed, but there are 4"):
+    with pytest.raises(InvalidLabels, match="5 items with labels are needed, but there are 4"):
         evaluate_tagging(["a b"] * 20, [["x"]] * 4 + [None] * 8 + [[]] * 8)

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ..errors import InvalidInput
+from ..errors import InvalidInput, InvalidLabels
 from .shared import (
     AsJson,
     CorpusName,
@@ -62,7 +62,8 @@ def evaluate(
     labels. Then tags are predicted for a fifth of the items, by linear SVMs and by the tagger of
     an index, and search is evaluated: items found again by title and by words, and the queries
     of --queries, with TF-IDF, LSI, BM25, the space, and words and space together. Of a large
-    corpus, a random sample of 6,000 items is compared and tagged.
+    corpus, a random sample of 6,000 items is compared and tagged. With --queries, a corpus with
+    too few labels to compare methods or to predict tags is only searched.
 
     For example:
       labelspan evaluate papers.jsonl
@@ -88,11 +89,21 @@ def evaluate(
         from ..evaluation.comparison import recommend, tables  # noqa: PLC0415
         from ..evaluation.tag_quality import evaluate_tagging, tagging_table  # noqa: PLC0415
 
-        with progress_bar("comparing") as report:
-            result = run(found.texts, found.labels, dimensions=dimensions, progress=report)
         names = None if source is None else source.vocabulary
-        with progress_bar("tagging") as report:
-            tagged = evaluate_tagging(found.texts, found.labels, vocabulary=names, progress=report)
+        result = tagged = None
+        notes: list[str] = []
+        try:
+            with progress_bar("comparing") as report:
+                result = run(found.texts, found.labels, dimensions=dimensions, progress=report)
+            with progress_bar("tagging") as report:
+                tagged = evaluate_tagging(
+                    found.texts, found.labels, vocabulary=names, progress=report
+                )
+        except InvalidLabels as error:
+            if not judged:
+                raise
+            what = "Tags" if result else "Labels"
+            notes.append(f"{what} were not evaluated: {str(error).removeprefix('evaluate: ')}")
         with progress_bar("searching") as report:
             searched = evaluate_search(
                 found.texts,
@@ -102,37 +113,56 @@ def evaluate(
                 dimensions=dimensions,
                 progress=report,
             )
-        advice, reasons = recommend(result)
-        chosen = [f"--{name} {value}" for name, value in advice.items()]
-        words = shlex.join([corpus, *_given(reading)])
-        command = f"labelspan fit {words} {' '.join(chosen)}"
-    facts = result.facts
+        facts: dict[str, Any] = {"items": len(found.texts)}
+        recommended = None
+        shown = []
+        if result is not None:
+            facts, notes = result.facts, [*result.notes, *notes]
+            recommended = _recommended(corpus, reading, *recommend(result))
+            shown += tables(result)
+        if tagged is not None:
+            shown.append(tagging_table(tagged))
     if as_json:
         content = {
-            "facts": {**facts, "notes": result.notes},
-            "recommended": {"command": command, "options": advice, "reasons": reasons},
-            "records": list(result.results.records),
+            "facts": {**facts, "notes": notes},
+            "recommended": recommended,
+            "records": None if result is None else list(result.results.records),
             "search": list(searched.results.records),
-            "tagging": list(tagged.results.records),
+            "tagging": None if tagged is None else list(tagged.results.records),
         }
         typer.echo(json.dumps(content, indent=1))
         return
     console = Console()
-    console.print(
-        f"{facts['items']:,} items, {facts['labelled']:,} of them with labels; "
-        f"{facts['labels']:,} labels, {facts['held_out']:,} of them held out in each of "
-        f"{facts['folds']} folds.",
-        highlight=False,
-    )
-    for line in (*result.notes, *tagged.notes, *searched.notes):
+    if result is not None:
+        console.print(
+            f"{facts['items']:,} items, {facts['labelled']:,} of them with labels; "
+            f"{facts['labels']:,} labels, {facts['held_out']:,} of them held out in each of "
+            f"{facts['folds']} folds.",
+            highlight=False,
+        )
+    for line in (*notes, *(tagged.notes if tagged else ()), *searched.notes):
         console.print(Text(line))
-    for table in (*tables(result), tagging_table(tagged), *search_tables(searched)):
+    for table in (*shown, *search_tables(searched)):
         console.print(_as_rich(table))
-    console.print("[bold]Recommended[/bold]")
-    # Not by the console, which would break a long line.
-    typer.echo(f"  {command}")
-    for line in reasons:
-        console.print(Text(f"- {line}"))
+    if recommended is not None:
+        console.print("[bold]Recommended[/bold]")
+        # Not by the console, which would break a long line.
+        typer.echo(f"  {recommended['command']}")
+        for line in recommended["reasons"]:
+            console.print(Text(f"- {line}"))
+
+
+def _recommended(
+    corpus: str, reading: dict[str, Any], options: dict[str, Any], reasons: list[str]
+) -> dict[str, Any]:
+    """Add the command that fits with the recommended options."""
+    words = shlex.join([corpus, *_given(reading)])
+    chosen = " ".join(f"--{name} {value}" for name, value in options.items())
+    return {
+        "command": f"labelspan fit {words} {chosen}",
+        "options": options,
+        "reasons": reasons,
+    }
 
 
 def _given(options: dict[str, Any]) -> list[str]:

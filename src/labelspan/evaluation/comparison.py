@@ -29,7 +29,7 @@ import numpy as np
 
 from .._params import Integer, check_params
 from .._typing import Array
-from ..errors import InvalidInput, InvalidLabels, NotConverged
+from ..errors import InvalidLabels, NotConverged
 from ..index.inputs import read_label_lists, read_texts
 from ..index.label_table import LabelTable
 from .measurements import Record, ReportTable, Results
@@ -187,7 +187,7 @@ def _prepared(texts: Any, labels: Any, folds: int, seed: int) -> tuple[list[str]
     kept = [own if own is None else tuple(x for x in own if x in frequent) for own in lists]
     table = LabelTable.of(kept, names)
     if table.known.sum() < 4 * folds:
-        raise InvalidInput(
+        raise InvalidLabels(
             f"evaluate: {folds} folds need {4 * folds} items with labels; label more, or use fewer."
         )
     Y = table.matrix().toarray()

@@ -24,7 +24,7 @@ from sklearn.svm import LinearSVC
 
 from .._typing import Array
 from ..corpus import LabelVocabulary
-from ..errors import InvalidInput
+from ..errors import InvalidLabels
 from ..index.inputs import LabelLists, read_label_lists, read_texts
 from ..index.label_table import LabelTable
 from ..tagger.learning import learn_tagger
@@ -82,7 +82,7 @@ def evaluate_tagging(
     lists = read_label_lists(labels, len(given), "evaluate")
     rows = np.flatnonzero([bool(own) for own in lists])
     if rows.size < _FEWEST:
-        raise InvalidInput(
+        raise InvalidLabels(
             f"evaluate: to hold items out, {_FEWEST} items with labels are needed, but there are "
             f"{rows.size}; label more."
         )
