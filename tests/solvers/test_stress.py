@@ -192,6 +192,7 @@ def test_what_is_missing_is_never_more_than_the_estimate(dtype, flip):
 def test_directions_next_to_columns_in_large_units_are_found(store, kind):
     """Not only their sum, in which the short ones vanish."""
     X = labelled(500, 160, kind, density=0.2, seed=4)[0]
+    X[:, :-1] *= np.random.default_rng(1).lognormal(0, 1, 159)
     X -= X.mean(axis=0)
     given = {
         "columns": lambda: as_operator(np.asfortranarray(X)),
@@ -203,7 +204,7 @@ def test_directions_next_to_columns_in_large_units_are_found(store, kind):
     found = truncated_svd(given, 30, tol=5e-3, max_iter=100, rng=rng)
     values = np.linalg.svd(X, compute_uv=False)[:30] ** 2
     assert found.converged
-    np.testing.assert_allclose(found.values, values, rtol=0.1)
+    np.testing.assert_allclose(found.values, values, rtol=0.03)
     images = X @ found.right
     np.testing.assert_allclose(found.right.T @ found.right, np.eye(30), atol=1e-8)
     np.testing.assert_allclose(np.linalg.norm(images, axis=0) ** 2, found.values, rtol=0.05)

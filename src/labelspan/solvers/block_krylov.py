@@ -368,7 +368,11 @@ def _grow(
     while n_iter < max_iter or space.size < count:
         done = rest <= tol or space.exhausted
         narrow = space.exhausted or space.basis[-1].shape[1] < width
-        if narrow and not _clear(leading_values(space.gram, count), side.dtype).all():
+        if (
+            narrow
+            and n_iter > 1
+            and not _clear(leading_values(space.gram, count), side.dtype).all()
+        ):
             # The directions that hide the others are found.
             return 0.0, n_iter
         if done and np.isfinite(rest) and not space.exhausted:
