@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -113,7 +114,7 @@ def evaluate(
                 dimensions=dimensions,
                 progress=report,
             )
-        facts: dict[str, Any] = {"items": len(found.texts)}
+        facts: Mapping[str, Any] = {"items": len(found.texts)}
         recommended = None
         shown = []
         if result is not None:
