@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from labelspan import SemanticIndex
-from labelspan.corpus import read_vocabulary
+from labelspan.corpus import CorpusReader, read_vocabulary
 from labelspan.curation import Review
-from labelspan.errors import InvalidFile, InvalidParameter
+from labelspan.errors import InvalidFile, InvalidParameter, LabelspanWarning
 from labelspan.export import export_file, export_skos
 
 SITES = """
@@ -57,8 +57,36 @@ def test_names_the_tree_and_languages(turtle, tmp_path):
     # A concept without a name in the language keeps another.
     finnish = read_vocabulary(turtle, "fi")
     assert sorted(finnish.names.values()) == ["barrows", "haudat", "kohteet"]
-    with pytest.raises(InvalidFile, match="has no names in 'sv'; it has: en, fi"):
-        read_vocabulary(turtle, "sv")
+    with pytest.warns(LabelspanWarning, match="no names in 'sv'; those in 'en' .* has: en, fi"):
+        assert read_vocabulary(turtle, "sv") == found
+
+
+@pytest.mark.parametrize(
+    ("language", "shown"),
+    [("fi", ["haudat", "kohteet", "kahvilat"]), (None, ["graves", "sites", "cafés"])],
+)
+def test_labels_are_known_by_any_name(turtle, tmp_path, language, shown):
+    # A name in another language that is a preferred name means the concept that is named so.
+    same = """e:2 skos:prefLabel "barrows"@sv . e:1 skos:altLabel "spots"@en, "ställen"@sv .
+    e:3 skos:altLabel "spots"@en . e:4 skos:prefLabel "cafe\u0301s"@en, "kahvilat"@fi ."""
+    turtle.write_text(SITES + same, encoding="utf-8")
+    named = ["burials", "graves", "haudat", "http://example.org/2"]
+    labels = [*([one] for one in named), ["kohteet", "ställen"], ["barrows"], ["spots"], ["forts"]]
+    labels.append(["cafe\u0301s"])
+    rows = [{"id": str(n), "text": f"text {n}", "tags": own} for n, own in enumerate(labels)]
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    reader = CorpusReader(path, vocabulary=turtle, label_language=language)
+    graves, sites, cafes = ([one] for one in shown)
+    found = reader.collect()
+    assert found.labels == [*[graves] * 4, sites, ["barrows"], ["spots"], ["forts"], cafes]
+    notes = "; ".join(found.notes)
+    said = f"4 label(s) get their preferred name in the vocabulary: 'burials' is '{shown[0]}'"
+    assert f"{said} (--language chooses)" in notes
+    assert "1 label(s) are names of several concepts of the vocabulary and are not" in notes
+    assert "1 label(s) are not in the vocabulary: 'forts'" in notes
+    # The file has other names: a label that is removed in the index would not be found in it.
+    assert "are codes, or other names" in (reader.why_not_writable() or "")
 
 
 @pytest.mark.parametrize(

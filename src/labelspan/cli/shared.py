@@ -435,7 +435,8 @@ _READING: dict[str, tuple[Any, str | None, str]] = {
         Path | None,
         "FILE",
         "Names for labels that are URIs or codes: per line a URI, a tab and a name, or a SKOS "
-        "thesaurus (.ttl, .rdf), of which --language chooses the names.",
+        "thesaurus (.ttl, .rdf), of which --language chooses the names, and whose other names are "
+        "replaced by these.",
     ),
     "min_count": (int, None, "Leave out labels with fewer items than this."),
 }

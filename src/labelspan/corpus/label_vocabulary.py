@@ -18,10 +18,10 @@ from typing import Any
 from unicodedata import normalize
 
 from .._install import needed
-from ..errors import InvalidFile
+from ..errors import InvalidFile, LabelspanWarning, warn_caller
 from .label_values import name_of, unique_names
 
-__all__ = ["RDF_FORMATS", "Concept", "LabelVocabulary", "read_vocabulary"]
+__all__ = ["RDF_FORMATS", "Concept", "LabelVocabulary", "names_of_labels", "read_vocabulary"]
 
 RDF_FORMATS = {
     ".ttl": "turtle",
@@ -272,7 +272,8 @@ def read_vocabulary(
         tab and a name in each line.
     language : str or None, default=None
         Language of the preferred names of a thesaurus, such as "en"; None takes English, or the
-        language in which most concepts have a name. Other files have one name for each code.
+        language in which most concepts have a name, and so does, with a warning, a language in
+        which no concept has a name. Other files have one name for each code.
     encoding : str or None, default=None
         None uses the byte order mark, else UTF-8.
 
@@ -372,9 +373,30 @@ def _skos(path: Path, content: str, kind: str, language: str | None) -> LabelVoc
 
 def _language(path: Path, named: Iterable[Mapping[str, str]], language: str | None) -> str:
     counts = Counter(code for own in named for code in own)
-    if language is None:
-        return "en" if "en" in counts else max(counts, key=lambda code: (counts[code], code))
-    if language not in counts:
+    if language is not None and language in counts:
+        return language
+    best = "en" if "en" in counts else max(counts, key=lambda code: (counts[code], code))
+    if language is not None:
         there = ", ".join(sorted(filter(None, counts))) or "none"
-        raise InvalidFile(f"{path} has no names in {language!r}; it has: {there}.")
-    return language
+        shown = f"those in {best!r}" if best else "those without a language"
+        warn_caller(
+            f"{path} has no names in {language!r}; {shown} are used, and it has: {there}.",
+            LabelspanWarning,
+        )
+    return best
+
+
+def names_of_labels(vocabulary: LabelVocabulary) -> tuple[dict[str, str], frozenset[str]]:
+    """Return the preferred name for each code and other name, and the names of several concepts.
+
+    Preferred names are not in either: they mean their own concept, whatever else has this name.
+    """
+    owners: dict[str, set[str]] = {}
+    for concept in vocabulary.concepts.values():
+        for name in concept.other_names:
+            if name not in vocabulary:
+                owners.setdefault(name, set()).add(concept.name)
+    names = {name: min(own) for name, own in owners.items() if len(own) == 1}
+    several = owners.keys() - names.keys() - vocabulary.concepts.keys()
+    codes = {normalize("NFC", code): name for code, name in vocabulary.names.items()}
+    return names | codes, frozenset(several)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
+from unicodedata import normalize
 
 from ..errors import InvalidFile, InvalidInput, InvalidParameter
 from .fields import choose_fields, plain
@@ -24,7 +25,7 @@ from .label_values import (
     truths_of,
     words_of_truth,
 )
-from .label_vocabulary import read_vocabulary
+from .label_vocabulary import names_of_labels, read_vocabulary
 from .notes import inline_tags
 from .reading_report import ReadingReport, make_report, shorten
 from .sources import check_encoding, open_source
@@ -83,9 +84,10 @@ class CorpusReader:
         The encoding of text, for example ``"latin-1"``. None uses the byte order mark, else UTF-8.
     vocabulary : path or None, default=None
         A file of names for labels: per line a URI or code, a tab and a name, or a SKOS thesaurus
-        (see :func:`read_vocabulary`).
+        (see :func:`read_vocabulary`). A label may be the code or any name of a concept, and gets
+        its preferred name; names of several concepts stay as they are.
     label_language : str or None, default=None
-        Language of the names in a thesaurus.
+        Language of the preferred names in a thesaurus.
     table : str or None, default=None
         The sheet of a workbook, the table of a database, or a query (``select ...``) of it. None
         takes the first sheet with rows, and the largest table with texts.
@@ -155,9 +157,13 @@ class CorpusReader:
             check_encoding(encoding)
         self._empty, self._labelled, self.table = empty, labels != "", table
         self.vocabulary = None
+        # By code or another name, and by those that items have.
+        self._names: dict[str, str] = {}
+        self._renamed: dict[str, str] = {}
+        self._ambiguous: frozenset[str] = frozenset()
         if vocabulary is not None:
             self.vocabulary = read_vocabulary(vocabulary, label_language, encoding)
-        self._names = {} if self.vocabulary is None else self.vocabulary.names
+            self._names, self._ambiguous = names_of_labels(self.vocabulary)
         self._source = open_source(source, None if folder is None else Path(folder))
         self.files = files = open_files(self._source, format, encoding, table)
         self.name = files.name
@@ -321,6 +327,8 @@ class CorpusReader:
             problem = f"labels of {self.name} are in its texts, which are not changed"
         elif self.reading["joined"]:
             problem = f"{self.name} has several rows per item, which are not changed"
+        elif self._renamed:
+            problem = f"labels of {self.name} are codes, or other names than in the index"
         else:
             return None
         return f"{problem}; export the decisions (--export decisions.csv)."
@@ -407,7 +415,10 @@ class CorpusReader:
             # All cells say 0: it is known that there are none.
             return () if any(p(row.get(p.field)) is not None for p in self.parsers) else None
         if self._names:
-            found = [self._names.get(label, label) for label in found]
+            written = [normalize("NFC", label) for label in found]
+            found = [self._names.get(label, label) for label in written]
+            pairs = zip(written, found, strict=True)
+            self._renamed |= {old: new for old, new in pairs if old != new}
         if len(self.parsers) > 1 or self._names:
             found = list(dict.fromkeys(found))
         return tuple(found) or (None if self._empty == "unknown" else ())
@@ -425,11 +436,7 @@ class CorpusReader:
         if blank:
             notes.append(f"{blank:,} item(s) have no text")
         counts = Counter(label for record in records for label in record.labels or ())
-        strange = counts.keys() - set(self._names.values()) if self._names else ()
-        if strange:
-            notes.append(
-                f"{len(strange):,} label(s) are not in the vocabulary: {min(strange)!r:.60}"
-            )
+        notes += self._vocabulary_notes(counts)
         rare = {label for label, count in counts.items() if count < min_count}
         if rare:
             notes.append(f"{len(rare):,} rare label(s) left out")
@@ -444,6 +451,27 @@ class CorpusReader:
         reading = {**self.reading, "notes": tuple(notes)}
         numbered = numbered or reading["ids"] is None
         return TaggedTexts(self.name, records, tuple(notes), numbered, reading)
+
+    def _vocabulary_notes(self, labels: Collection[str]) -> Iterator[str]:
+        """Say which labels got another name, and which are not a label of the vocabulary."""
+        if self.vocabulary is None:
+            return
+        renamed = self._renamed.keys() - self.vocabulary.concepts.keys()
+        if renamed:
+            one = min(renamed)
+            yield (
+                f"{len(renamed):,} label(s) get their preferred name in the vocabulary: "
+                f"{one!r:.60} is {self._renamed[one]!r:.60} (--language chooses)"
+            )
+        ambiguous = self._ambiguous & set(labels)
+        if ambiguous:
+            yield (
+                f"{len(ambiguous):,} label(s) are names of several concepts of the vocabulary and "
+                f"are not replaced: {min(ambiguous)!r:.60}"
+            )
+        strange = set(labels) - ambiguous - set(self.vocabulary.names.values())
+        if strange:
+            yield f"{len(strange):,} label(s) are not in the vocabulary: {min(strange)!r:.60}"
 
 
 def read_corpus(
