@@ -61,6 +61,15 @@ def test_names_the_tree_and_languages(turtle, tmp_path):
         assert read_vocabulary(turtle, "sv") == found
 
 
+def test_labels_keep_their_language(turtle, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("text,tags\none,haudat\ntwo,kohteet\nthree,graves\n", encoding="utf-8")
+    found = CorpusReader(path, vocabulary=turtle).collect()
+    assert found.labels == [["haudat"], ["kohteet"], ["haudat"]]
+    found = CorpusReader(path, vocabulary=turtle, label_language="en").collect()
+    assert found.labels == [["graves"], ["sites"], ["graves"]]
+
+
 @pytest.mark.parametrize(
     ("language", "shown"),
     [("fi", ["haudat", "kohteet", "kahvilat"]), (None, ["graves", "sites", "cafés"])],

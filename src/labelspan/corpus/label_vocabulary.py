@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import astuple, dataclass, field
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
@@ -260,7 +260,11 @@ def _check_acyclic(where: Path | str, concepts: Iterable[Concept]) -> None:
 
 
 def read_vocabulary(
-    path: str | os.PathLike[str], language: str | None = None, encoding: str | None = None
+    path: str | os.PathLike[str],
+    language: str | None = None,
+    encoding: str | None = None,
+    *,
+    used: Collection[str] = (),
 ) -> LabelVocabulary:
     r"""Read a vocabulary of labels.
 
@@ -271,11 +275,14 @@ def read_vocabulary(
         ``.xml``), also packed (``.gz``), which needs rdflib; any other file has a URI or code, a
         tab and a name in each line.
     language : str or None, default=None
-        Language of the preferred names of a thesaurus, such as "en"; None takes English, or the
-        language in which most concepts have a name, and so does, with a warning, a language in
-        which no concept has a name. Other files have one name for each code.
+        Language of the preferred names of a thesaurus, such as "en"; None takes the language of
+        most labels in ``used``, else English, or the language in which most concepts have a name.
+        So does, with a warning, a language in which no concept has a name. Other files have one
+        name for each code.
     encoding : str or None, default=None
         None uses the byte order mark, else UTF-8.
+    used : collection of str, default=()
+        Labels of items, which keep their language.
 
     Returns
     -------
@@ -306,7 +313,7 @@ def read_vocabulary(
     kind = RDF_FORMATS.get(source.members[0].suffix)
     content = text_of(source.members[0], encoding)
     if kind is not None:
-        return _skos(Path(path), content, kind, language)
+        return _skos(Path(path), content, kind, language, used)
     return LabelVocabulary({code: Concept(name) for code, name in _lines(path, content).items()})
 
 
@@ -328,7 +335,9 @@ def _lines(path: Any, content: str) -> dict[str, str]:
     return unique_names(pairs)
 
 
-def _skos(path: Path, content: str, kind: str, language: str | None) -> LabelVocabulary:
+def _skos(
+    path: Path, content: str, kind: str, language: str | None, used: Collection[str]
+) -> LabelVocabulary:
     rdflib = needed(str(path), "rdflib", "skos")
     graph = rdflib.Graph()
     try:
@@ -350,7 +359,7 @@ def _skos(path: Path, content: str, kind: str, language: str | None) -> LabelVoc
         preferred.setdefault(str(concept), {})[getattr(name, "language", None) or ""] = str(name)
     if not preferred:
         raise InvalidFile(f"{path} has no skos:prefLabel; give a SKOS thesaurus.")
-    chosen = _language(path, preferred.values(), language)
+    chosen = _language(path, preferred.values(), language, used)
     names = unique_names(
         (code, own.get(chosen) or own[min(own)]) for code, own in sorted(preferred.items())
     )
@@ -371,10 +380,18 @@ def _skos(path: Path, content: str, kind: str, language: str | None) -> LabelVoc
     return LabelVocabulary(concepts)
 
 
-def _language(path: Path, named: Iterable[Mapping[str, str]], language: str | None) -> str:
+def _language(
+    path: Path, named: Collection[Mapping[str, str]], language: str | None, used: Collection[str]
+) -> str:
     counts = Counter(code for own in named for code in own)
     if language is not None and language in counts:
         return language
+    labels = {normalize("NFC", label) for label in used}
+    hits = Counter(
+        code for own in named for code, name in own.items() if normalize("NFC", name) in labels
+    )
+    if not language and hits:
+        return max(hits, key=lambda code: (hits[code], code == "en", code))
     best = "en" if "en" in counts else max(counts, key=lambda code: (counts[code], code))
     if language is not None:
         there = ", ".join(sorted(filter(None, counts))) or "none"

@@ -87,7 +87,7 @@ class CorpusReader:
         (see :func:`read_vocabulary`). A label may be the code or any name of a concept, and gets
         its preferred name; names of several concepts stay as they are.
     label_language : str or None, default=None
-        Language of the preferred names in a thesaurus.
+        Language of the preferred names in a thesaurus; None takes that of most labels.
     table : str or None, default=None
         The sheet of a workbook, the table of a database, or a query (``select ...``) of it. None
         takes the first sheet with rows, and the largest table with texts.
@@ -161,9 +161,6 @@ class CorpusReader:
         self._names: dict[str, str] = {}
         self._renamed: dict[str, str] = {}
         self._ambiguous: frozenset[str] = frozenset()
-        if vocabulary is not None:
-            self.vocabulary = read_vocabulary(vocabulary, label_language, encoding)
-            self._names, self._ambiguous = names_of_labels(self.vocabulary)
         self._source = open_source(source, None if folder is None else Path(folder))
         self.files = files = open_files(self._source, format, encoding, table)
         self.name = files.name
@@ -178,6 +175,10 @@ class CorpusReader:
         files.needed = [one for one in needed if one and one != INLINE]
         for file, row in {file: row for file, _, row in first}.items():
             files.check(file, row)
+        if vocabulary is not None:
+            used = {label for row in items for label in self._labels(row) or ()}
+            self.vocabulary = read_vocabulary(vocabulary, label_language, encoding, used=used)
+            self._names, self._ambiguous = names_of_labels(self.vocabulary)
         # By field: the share of the first items that have a value, and an example.
         self._examples = _examples(items)
         # All of them, if the corpus is small: nothing is parsed twice.
