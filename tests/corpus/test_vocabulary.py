@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from labelspan import SemanticIndex
-from labelspan.corpus import CorpusReader, read_vocabulary
+from labelspan.corpus import CorpusReader, edit_corpus, read_vocabulary
 from labelspan.curation import Review
-from labelspan.errors import InvalidFile, InvalidParameter, LabelspanWarning
+from labelspan.errors import InvalidFile, InvalidInput, InvalidParameter, LabelspanWarning
 from labelspan.export import export_file, export_skos
 
 SITES = """
@@ -96,6 +96,9 @@ def test_labels_are_known_by_any_name(turtle, tmp_path, language, shown):
     assert "1 label(s) are not in the vocabulary: 'forts'" in notes
     # The file has other names: a label that is removed in the index would not be found in it.
     assert "are codes, or other names" in (reader.why_not_writable() or "")
+    # Also when the file is read without the vocabulary.
+    with pytest.raises(InvalidInput, match="other names than in the index"):
+        edit_corpus(path, {"0": {graves[0]: False}}, like={"renamed": True})
 
 
 @pytest.mark.parametrize(

@@ -272,6 +272,7 @@ def _source(
         fields = {key: told[key] for key in ("text", "labels", "ids", "separator")}
         fields |= {key: reading[key] for key in asked if reading[key] is not None}
         fields |= {"why_not_writable": None if reader is None else reader.why_not_writable()}
+        fields |= {"renamed": True} if reader is not None and reader.renamed else {}
     names = None if reader is None else reader.vocabulary
     if stream and reader is not None:
         mark = {**reader.fingerprint, "reading": {name: str(one) for name, one in reading.items()}}

@@ -111,6 +111,8 @@ class CorpusReader:
         Whether these are all items.
     vocabulary : LabelVocabulary or None
         Names of labels and broader labels, from the given file.
+    renamed : dict
+        Labels as they are written, and their names in the vocabulary, as far as items were read.
     table : str or None
         The table that was asked for.
     n_joined : int
@@ -156,10 +158,10 @@ class CorpusReader:
         if encoding is not None:
             check_encoding(encoding)
         self._empty, self._labelled, self.table = empty, labels != "", table
-        self.vocabulary = None
+        self.vocabulary, self._like = None, like or {}
         # By code or another name, and by those that items have.
         self._names: dict[str, str] = {}
-        self._renamed: dict[str, str] = {}
+        self.renamed: dict[str, str] = {}
         self._ambiguous: frozenset[str] = frozenset()
         self._source = open_source(source, None if folder is None else Path(folder))
         self.files = files = open_files(self._source, format, encoding, table)
@@ -328,7 +330,7 @@ class CorpusReader:
             problem = f"labels of {self.name} are in its texts, which are not changed"
         elif self.reading["joined"]:
             problem = f"{self.name} has several rows per item, which are not changed"
-        elif self._renamed:
+        elif self.renamed or self._like.get("renamed"):
             problem = f"labels of {self.name} are codes, or other names than in the index"
         else:
             return None
@@ -419,7 +421,7 @@ class CorpusReader:
             written = [normalize("NFC", label) for label in found]
             found = [self._names.get(label, label) for label in written]
             pairs = zip(written, found, strict=True)
-            self._renamed |= {old: new for old, new in pairs if old != new}
+            self.renamed |= {old: new for old, new in pairs if old != new}
         if len(self.parsers) > 1 or self._names:
             found = list(dict.fromkeys(found))
         return tuple(found) or (None if self._empty == "unknown" else ())
@@ -457,12 +459,12 @@ class CorpusReader:
         """Say which labels got another name, and which are not a label of the vocabulary."""
         if self.vocabulary is None:
             return
-        renamed = self._renamed.keys() - self.vocabulary.concepts.keys()
+        renamed = self.renamed.keys() - self.vocabulary.concepts.keys()
         if renamed:
             one = min(renamed)
             yield (
                 f"{len(renamed):,} label(s) get their preferred name in the vocabulary: "
-                f"{one!r:.60} is {self._renamed[one]!r:.60} (--language chooses)"
+                f"{one!r:.60} is {self.renamed[one]!r:.60} (--language chooses)"
             )
         ambiguous = self._ambiguous & set(labels)
         if ambiguous:
