@@ -11,77 +11,11 @@ from .._typing import Array
 from ..estimators.mlsi import MLSI, common_labels
 from ..estimators.training import TrainingRows, squared_norm
 from ..labels import Labels
-from ..operators import Operator
-from ..operators.array_backend import host, on_host
-from ..operators.operator import Composite
+from ..operators.array_backend import on_host
+from ..operators.compositions import Without
 from ..solvers import Problem, Solution
 
-__all__ = ["LabelMap", "WithoutDirection"]
-
-
-class WithoutDirection(Composite):
-    """``X - X u u'``: rows without their part along a direction u of unit length."""
-
-    def __init__(self, base: Operator, direction: Array) -> None:
-        super().__init__(base.shape, [base])
-        self.base, self.direction = base, direction
-        self.one_pass = base.one_pass
-        self._column = base.place(direction[:, None])
-
-    def _rest(self, block: Array) -> Array:
-        rest: Array = block - self._column @ (self._column.T @ block)
-        return rest
-
-    def _matmat(self, block: Array) -> Array:
-        return self.base.matmat(self._rest(block))
-
-    def _rmatmat(self, block: Array) -> Array:
-        return self._rest(self.base.rmatmat(block))
-
-    def normal(self, block: Array) -> Array:
-        return self._rest(self.base.normal(self._rest(self.place(block))))
-
-    def _rest_of_products(self, products: Array) -> Array:
-        return products - np.outer(self.direction, self.direction @ products)
-
-    def gram(self) -> Array:
-        return self._rest_of_products(self._rest_of_products(self.base.gram()).T)
-
-    def cross(self, block: Array) -> Array:
-        return self._rest_of_products(self.base.cross(block))
-
-    def moments(self, block: Array) -> tuple[Array, Array]:
-        gram, products = self.base.moments(block)
-        return (
-            self._rest_of_products(self._rest_of_products(gram).T),
-            self._rest_of_products(products),
-        )
-
-    def column_means(self) -> Array:
-        means: Array = self._rest_of_products(self.base.column_means()[:, None])[:, 0]
-        return means
-
-    def sum_of_squares(self) -> float:
-        along = host(self.base.matmat(self._column)).astype(np.float64)
-        return max(0.0, self.base.sum_of_squares() - float(np.square(along).sum()))
-
-    def column_squares(self) -> Array:
-        along = self.base.matmat(self._column)
-        length = float(np.square(host(along).astype(np.float64)).sum())
-        product = self.base.cross(along)[:, 0]
-        change = self.direction * (length * self.direction - 2 * product)
-        squares: Array = np.maximum(self.base.column_squares() + change, 0.0)
-        return squares
-
-    def column_counts(self) -> Array:
-        return self.base.column_counts()
-
-    def rows(self, index: Array) -> Operator:
-        return WithoutDirection(self.base.rows(index), self.direction)
-
-    def wide_rows(self, part: slice) -> Array:
-        rows = self.base.wide_rows(part)
-        return rows - np.outer(rows @ self.direction, self.direction)
+__all__ = ["LabelMap"]
 
 
 class LabelMap(MLSI):
@@ -115,7 +49,7 @@ class LabelMap(MLSI):
     def _problem(self, rows: TrainingRows, scale: Array, alpha: float, beta: float) -> Problem:
         if self.without_mean:
             means = on_host(rows.means)
-            rows = replace(rows, X=WithoutDirection(rows.X, means / np.linalg.norm(means)))
+            rows = replace(rows, X=Without(rows.X, means[:, None] / np.linalg.norm(means)))
         return super()._problem(rows, scale, alpha, beta)
 
     def _publish_solved(self, stated: Any, solution: Solution) -> Array:

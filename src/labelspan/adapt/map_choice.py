@@ -19,10 +19,11 @@ from ..graph.neighbors import nearest_neighbors
 from ..labels import Labels
 from ..metrics.retrieval import LabelGains
 from ..operators import as_operator
+from ..operators.compositions import Without
 from ..solvers import AlphaCurve
 from ..solvers.alpha import choose_alpha
 from .adapter_report import QUANTILE, HeldOutComparison
-from .label_map import LabelMap, WithoutDirection
+from .label_map import LabelMap
 from .row_sample import RowSample
 
 __all__ = ["MapChoice", "choose_map"]
@@ -85,7 +86,7 @@ def choose_map(model: Any, sample: RowSample, n_labelled: int, n_rows: int) -> M
     wanted = None if model.n_components == "auto" else int(model.n_components)
     direction = _mean_direction(sample.rows, wanted or _SIZE)
     if direction is not None:
-        X = WithoutDirection(X, direction)
+        X = Without(X, direction[:, None])
     index = np.flatnonzero(labels.labelled)
     known = labels.rows(index)
     curve = choose_alpha(X.rows(index), as_operator(known.centred), intercept=True)

@@ -12,7 +12,7 @@ import numpy as np
 from .._typing import Array
 from ..operators import Operator
 from ..operators.array_backend import combine, concatenate, host, inner, inner_all, times, width_of
-from ..operators.operator import Composite
+from ..operators.compositions import Without
 from .inspection import RANDOM_DIRECTIONS, Inspection, inspect
 from .problem import column_lengths, finest_tolerance, rest_of, rounding
 from .small_dense import leading, leading_values, orthonormalize, remove, remove_measured
@@ -177,27 +177,6 @@ def _condition(factor: Array) -> float:
     return float(np.linalg.cond(factor, 1 if square else None))
 
 
-class _Without(Composite):
-    """``X (I - V V')`` for orthonormal columns V."""
-
-    def __init__(self, base: Operator, known: Array) -> None:
-        super().__init__(base.shape, [base])
-        self.base, self.one_pass = base, base.one_pass
-        self._known = known
-
-    def _less(self, block: Array) -> Array:
-        return remove(1 * block, [self._known])
-
-    def _matmat(self, block: Array) -> Array:
-        return self.base.matmat(self._less(block))
-
-    def _rmatmat(self, block: Array) -> Array:
-        return self._less(self.base.rmatmat(block))
-
-    def normal(self, block: Array) -> Array:
-        return self._less(self.base.normal(self._less(self.place(block))))
-
-
 @dataclass(frozen=True)
 class TruncatedSVD:
     """Squared leading singular values, right singular vectors, and the estimated missing part.
@@ -240,7 +219,7 @@ def truncated_svd(
         length = float(np.linalg.norm(lengths * np.sqrt(outside)))
         long = float(np.sqrt(found.values[0]))
         rest, more = _longest(
-            _Without(X, found.right),
+            Without(X, found.right),
             count - found.values.size,
             tol=tol,
             max_iter=max_iter,
