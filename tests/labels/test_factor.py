@@ -9,7 +9,7 @@ from labelspan.errors import InvalidLabels
 from labelspan.estimators.class_posterior import discriminants
 from labelspan.labels import factor as factors
 from labelspan.labels import read_labels, reading
-from labelspan.operators.ranks import block_rank, orthonormal_columns, whitening
+from labelspan.operators.digits import block_rank, orthonormal_columns, whitening
 
 SEEDS = range(2)
 LAPLACIANS = ["clique", "star", "zhou"]

@@ -10,7 +10,7 @@ from sklearn.linear_model import Lasso, Ridge
 
 from labelspan import OPLS
 from labelspan.labels import Factor
-from labelspan.operators.ranks import block_rank
+from labelspan.operators.digits import block_rank
 from labelspan.papers.sun2009 import LeastSquares
 from labelspan.papers.sun2009.least_squares import targets
 from labelspan.solvers import Exact, Problem

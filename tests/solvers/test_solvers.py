@@ -20,7 +20,7 @@ from scipy import sparse
 from labelspan import CCA, HSL, MLSI, OPLS
 from labelspan.labels import Factor, Regression
 from labelspan.operators import Product, Scaled, as_operator
-from labelspan.operators.ranks import block_rank
+from labelspan.operators.digits import block_rank
 from labelspan.solvers import (
     Exact,
     Krylov,

@@ -9,7 +9,7 @@ from sklearn.utils.metaestimators import available_if
 
 from .._typing import Array
 from ..operators.array_backend import as_block, host
-from ..operators.ranks import whitening
+from ..operators.digits import whitening
 from ._streams import labels_as_fitted
 
 __all__ = ["accuracy", "class_scores", "discriminants", "predict_proba"]

@@ -18,7 +18,7 @@ from ..labels import Labels
 from ..labels.factor import class_scatter
 from ..labels.reading import Kind
 from ..operators import Operator, as_operator
-from ..operators.ranks import rank_tolerance
+from ..operators.digits import rank_tolerance
 from ..solvers.exact import factorise
 from ..solvers.small_dense import LEAST_EIGENVALUE, inverse_root
 from ._graph_methods import (

@@ -28,8 +28,8 @@ from ..operators.array_backend import (
     on_host,
     sum_of_squares,
 )
+from ..operators.digits import block_rank, whitening
 from ..operators.machine import refuse_too_large
-from ..operators.ranks import block_rank, whitening
 from ..solvers import AlphaCurve, Problem, Solution, Solver, SolverChoice
 from ..solvers import choose_solver as choose_for_problem
 from ._streams import Stream, why_no_stream

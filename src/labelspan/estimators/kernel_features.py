@@ -16,7 +16,7 @@ from .._params import Constraint, Either, Integer, Null, OneOf, Real, check_para
 from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter, LabelspanWarning, warn_caller
 from ..operators import as_operator
-from ..operators.ranks import rank_tolerance
+from ..operators.digits import rank_tolerance
 from ..operators.row_data import translated
 from ..operators.sparse import canonical
 from .options import SHARED, described

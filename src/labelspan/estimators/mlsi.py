@@ -16,7 +16,7 @@ from ..labels import Factor, Labels, Regression
 from ..labels.factor import equalizing_weights
 from ..operators import Operator, Scaled, as_operator
 from ..operators.array_backend import host, inner, on_host, scale_columns
-from ..operators.ranks import block_rank
+from ..operators.digits import block_rank
 from ..solvers import AlphaCurve, Problem, Solution, Solver
 from ..solvers.alpha import choose_alpha
 from ..solvers.exact import ridge

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .._typing import Array
+from ..operators.digits import digits_to_lose
 from ..operators.machine import map_threads, n_threads
 from ..operators.row_data import (
     as_rows,
@@ -153,7 +154,7 @@ class NeighborSearch:
         rows, moved = self.rows, asked
         if self.metric == "euclidean":
             # float32 is accurate enough for distances only if the rows are near zero.
-            rows, moved = translated(rows, asked, far=10.0 if rows.dtype == np.float32 else 1e3)
+            rows, moved = translated(rows, asked, far=digits_to_lose(rows.dtype))
         step = max(1, min(_QUERIES, _ENTRIES // available))
         approximate = search == "approximate" or (
             search == "auto" and size * available > EXACT_LIMIT**2

@@ -17,8 +17,8 @@ import numpy as np
 from .._typing import Array
 from ..errors import InvalidLabels, Mismatch
 from ..operators import Operator, Product, Scaled, as_operator
-from ..operators.array_backend import centered_columns, host
-from ..operators.ranks import orthonormal_columns, rank_tolerance, whitening
+from ..operators.array_backend import host
+from ..operators.digits import centered_columns, orthonormal_columns, rank_tolerance, whitening
 from .reading import Labels
 
 __all__ = [

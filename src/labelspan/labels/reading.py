@@ -28,12 +28,12 @@ from .._typing import Array
 from ..errors import AmbiguousLabels, InvalidInput, InvalidLabels, warn_caller
 from ..operators import Operator, as_operator
 from ..operators.array_backend import (
-    centered_columns,
     contiguous,
     is_tensor,
     placed,
 )
 from ..operators.convert import column_names, dense_block, sparse_table
+from ..operators.digits import centered_columns
 from ..operators.machine import map_threads, refuse_too_large, row_parts
 from ..operators.sparse import Sparse
 

@@ -26,7 +26,6 @@ __all__ = [
     "add_product",
     "as_block",
     "cast",
-    "centered_columns",
     "column_norms",
     "column_sums",
     "combine",
@@ -66,8 +65,6 @@ _LONG, _FEW_COLUMNS, _ENOUGH_PARTS = 1 << 26, 16, 16
 _TURNED_ROWS = 512
 # Up to this many entries, the code with the fewest calls is fastest.
 _FEW_ENTRIES = 1 << 12
-# A column is constant if its distance from its mean is below this fraction of its length.
-_CONSTANT = 1e-13
 # Range of float32 sums of squares without underflow or overflow.
 _PLAIN_SQUARES = (1e-25, 1e30)
 # Above this many random numbers, each block of rows has its own stream; and entries per block.
@@ -486,21 +483,6 @@ def column_sums(block: Any) -> Array:
     ones = np.ones(parts[0].stop, dtype=block.dtype) if block.dtype.kind == "f" else None
     first, *others = map_threads(add, parts, blas=ones is not None)
     return sum(others, first)
-
-
-def centered_columns(block: Any, means: Any, unknown: Array | None = None) -> Array:
-    """Return ``block - means``, with 0 in unknown entries and in columns that are constant.
-
-    A constant column would leave rounding errors, which could be mistaken for a direction.
-    """
-    length = column_norms(block)
-    about = subtract_row(block, like(means, block))
-    if unknown is not None:
-        about = np.where(unknown, 0.0, about)
-    constant = column_norms(about) <= _CONSTANT * length
-    if constant.any():
-        about[:, constant] = 0.0
-    return about
 
 
 def subtract_row(block: Any, row: Any) -> Array:

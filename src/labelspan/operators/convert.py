@@ -11,6 +11,7 @@ from .._install import install_command
 from .._typing import Array
 from ..errors import InvalidInput
 from .array_backend import is_tensor, on_host
+from .digits import digits_to_lose
 from .operator import Operator
 from .sparse import host_operator
 
@@ -26,8 +27,6 @@ __all__ = [
 
 # Up to this many multiplications, a projection is one product without threads and blocks.
 _SMALL = 1 << 26
-# How much shorter than its terms a difference may be, by bytes per number.
-_LOST = {8: 1e3, 4: 10.0}
 
 
 def as_operator(X: Any, *, device: Any = None) -> Operator:
@@ -91,7 +90,7 @@ def project(X: Any, means: Any, components: Any) -> Array:
         if entries * components.shape[0] <= _SMALL:
             images, along = X @ weights, means.astype(X.dtype, copy=False) @ weights
             out = images - along
-            if np.abs(along).max() <= _LOST[X.dtype.itemsize] * np.abs(out).max():
+            if np.abs(along).max() <= digits_to_lose(X.dtype) * np.abs(out).max():
                 return np.asarray(out)
     rows, offset = as_operator(X), on_host(means)
     return (rows.shifted(offset) if offset.any() else rows).matmat(components.T)

@@ -10,8 +10,9 @@ from scipy import sparse
 
 from .._typing import Array
 from .array_backend import column_sums, inner, sum_of_squares, times
+from .digits import above_rounding, added_offset, clear_of_means, constant_columns, digits_to_lose
 from .machine import map_threads, row_parts
-from .operator import Operator, above_rounding, added_offset, checked_offset, digits_to_lose
+from .operator import Operator, checked_offset
 
 __all__ = ["Dense"]
 
@@ -27,8 +28,6 @@ _MOSTLY_ZERO, _SOME_ROWS = 0.1, 128
 # Up to this many entries of a product, each thread may have its own sum; and the maximum number of
 # columns of products that are corrected afterwards.
 _FEW_SUMS, _NARROW = 1 << 17, 16
-# Number of rows sampled to see whether a column may be constant or zero.
-_FIRST_ROWS = 64
 
 
 class Dense(Operator):
@@ -168,8 +167,8 @@ class Dense(Operator):
         aside = np.outer(half, self._offset)
         gram -= aside
         gram -= aside.T
-        few = _clear(squares, gram, np.float32)
-        if not (few or _clear(squares, gram, dtype)):
+        few = clear_of_means(squares, np.diag(gram), np.float32)
+        if not (few or clear_of_means(squares, np.diag(gram), dtype)):
             return self._products(block, dtype)
         self._mild = few or self.dtype == np.float64
         if block.shape[1]:
@@ -231,14 +230,9 @@ class Dense(Operator):
     def centered(self) -> tuple[Operator, Array]:
         means = self.column_means()
         # A mean is rounded: subtracted from a constant column it would leave a column of
-        # rounding errors, which a solver that scales columns would mistake for a feature. Few
-        # columns are constant in a sample of rows, and only those are checked in full.
-        some = self._array[:: max(1, self.shape[0] // _FIRST_ROWS)]
-        same = (some == self._array[:1]).all(axis=0)
-        if same.any():
-            same = np.flatnonzero(same)
-            constant = same[(self._array[:, same] == self._array[:1, same]).all(axis=0)]
-            means[constant] = self._piece(slice(0, 1), np.float64)[0, constant]
+        # rounding errors, which a solver that scales columns would mistake for a feature.
+        constant = constant_columns(self._array)
+        means[constant] = self._piece(slice(0, 1), np.float64)[0, constant]
         return self.shifted(means), means
 
     def rows(self, index: Array) -> Operator:
@@ -254,8 +248,3 @@ class Dense(Operator):
 def _pulled(rows: Array, block: Array) -> Array:
     """Return ``rows.T @ block`` for a narrow block, by the faster of two methods."""
     return np.asarray((block.T @ rows).T)
-
-
-def _clear(squares: Array, about_means: Array, dtype: Any) -> bool:
-    """Return whether sums of squares in a type keep enough digits if centred afterwards."""
-    return bool((squares <= digits_to_lose(dtype) * np.diag(about_means)).all())

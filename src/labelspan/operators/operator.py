@@ -28,22 +28,18 @@ from .array_backend import (
     subtract_row,
     sum_of_squares,
 )
+from .digits import added_offset, after_cancelling
 
 __all__ = [
     "Centered",
     "Composite",
     "Operator",
-    "above_rounding",
-    "added_offset",
     "checked_offset",
-    "digits_to_lose",
     "dottest",
 ]
 
 # Maximum number of columns that ``column_blocks`` makes dense at a time, and of entries: 64 MiB.
 _COLUMNS, _ENTRIES = 256, 1 << 23
-# What sums in float64 leave of numbers that cancel, relative to them.
-_ROUNDED = 8 * float(np.finfo(np.float64).eps)
 
 
 class Operator(ABC):
@@ -363,10 +359,7 @@ class Centered(Composite):
     def column_squares(self) -> Array:
         means = self.base.column_means()
         correction = self.shape[0] * self.offset * (self.offset - 2 * means)
-        squares = self.base.column_squares()
-        left = squares + correction
-        # The remainder of a constant column is rounding.
-        return np.where(left > _ROUNDED * squares, left, 0.0)
+        return after_cancelling(self.base.column_squares(), correction)
 
     def column_counts(self) -> Array:
         return self.base.column_counts()
@@ -421,30 +414,6 @@ def checked_offset(offset: Array, columns: int) -> Array:
     if row.shape != (columns,):
         raise InvalidInput(f"offset must hold {columns} numbers, but has shape {row.shape}.")
     return row
-
-
-def added_offset(before: Array | None, offset: Array) -> Array:
-    """Add an offset to the one that is there; where both cancel, what is left is rounding."""
-    if before is None:
-        return offset
-    both = before + offset
-    return np.where(np.abs(both) > 8 * _ROUNDED * np.abs(before), both, 0.0)
-
-
-def above_rounding(squares: Array, rows: int, offset: Array | None) -> Array:
-    """Return squared lengths of columns, zero where the offset leaves rounding only."""
-    if offset is None:
-        return squares
-    return np.where(squares > rows * np.square(_ROUNDED * offset), squares, 0.0)
-
-
-def digits_to_lose(dtype: Any) -> float:
-    """Return the largest allowed ratio of the squared mean to the centred sum of squares.
-
-    Up to this ratio, products that are corrected after the multiplication keep enough of the 16
-    digits of float64, or of the 7 of float32.
-    """
-    return 1e3 if np.dtype(dtype) == np.float64 else 1e1
 
 
 def dottest(operator: Operator, *, width: int = 3, seed: int = 0) -> float:

@@ -23,15 +23,9 @@ from .._typing import Array
 from ..errors import InvalidInput, Mismatch
 from .array_backend import cast, concatenate, host, is_tensor, on_host
 from .dense import Dense
+from .digits import above_rounding, added_offset, far_from_zero
 from .machine import one_ahead
-from .operator import (
-    Centered,
-    Operator,
-    above_rounding,
-    added_offset,
-    checked_offset,
-    digits_to_lose,
-)
+from .operator import Centered, Operator, checked_offset
 from .sparse import Sparse, host_operator
 
 __all__ = [
@@ -185,7 +179,7 @@ class RowBlocks(Operator):
             return False
         if self._index is not None or self.store.sums is None:
             return True
-        return bool(_far(self.offset, self.store.sums, self.shape[0], self.dtype).any())
+        return bool(far_from_zero(self.offset, *self.store.sums, self.shape[0], self.dtype).any())
 
     def _joined(self, pieces: Sequence[Any]) -> Array:
         joined = cast(concatenate(pieces), self.dtype)
@@ -475,12 +469,6 @@ def _column_sums(operator: Operator) -> Array:
         # For rows from which the offset was subtracted, which keeps the digits.
         return np.asarray(operator.cross(np.ones((operator.shape[0], 1)))[:, 0])
     return operator.shape[0] * operator.column_means()
-
-
-def _far(offset: Array, sums: Array, rows: int, dtype: Any) -> Array:
-    """Return the columns whose offset is large compared with their deviations."""
-    about = sums[1] + offset * (rows * offset - 2 * sums[0])
-    return np.asarray(rows * np.square(offset) > digits_to_lose(dtype) * about)
 
 
 def _total(results: Iterable[Any]) -> Any:

@@ -10,6 +10,7 @@ from scipy import sparse
 from .._typing import Array
 from ..errors import InvalidInput
 from .dense import Dense
+from .digits import digits_to_lose
 from .sparse import Sparse, canonical, host_operator
 
 __all__ = [
@@ -25,8 +26,6 @@ __all__ = [
     "unit_rows",
 ]
 
-# If the squared norm of the mean exceeds this multiple of those about it, distances lose digits.
-_FAR = 1e3
 # Number of entries gathered at a time when rows are compared in pairs.
 _GATHERED = 1 << 20
 
@@ -57,7 +56,7 @@ def check_rows(X: Any, owner: str) -> Any:
     return rows
 
 
-def translated(rows: Any, *others: Any, far: float = _FAR) -> tuple[Any, ...]:
+def translated(rows: Any, *others: Any, far: float = digits_to_lose(np.float64)) -> tuple[Any, ...]:
     """Shift rows, and others with them, if their mean would cost digits in distances.
 
     A squared distance from inner products is rounded to the size of the squared norms. If the

@@ -20,8 +20,9 @@ from .._typing import Array
 from ..errors import InvalidInput
 from .array_backend import add_all, contiguous, put_rows, sum_of_squares
 from .dense import Dense
+from .digits import far_from_zero, nearly_full
 from .machine import map_threads, n_threads, row_parts
-from .operator import Centered, Operator, checked_offset, digits_to_lose
+from .operator import Centered, Operator, checked_offset
 
 __all__ = ["Outer", "Sparse", "SparseProducts", "canonical", "host_operator", "rows_of"]
 
@@ -287,17 +288,12 @@ class Sparse(Operator):
         return self._csr
 
     def columns_far_from_zero(self, offset: Array) -> Array:
-        """Return which columns lose digits if products are corrected by an offset.
-
-        The zeros of a column are a distance of the mean away from it, so that
-        ``n mean^2 <= |column - mean|^2 n / zeros``: most columns have too many zeros.
-        """
-        rows, least = self.shape[0], digits_to_lose(self.dtype)
-        far = np.asarray((rows - self.column_counts()) * least < rows)
+        """Return which columns lose digits if products are corrected by an offset."""
+        rows = self.shape[0]
+        far = nearly_full(self.column_counts(), rows, self.dtype)
         if far.any():
-            sums, square = self._column_sums()[0], np.square(offset)
-            about = self.column_squares() - 2 * offset * sums + rows * square
-            far &= rows * square > least * about
+            sums = self._column_sums()[0]
+            far &= far_from_zero(offset, sums, self.column_squares(), rows, self.dtype)
         return far
 
     def moved(self, offset: Array, far: Array) -> Sparse:

@@ -17,14 +17,8 @@ from .._typing import Array
 from ..errors import InvalidInput, LabelspanWarning, warn_caller
 from .array_backend import cast, host, on_host, placed, sum_of_squares, width_of
 from .dense import Dense
-from .operator import (
-    Centered,
-    Operator,
-    above_rounding,
-    added_offset,
-    checked_offset,
-    digits_to_lose,
-)
+from .digits import above_rounding, added_offset, nearly_full
+from .operator import Centered, Operator, checked_offset
 from .row_blocks import Block, LocalBlocks, RowBlocks
 from .sparse import Sparse, rows_of
 
@@ -198,8 +192,8 @@ class SparseTensor(Operator):
 
         That is rare, so that entries are shifted on the host.
         """
-        zeros = self.shape[0] - torch.diff(self._transpose.crow_indices().long())
-        return bool((zeros * digits_to_lose(self.dtype) < self.shape[0]).any())
+        counts = torch.diff(self._transpose.crow_indices().long())
+        return bool(nearly_full(counts, self.shape[0], self.dtype).any())
 
     def _on_host(self) -> Sparse:
         return Sparse(_host_csr(self._csr))

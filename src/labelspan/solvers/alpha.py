@@ -34,8 +34,8 @@ from ..operators.array_backend import (
     subtract_outer,
     unit_columns,
 )
+from ..operators.digits import rank_tolerance
 from ..operators.operator import Composite
-from ..operators.ranks import rank_tolerance
 from .block_krylov import KrylovSpace
 from .exact import basis_of_products, left_basis
 from .problem import decomposes, rounding, squared_units

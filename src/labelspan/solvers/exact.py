@@ -20,7 +20,7 @@ from .._typing import Array
 from ..labels import Factor
 from ..operators import Operator, Product, as_operator
 from ..operators.array_backend import host
-from ..operators.ranks import rank_tolerance, unit_spectrum
+from ..operators.digits import rank_tolerance, unit_spectrum
 from .problem import (
     Check,
     OfRows,

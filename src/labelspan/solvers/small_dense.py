@@ -24,8 +24,8 @@ from ..operators.array_backend import (
     width_of,
 )
 from ..operators.array_backend import inner as inner_product
+from ..operators.digits import unit_spectrum, whitening
 from ..operators.machine import single_thread
-from ..operators.ranks import unit_spectrum, whitening
 
 __all__ = [
     "LEAST_EIGENVALUE",
@@ -51,7 +51,7 @@ __all__ = [
 
 # Directions of an answer whose eigenvalue is below this fraction of the largest are left out: they
 # consist of what the regressions and inverse roots before it have lost. This is not the rank of the
-# data, which is in `operators.ranks`.
+# data, which is in `operators.digits`.
 LEAST_EIGENVALUE = 1e-10
 # Above this reciprocal condition number a matrix has no direction that could be rounding.
 _WELL_CONDITIONED = 1e-8

@@ -10,7 +10,7 @@ from scipy.linalg import lapack, qr
 
 from .._typing import Array
 from ..operators import Operator
-from ..operators.ranks import rank_tolerance, unit_spectrum
+from ..operators.digits import above_rounding, constant_columns, rank_tolerance, unit_spectrum
 
 __all__ = ["Statistics"]
 
@@ -129,8 +129,7 @@ class Statistics:
             if center:
                 # A constant column leaves only rounding, which must not become a direction.
                 squares = np.square(rows).sum(axis=0)
-                rounding = 4 * float(np.finfo(np.float64).eps) * means
-                rows = rows * (squares > self.n * np.square(rounding))
+                rows = rows * (above_rounding(squares, self.n, means) > 0)
         if not center:
             rows = np.concatenate([rows, np.sqrt(self.n) * means[None]])
         X, block, unsure = rows[:, :d], rows[:, d:], False
@@ -170,7 +169,7 @@ class FewRows(NamedTuple):
 def _centred(rows: Array) -> tuple[Array, Array, Array]:
     """Return rows minus their means, the means, and what the rounding of these lost."""
     means = rows.mean(axis=0)
-    constant = (rows == rows[:1]).all(axis=0)
+    constant = constant_columns(rows)
     means[constant] = rows[0, constant]
     centred = rows - means
     rest = centred.mean(axis=0)

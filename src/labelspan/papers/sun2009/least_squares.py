@@ -15,8 +15,8 @@ from ..._typing import Array
 from ...errors import LabelspanWarning, warn_caller
 from ...operators import Operator
 from ...operators.array_backend import host
+from ...operators.digits import block_rank
 from ...operators.operator import Centered
-from ...operators.ranks import block_rank
 from ...operators.sparse import Sparse
 from ...solvers import Problem, Solution
 from ...solvers.exact import factorise

@@ -1,7 +1,9 @@
-"""What counts as rounding: the rank of data, of labels, and of products, by one rule.
+"""Every rule about digits: what counts as rounding, as a constant column, as a mean too large.
 
-Columns are first scaled to unit length, so that units do not matter. A direction is then null if it
-is shorter, relative to the longest, than :func:`rank_tolerance` says.
+A column is *rounding* if it varies by less than its own values can show; it gets no weight. Ranks,
+of data, of labels and of products, are decided after columns are scaled to unit length, so that
+units do not matter: a direction is null if it is shorter, relative to the longest, than
+:func:`rank_tolerance` says.
 """
 
 from __future__ import annotations
@@ -13,15 +15,125 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from .._typing import Array
-from .array_backend import host, inner, width_of
+from .array_backend import column_norms, host, inner, like, subtract_row, width_of
 from .machine import single_thread
 
-__all__ = ["block_rank", "orthonormal_columns", "rank_tolerance", "unit_spectrum", "whitening"]
+__all__ = [
+    "above_rounding",
+    "added_offset",
+    "after_cancelling",
+    "block_rank",
+    "centered_columns",
+    "clear_of_means",
+    "constant_columns",
+    "digits_to_lose",
+    "far_from_zero",
+    "nearly_full",
+    "orthonormal_columns",
+    "rank_tolerance",
+    "unit_spectrum",
+    "whitening",
+]
 
+# What sums in float64 leave of numbers that cancel, relative to them.
+_ROUNDED = 8 * float(np.finfo(np.float64).eps)
+# A column of labels is constant if its distance from its mean is below this fraction of its length.
+_CONSTANT = 1e-13
 # Products of columns have enough digits for directions above this fraction of the longest.
 _CLEAR = 1e-6
 # Up to this size, one BLAS thread is as fast as several.
 _SMALL = 768
+# Number of rows sampled to see whether a column may be constant.
+_FIRST_ROWS = 64
+
+
+# --- means that are large compared with the deviations -----------------------------------
+
+
+def digits_to_lose(dtype: Any) -> float:
+    """Return the largest allowed ratio of the squared mean to the centred sum of squares.
+
+    Up to this ratio, products that are corrected after the multiplication keep enough of the 16
+    digits of float64, or of the 7 of float32.
+    """
+    return 1e3 if np.dtype(dtype) == np.float64 else 1e1
+
+
+def clear_of_means(squares: Array, about_means: Array, dtype: Any) -> bool:
+    """Return whether columns with these sums of squares keep their digits if centred afterwards."""
+    return bool((squares <= digits_to_lose(dtype) * about_means).all())
+
+
+def far_from_zero(offset: Array, sums: Array, squares: Array, rows: int, dtype: Any) -> Array:
+    """Return which columns lose digits if products are corrected by an offset.
+
+    ``sums`` and ``squares`` are those of the entries of each column.
+    """
+    about = squares + offset * (rows * offset - 2 * sums)
+    return np.asarray(rows * np.square(offset) > digits_to_lose(dtype) * about)
+
+
+def nearly_full(counts: Any, rows: int, dtype: Any) -> Any:
+    """Return which columns have so few zeros that they may be far from zero.
+
+    The zeros of a column are a distance of the mean away from it, so that
+    ``n mean^2 <= |column - mean|^2 n / zeros``: most columns have too many zeros.
+    """
+    return (rows - counts) * digits_to_lose(dtype) < rows
+
+
+def added_offset(before: Array | None, offset: Array) -> Array:
+    """Add an offset to the one that is there; where both cancel, what is left is rounding."""
+    if before is None:
+        return offset
+    both = before + offset
+    return np.where(np.abs(both) > 8 * _ROUNDED * np.abs(before), both, 0.0)
+
+
+# --- columns that are constant, or nothing but rounding ----------------------------------
+
+
+def constant_columns(rows: Array) -> Array:
+    """Return which columns of an array are constant.
+
+    Few columns are constant in a sample of rows, and only those are checked in full.
+    """
+    constant = (rows[:: max(1, len(rows) // _FIRST_ROWS)] == rows[:1]).all(axis=0)
+    if constant.any():
+        index = np.flatnonzero(constant)
+        constant[index] = (rows[:, index] == rows[:1, index]).all(axis=0)
+    return np.asarray(constant)
+
+
+def above_rounding(squares: Array, rows: int, offset: Array | None) -> Array:
+    """Return squared lengths of columns, zero where the offset leaves rounding only."""
+    if offset is None:
+        return squares
+    return np.where(squares > rows * np.square(_ROUNDED * offset), squares, 0.0)
+
+
+def after_cancelling(squares: Array, correction: Array) -> Array:
+    """Return squared lengths about the means, zero where the correction leaves rounding only."""
+    left = squares + correction
+    return np.where(left > _ROUNDED * squares, left, 0.0)
+
+
+def centered_columns(block: Any, means: Any, unknown: Array | None = None) -> Array:
+    """Return ``block - means``, with 0 in unknown entries and in columns that are constant.
+
+    A constant column would leave rounding errors, which could be mistaken for a direction.
+    """
+    length = column_norms(block)
+    about = subtract_row(block, like(means, block))
+    if unknown is not None:
+        about = np.where(unknown, 0.0, about)
+    constant = column_norms(about) <= _CONSTANT * length
+    if constant.any():
+        about[:, constant] = 0.0
+    return about
+
+
+# --- ranks --------------------------------------------------------------------------------
 
 
 def rank_tolerance(dtype: Any, shape: tuple[int, int]) -> float:
