@@ -21,7 +21,7 @@ LAYERS = [
     {"operators"},
     {"labels", "graph", "metrics"},
     {"solvers"},
-    {"text", "estimators"},
+    {"text", "models", "estimators"},
     {"tagger", "adapt", "checks"},
     {"index"},
     {"display", "export", "curation"},
