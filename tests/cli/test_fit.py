@@ -322,7 +322,7 @@ def test_an_index_of_the_last_release_is_fitted_again_from_its_items(here):
         items, made = index.items(), index.store.decisions()
     altered(here / "old.labelspan", "DROP TABLE events")
     manifest = here / "old.labelspan" / "manifest.json"
-    manifest.write_text(manifest.read_text().replace('"version": 6', '"version": 5', 1))
+    manifest.write_text(manifest.read_text().replace('"version": 7', '"version": 5', 1))
     told = one_sentence(run("search", "chess", "-i", "old.labelspan"))
     assert "older format 5" in told
     assert "labelspan fit old.labelspan" in told
@@ -331,7 +331,7 @@ def test_an_index_of_the_last_release_is_fitted_again_from_its_items(here):
     with SemanticIndex.load("old.labelspan", verify=True) as index:
         assert index.items() == items
         assert index.store.decisions() == made != []
-    manifest.write_text(manifest.read_text().replace('"version": 6', '"version": 4', 1))
+    manifest.write_text(manifest.read_text().replace('"version": 7', '"version": 4', 1))
     for command in (("search", "chess", "-i", "old.labelspan"), ("fit", "old.labelspan")):
         told = one_sentence(run(*command))
         assert "the older format 4, which this labelspan cannot read" in told

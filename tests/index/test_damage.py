@@ -162,9 +162,9 @@ def test_a_foreign_manifest_is_refused(folder):
         path.write_text(text)
         with pytest.raises(InvalidFile, match=r"manifest\.json"):
             SemanticIndex.load(folder)
-    for version, remedy in ((7, "install a newer labelspan"), (5, "labelspan fit ")):
-        path.write_text(written.replace('"version": 6', f'"version": {version}', 1))
-        expected = f"format {version}, and this labelspan reads format 6; .*{remedy}"
+    for version, remedy in ((8, "install a newer labelspan"), (5, "labelspan fit ")):
+        path.write_text(written.replace('"version": 7', f'"version": {version}', 1))
+        expected = f"format {version}, and this labelspan reads format 7; .*{remedy}"
         with pytest.raises(InvalidFile, match=expected):
             SemanticIndex.load(folder)
 

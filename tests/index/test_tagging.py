@@ -1,5 +1,6 @@
 """Tags of an index: predicted, left out, brought up to date, explained, and kept in a folder."""
 
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from _support.topics import WORDS, corpus
 
 from labelspan import MLSI, SemanticIndex
+from labelspan.curation import audit_labels
 from labelspan.index.tagging import ItemTagger
 
 
@@ -112,6 +114,76 @@ def test_after_any_sequence_items_are_predicted_by_the_others_as_they_are(tmp_pa
             found = index.tag(items=name)
             assert [tag.label for tag in found] == [tagger.labels[j] for j in columns[0]]
             np.testing.assert_allclose([tag.probability for tag in found], chances[0], atol=1e-4)
+
+
+def test_what_is_predicted_depends_on_the_changes_and_not_on_who_reads_when(tmp_path):
+    """Live, read at any point or never, and loaded again: the same tags and findings."""
+    texts, labels, ids, _ = corpus(120, seed=1)
+    SemanticIndex(estimator=MLSI(5)).fit(texts, labels, ids).save(tmp_path / "one")
+    shutil.copytree(tmp_path / "one", tmp_path / "two")
+    rng = np.random.default_rng(0)
+    reader = SemanticIndex.load(tmp_path / "two")
+    with (
+        SemanticIndex.load(tmp_path / "one", write=True) as quiet,
+        SemanticIndex.load(tmp_path / "two", write=True) as busy,
+    ):
+        for step in range(12):
+            some = rng.choice(120, rng.integers(1, 8), replace=False)
+            own = [list(rng.choice([*WORDS, "rare"], rng.integers(3), False)) for _ in some]
+            for index in (quiet, busy):
+                index.relabel([ids[n] for n in some], own)
+                if step % 5 == 4:
+                    index.remove(ids[step]).add([texts[step]], [labels[step]], [ids[step]])
+            busy.tag("chess", 3)
+            if step % 3 == 0:
+                busy.label_report()
+                reader.refresh()
+                reader.tag(items=ids[0])
+            if step % 4 == 0:
+                audit_labels(busy, 10)
+        reader.refresh()
+        with SemanticIndex.load(tmp_path / "one") as loaded:
+            expected = _told(loaded, ids)
+        for index in (quiet, busy, reader):
+            tags, findings = _told(index, ids)
+            assert findings == expected[1]
+            for own, other in zip(tags, expected[0], strict=True):
+                assert own == {
+                    label: (pytest.approx(chance, abs=1e-6), chosen)
+                    for label, (chance, chosen) in other.items()
+                }
+    reader.close()
+
+
+def _told(index, ids):
+    """All tags and findings of an index."""
+    tags = [
+        {tag.label: (tag.probability, tag.chosen) for tag in own} for own in index.tag(items=ids)
+    ]
+    return tags, [(one.kind, one.items, one.labels) for one in audit_labels(index, 1000).findings]
+
+
+def test_settings_are_learned_by_the_change_after_which_many_items_differ(tmp_path):
+    fitted().save(tmp_path / "index")
+    with SemanticIndex.load(tmp_path / "index", write=True) as index:
+        fit = index.tagger
+        index.relabel(["item1", "item2"], [["sound"], ["image"]])
+        assert (index.tagger.changes, index.tagger.alpha) == (2, fit.alpha)
+        index.after_change = lambda: None
+        index.relabel(["item4", "item5"], [["sound"], ["image"]])
+        assert index.tagger.changes == 4
+        assert index.learn()
+        assert not index.learn()
+        assert index.tagger.changes == 0
+        with SemanticIndex.load(tmp_path / "index", verify=True) as read:
+            assert read.tagger.changes == 0
+            assert not read.learn()
+            index.relabel(["item6", "item7", "item8", "item9"], [["sound"]] * 4)
+            assert index.learn()
+            assert read.stale()
+            assert read.refresh()
+            np.testing.assert_array_equal(read.tagger.directions.axes, index.tagger.directions.axes)
+        assert len(list(tmp_path.glob("index/generation-*/tagger*"))) == 1
 
 
 def test_an_index_of_vectors_to_which_many_were_added_predicts_as_many_labels_as_items_have():

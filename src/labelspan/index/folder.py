@@ -21,6 +21,7 @@ import secrets
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -51,8 +52,8 @@ MAP_FILE = "map.arrays"
 _LOCK = "lock"
 UNFINISHED = "unfinished"
 _FORMAT = "labelspan-index"
-_VERSION = 6
-# Format of the last release, whose items can be fitted again.
+_VERSION = 7
+# Oldest format whose items can be fitted again.
 _OLDEST = 5
 _LARGEST_MANIFEST = 1 << 24
 _GENERATION = re.compile(r"generation-[0-9a-f]{8}")
@@ -169,7 +170,8 @@ class IndexFolder:
 
     def __init__(self, path: Path, *, write: bool = False, new: bool = False) -> None:
         self.path = path
-        self.generation = ""
+        # The current generation, and the tagger in it.
+        self.version: tuple[Any, ...] = ()
         self._opened: os.stat_result | None = None
         self._created = not path.exists()
         if new:
@@ -190,11 +192,11 @@ class IndexFolder:
             generation = generation_folder(self.path, content)
             try:
                 files = Files(generation, content["files"], verify=verify, mapped=mapped)
-                self.generation, self._opened = generation.name, (generation / ITEMS).stat()
+                self.version, self._opened = _version(content), (generation / ITEMS).stat()
                 return make(files, content)
             except (OSError, InvalidFile) as error:
                 newer = read_manifest(self.path)
-                if newer.get("generation") == content.get("generation"):
+                if _version(newer) == _version(content):
                     if isinstance(error, LabelspanError):
                         raise
                     raise _failed(error, error.filename or generation, "read") from error
@@ -231,9 +233,30 @@ class IndexFolder:
             partial.unlink(missing_ok=True)
         shutil.rmtree(self.path / UNFINISHED, ignore_errors=True)
 
+    def replace_tagger(self, write: Callable[[Files], str]) -> None:
+        """Let ``write`` write another tagger, and return its name; a failure changes nothing."""
+        self.check_current()
+        content = read_manifest(self.path)
+        del content["version"]
+        files = Files(generation_folder(self.path, content), content["files"])
+        old = f"{content['tagger']}.arrays"
+        try:
+            content |= {"tagger": write(files), "files": files.entries}
+            del files.entries[old]
+            sync_folder(files.folder)
+            write_manifest(self.path, content)
+        except OSError as error:
+            if isinstance(error, LabelspanError):
+                raise
+            raise _failed(error, self.path, "written") from error
+        self.version = _version(content)
+        # Readers may have it open; what remains is deleted by the next save.
+        with suppress(OSError):
+            (files.folder / old).unlink()
+
     def replaced(self) -> bool:
         """Return whether another generation is current than the one that was read."""
-        return bool(read_manifest(self.path).get("generation") != self.generation)
+        return _version(read_manifest(self.path)) != self.version
 
     def check_current(self) -> None:
         """Raise an error if the folder now contains another index than the one that was read."""
@@ -263,6 +286,10 @@ class IndexFolder:
         if self._lock is not None:
             self._lock.close()
             self._lock = None
+
+
+def _version(content: Mapping[str, Any]) -> tuple[Any, ...]:
+    return content.get("generation"), content.get("tagger")
 
 
 def _write_lock(folder: Path) -> sqlite3.Connection:
@@ -325,7 +352,7 @@ def write_manifest(folder: Path, content: Mapping[str, Any]) -> None:
 def read_manifest(folder: Path, *, older: bool = False) -> dict[str, Any]:
     """Read the content of the manifest, if it is valid and of the current format.
 
-    With ``older``, the format of the last release is accepted too.
+    With ``older``, older formats whose items can be fitted again are accepted too.
     """
     path = folder / _MANIFEST
     try:

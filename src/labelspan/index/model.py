@@ -6,6 +6,7 @@ In a folder these are files of arrays: ``features``, ``space``, ``tagger``, ``wo
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -41,6 +42,7 @@ __all__ = [
     "read_model",
     "read_vectors",
     "write_model",
+    "write_tagger",
 ]
 
 # Weights are stored with one row per feature, so that those of a text lie together.
@@ -362,17 +364,23 @@ def write_model(
             "words",
             {f"{part}_{name}": one for part, own in parts.items() for name, one in own.items()},
         )
-    if model.tagger is not None:
-        labels = json.dumps(list(model.tagger.labels)).encode()
-        arrays = {**model.tagger.arrays(), "labels": np.frombuffer(labels, dtype=np.uint8)}
-        files.write("tagger", arrays)
     return {
+        "tagger": None if model.tagger is None else write_tagger(files, model.tagger),
         "settings": settings,
         "features": kind,
         "text": text,
         "estimator": model.space.write(files),
         "files": files.entries,
     }
+
+
+def write_tagger(files: Files, tagger: Tagger) -> str:
+    """Write a tagger, next to one that is there; return the name of its file."""
+    labels = json.dumps(list(tagger.labels)).encode()
+    name = next(one for n in itertools.count() if (one := f"tagger{n or ''}") not in files)
+    arrays = {**tagger.arrays(), "labels": np.frombuffer(labels, dtype=np.uint8)}
+    files.write(name, arrays)
+    return name
 
 
 def read_model(
@@ -399,8 +407,8 @@ def read_model(
         raise InvalidFile("manifest.json: the kind of the features is unknown.")
     # Opened now, because a later save deletes the file; read only if it is asked for.
     tagger = None
-    if "tagger" in files:
-        tagger = partial(_read_tagger, files.open("tagger"), language, static)
+    if content.get("tagger") is not None:
+        tagger = partial(_read_tagger, files.open(field(content, "tagger", str)), language, static)
     return IndexModel(features, space, tagger), words, settings
 
 

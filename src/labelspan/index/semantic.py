@@ -31,7 +31,7 @@ from .inputs import (
 )
 from .label_tree import FoundLabel, LabelNode, find_labels, label_tree
 from .metadata_fields import FieldKind
-from .model import IndexModel, read_model, write_model
+from .model import IndexModel, read_model, write_model, write_tagger
 from .results import (
     Axis,
     Explanation,
@@ -162,9 +162,8 @@ class SemanticIndex:
         self._folder: IndexFolder | None = None
         self._mapped = True
         self.corpus_fields: dict[str, Any] = {}
-        # The model and the revision of the items that the tagger was updated for, and the tagger.
-        self._current: tuple[IndexModel, int, Tagger] | None = None
-        self._updating = threading.Lock()
+        # What a server does after a change, instead of learning while the caller waits.
+        self.after_change: Callable[[], Any] | None = None
         # The first of the locks that a thread takes; those of the tagger and the store follow.
         self.write_lock = threading.RLock()
 
@@ -396,7 +395,41 @@ class SemanticIndex:
             if not self.writable:
                 raise self._read_only(what)
             self._content = model, make(store)
+        if self.after_change is None:
+            self.learn()
+        else:
+            self.after_change()
         return self
+
+    def learn(self) -> bool:
+        """Learn the settings of the tagger again, if many items have changed since the last time.
+
+        Every change does this, so that what is predicted depends only on the items and on their
+        changes, not on when somebody asks. It takes as long as at the fit, and is done once
+        whenever 3% of the items have changed. Meanwhile other threads use the settings as they
+        were.
+
+        Returns
+        -------
+        bool
+            Whether they were learned.
+        """
+        model, store = self._fitted()
+        if not (self.writable and model.can_tag and len(store)):
+            return False
+        learned = ItemTagger(model, store, self._tagger(model, store)).learned()
+        if learned is None:
+            return False
+        with self.write_lock:
+            now, items = self._fitted()
+            if now is not model:
+                # It was saved, loaded or fitted again meanwhile.
+                return False
+            if self._folder is not None:
+                self._folder.replace_tagger(lambda files: write_tagger(files, learned))
+            changed = IndexModel(model.features, model.space, learned)
+            self._content = changed, items.copy()
+        return True
 
     @_reads
     def item(self, id: str) -> Item:
@@ -820,20 +853,8 @@ class SemanticIndex:
         """Return the tagger for the labels of a store."""
         if model.tagger is None:
             return None
-        with self._updating:
-            known = self._current
-            if known is None or known[0] is not model:
-                known = model, -1, model.tagger
-            # A thread may go on with items that another has changed since.
-            late = known[1] > store.revision
-            if late:
-                known = model, -1, model.tagger
-            if known[1] != store.revision:
-                tagger = known[2].with_vocabulary(store.vocabulary)
-                known = model, store.revision, ItemTagger(model, store, tagger).current()
-            if not late:
-                self._current = known
-            return known[2]
+        tagger = model.tagger.with_vocabulary(store.vocabulary)
+        return store.once("tagger", ItemTagger(model, store, tagger).current)
 
     def _tagging(self) -> ItemTagger:
         model, store = self._fitted()
@@ -1067,7 +1088,7 @@ class SemanticIndex:
         except BaseException:
             store.close()
             raise
-        self._content, self._current = (model, store), None
+        self._content = model, store
         self.estimator, self._default = None, bool(settings.get("default_estimator"))
         self.language = settings["language"]
         self.corpus_fields = settings["fields"]
@@ -1106,7 +1127,7 @@ class SemanticIndex:
                 self._content[1].close()
             if self._folder is not None:
                 self._folder.close()
-            self._content = self._folder = self._current = None
+            self._content = self._folder = None
 
     def __enter__(self) -> Self:
         return self

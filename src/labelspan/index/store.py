@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
@@ -61,7 +62,7 @@ class ItemStore:
         self._database = database
         self._lock = threading.RLock()
         self.words, self.folder = words, folder
-        self._computed: dict[str, Any] = {}
+        self._computed: dict[str, Future[Any]] = {}
         with database.snapshot():
             self.revision = database.about(REVISION)
             self.labels = database.label_table()
@@ -286,6 +287,11 @@ class ItemStore:
         made.revision = self._database.about(REVISION)
         return made
 
+    def copy(self) -> Self:
+        """Return a store of the same items without what was computed from them."""
+        with self._lock:
+            return self._with(self.labels)
+
     def fresh_ids(self, count: int) -> list[str]:
         """Make ids for items without: unused numbers."""
         numbers = map(str, itertools.count(self.vectors.alive.size))
@@ -376,12 +382,23 @@ class ItemStore:
     # --- computed from items and labels -----------------------------------------------
 
     def once(self, name: str, compute: Callable[[], T]) -> T:
-        """Return the result of a function of the items and labels, cached until these change."""
+        """Return the result of a function of the items and labels, cached until these change.
+
+        If several threads ask, one computes it, and the others wait for that.
+        """
         with self._lock:
-            if name not in self._computed:
-                self._computed[name] = compute()
-            found: T = self._computed[name]
+            known = self._computed.get(name)
+            if known is None:
+                made = self._computed[name] = Future[T]()
+        if known is not None:
+            found: T = known.result()
             return found
+        try:
+            made.set_result(compute())
+        except BaseException as error:
+            del self._computed[name]
+            made.set_exception(error)
+        return made.result()
 
     def metadata_keys(self) -> list[str]:
         """Return the keys of the metadata, sorted, without reading the values of their fields."""

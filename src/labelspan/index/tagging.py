@@ -154,7 +154,10 @@ class ItemTagger:
         return found
 
     def current(self) -> Tagger:
-        """Return the tagger for the current labels of the items; the same if nothing changed."""
+        """Return the tagger for the current labels of the items; the same if nothing changed.
+
+        Its settings stay those that were learned last: see :meth:`learned`.
+        """
         store, tagger = self._store, self._tagger
         table = store.labels
         rows = np.flatnonzero(table.known & store.vectors.alive)
@@ -177,20 +180,22 @@ class ItemTagger:
             return tagger
         features = self.of_rows(rows[fresh]) if fresh.size else None
         changed = np.union1d(relabelled, fresh)
-        found = tagger.updated(
+        return tagger.updated(
             tuple(table.names), rows[changed], targets[changed], features, gone.tolist()
         )
+
+    def learned(self) -> Tagger | None:
+        """Learn the settings of the tagger again; None if too few items have changed for that."""
+        found, unseen = self._tagger, None
         if found.changes <= _FEW_CHANGES * found.rows.size or found.rows.size < 2:
-            return found
-        unseen = None
+            return None
         if not self._model.reads_texts:
             # The vectors of the items of the fit have seen their labels; those of later ones not.
-            unseen = np.flatnonzero(found.rows >= len(store.vectors.base))
+            unseen = np.flatnonzero(found.rows >= len(self._store.vectors.base))
             if unseen.size < _FEWEST_UNSEEN:
-                return found
+                return None
         # It takes as long as at the fit, and is rarely needed.
         from ..tagger.learning import learn_tagger  # noqa: PLC0415
 
         parts = found.labels, found.targets, found.features, found.rows
-        learned = learn_tagger(*parts, unseen=unseen, texts=found.texts, sampled=found.sampled)
-        return learned.with_vocabulary(found.vocabulary)
+        return learn_tagger(*parts, unseen=unseen, texts=found.texts, sampled=found.sampled)

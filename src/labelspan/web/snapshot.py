@@ -228,6 +228,12 @@ class Snapshot:
                     self.draw_map()
             return self.map
 
+    def learn(self) -> None:
+        """Bring what is learned from labels up to date."""
+        if self.index.learn():
+            self._kept = {}
+        self.report()
+
     def report(self, seconds: float = _SECONDS_FOR_REPORT) -> dict[str, LabelReport] | None:
         """Return how well each label is predicted; None if that takes longer to compute.
 
@@ -445,9 +451,9 @@ class Served:
         if self.editing is not None:
             with self.lease() as held:
                 held.start_audit()
-            # As soon as labels have changed, so that no request waits for it.
-            learn = partial(self._whenever, self._unlearned, Snapshot.report)
-            self._begin("learn", learn)
+                # As soon as labels have changed, so that no request waits for it.
+                held.index.after_change = self._unlearned.set
+            self._begin("learn", partial(self._whenever, self._unlearned, Snapshot.learn))
 
     def watch(self) -> None:
         """Look for changes in the background until ``close``."""
