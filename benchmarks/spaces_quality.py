@@ -84,7 +84,7 @@ class Task:
     X: Any
     Y: np.ndarray
     labelled: np.ndarray
-    _spectrum: tuple[np.ndarray, np.ndarray] | None = field(default=None, repr=False)
+    _spectrum: tuple[np.ndarray, np.ndarray, np.ndarray] | None = field(default=None, repr=False)
 
     @property
     def known(self) -> tuple[Any, np.ndarray]:
@@ -107,22 +107,25 @@ class Task:
         return ridge(X, Y, self._spectrum)
 
 
-def spectrum_of(X: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return squared singular values and left singular vectors of the centred features."""
+def spectrum_of(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return squared singular values, left vectors and squared columns of the centred features."""
     X = X.astype(np.float64)  # in float32, rounding would pass for directions
     kernel = np.asarray((X @ X.T).toarray() if sparse.issparse(X) else X @ X.T)
     means = kernel.mean(axis=0)
     values, left = np.linalg.eigh(kernel - means - means[:, None] + means.mean())
     kept = np.flatnonzero(values > 1e-12 * values[-1])[::-1]
-    return values[kept], left[:, kept]
+    square = X.multiply(X) if sparse.issparse(X) else np.square(X)
+    squares, sums = (np.asarray(part.sum(axis=0)).ravel() for part in (square, X))
+    columns = np.maximum(squares - np.square(sums) / X.shape[0], 0.0)
+    return values[kept], left[:, kept], np.where(columns > 1e-12 * squares, columns, 0.0)
 
 
 def ridge(
-    X: Any, Y: np.ndarray, spectrum: tuple[np.ndarray, np.ndarray]
+    X: Any, Y: np.ndarray, spectrum: tuple[np.ndarray, np.ndarray, np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Regress labels on features with the penalty of least leave-one-out error."""
-    squares, left = spectrum
-    alpha = leave_one_out(squares, left, Y).alpha
+    squares, left, columns = spectrum
+    alpha = leave_one_out(squares, left, columns, Y).alpha
     inside = (left.T @ Y) / (squares + alpha)[:, None]
     slopes = np.asarray(safe_sparse_dot(X.T, left @ inside))
     means = np.asarray(X.mean(axis=0)).ravel()

@@ -125,6 +125,31 @@ def test_an_irrelevant_column_where_alpha_is_chosen_on_held_out_rows(method, for
     assert 1 / 3 < fitted.alpha_ / plain.alpha_ < 3
 
 
+def bytes_and_flags(rows=400):
+    """Return ten flags, which are the labels, next to ten columns of bytes."""
+    rng = np.random.default_rng(0)
+    flags = (rng.random((rows, 10)) < 0.3) * 1.0
+    return np.c_[flags, rng.lognormal(10, 1, (rows, 10))], flags.astype(int)
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse", "float32", "tensor"])
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.__name__)
+def test_ten_flags_next_to_ten_columns_of_bytes(method, form):
+    X, Y = bytes_and_flags()
+    y = Y[:, 0] if method is LDA else Y
+    model = method().fit(given_as(X, form), y)
+    assert quality(model, given_as(X, form), y, np.arange(400) < 200) > 0.99
+
+
+@pytest.mark.parametrize("method", [OPLS, MLSI], ids=lambda method: method.__name__)
+def test_ten_flags_next_to_ten_columns_of_bytes_in_a_stream(method):
+    X, Y = bytes_and_flags()
+    model = method()
+    for part in np.array_split(np.arange(400), 3):
+        model.partial_fit(X[part], Y[part])
+    assert quality(model, X, Y, np.arange(400) < 200) > 0.99
+
+
 # --- the choice against brute force -------------------------------------------------------
 
 

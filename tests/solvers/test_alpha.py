@@ -28,11 +28,11 @@ def make(n, d, k, seed=0):
 
 
 def spectrum(X, intercept=True):
-    """Return squared singular values and left singular vectors, null ones left out."""
+    """Return squared singular values, left vectors without null ones, and squared columns."""
     rows = np.asarray(X, float) - np.asarray(X, float).mean(axis=0) * intercept
     left, singular, _ = np.linalg.svd(rows, full_matrices=False)
     kept = singular > 1e-13 * max(X.shape) * singular[0] if singular[0] else singular > 0
-    return singular[kept] ** 2, left[:, kept]
+    return singular[kept] ** 2, left[:, kept], np.square(rows).sum(axis=0)
 
 
 def refit(X, Y, alpha, intercept):

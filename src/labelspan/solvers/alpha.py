@@ -26,6 +26,7 @@ from .._typing import Array
 from ..errors import UncertainPenalty, warn_caller
 from ..operators import Operator, RowBlocks, Scaled, as_operator
 from ..operators.array_backend import (
+    concatenate,
     host,
     inner,
     inner_all,
@@ -51,8 +52,12 @@ __all__ = [
     "warn_at_end",
 ]
 
-# The smallest 1 - h_i that is not only rounding.
-_SMALLEST = 1e-13
+# The smallest 1 - h_i without a penalty that is not only rounding.
+_SMALLEST = 1e-12
+# The smallest penalty that is tried, relative to the square of the shortest column and to the
+# median eigenvalue. Ten columns of bytes do not hide ten flags; on texts and other ordinary data
+# the choice is that of a grid that starts higher.
+_LOWEST, _LOWEST_EIGENVALUE = 1e-6, 1e-4
 # Number of evaluations after the grid, each at the minimum of a parabola through three points.
 _REFINEMENTS = 4
 # Errors that differ by less than this fraction of themselves, or of the error of the means of the
@@ -181,21 +186,19 @@ def warn_at_end(curve: AlphaCurve, owner: str) -> None:
         )
 
 
-def alpha_grid(squares: Array, energy: Array | None = None) -> Array:
+def alpha_grid(squares: Array, columns: Array) -> Array:
     """Return an increasing grid of penalties for the spectrum of the data.
 
-    From a fraction of the smaller eigenvalues of ``X'X``, ``squares``, where the penalty has almost
-    no effect, to ten times the largest, where almost nothing is fitted: at least 25 points, three
-    per factor of ten. Data multiplied by c has a grid multiplied by c squared. If most columns are
-    in large units, the others are below a fraction of the median: ``energy`` is the squared norm of
-    the labels along each direction, and the grid starts below every direction that has
-    more than ten times the mean.
+    From a fraction of the square of the shortest column, and of the smaller eigenvalues of
+    ``X'X``, ``squares``, where the penalty has almost no effect, to ten times the largest, where
+    almost nothing is fitted: at least 25 points, three per factor of ten. ``columns`` are the
+    squared lengths of the columns of X, zero for those that are rounding. Data multiplied by c has
+    a grid multiplied by c squared.
     """
     if squares.size == 0:
         return np.ones(1)
-    lowest = min(1e-6 * squares.mean(), 1e-4 * np.median(squares))
-    if energy is not None:
-        lowest = min(lowest, 1e-4 * squares[energy > 10 * energy.mean()].min(initial=np.inf))
+    shortest = columns[columns > 0].min(initial=np.inf)
+    lowest = min(_LOWEST * shortest, _LOWEST_EIGENVALUE * np.median(squares))
     highest = max(1e3 * squares.mean(), 10 * squares[0])
     count = max(_FEWEST, int(np.ceil(_PER_DECADE * np.log10(highest / lowest))) + 1)
     return np.geomspace(lowest, highest, count)
@@ -223,13 +226,16 @@ def choose_alpha(X: Operator, labels: Operator, *, intercept: bool) -> AlphaCurv
     if basis is None:
         return held_out(X, labels, intercept=intercept)
     if basis.left is not None:
-        return leave_one_out(basis.values, basis.left, block, intercept=intercept)
+        return leave_one_out(
+            basis.values, basis.left, centered.column_squares(), block, intercept=intercept
+        )
     assert basis.to_left is not None
     index = np.sort(np.random.default_rng(0).permutation(rows)[:_SAMPLE])
     sample = centered if index.size == rows else centered.rows(index)
     return leave_one_out(
         basis.values,
         host(sample.matmat(sample.place(basis.to_left))),
+        centered.column_squares(),
         block[index],
         intercept=intercept,
         rows=rows,
@@ -292,9 +298,7 @@ def _settled(split: _HeldOutRows, options: HeldOutOptions) -> AlphaCurve:
     before = error = np.inf
     checked = split.equal_units
     for blocks in range(1, options.blocks + 1):
-        # The shortest directions of the space are not far below the mean of all, so the
-        # grid extends as low as for the whole spectrum.
-        curve = _minimise(split.errors, alpha_grid(split.squares, split.energy))
+        curve = _minimise(split.errors, alpha_grid(split.squares, split.columns))
         settled = (
             blocks >= options.fewest
             and abs(np.log(curve.alpha / before)) < options.change
@@ -349,7 +353,8 @@ class _HeldOutRows:
             means = (rows * means - truth.sum(axis=0)) / left
             cross = cross - left * np.outer(offset, means)
         self._truth = truth - means
-        squares = squared_units(X.shifted(offset))
+        # Squared lengths of the columns of unequal units; their mean if units are about equal.
+        self.columns = squares = squared_units(X.shifted(offset))
         self.equal_units = bool(np.ptp(squares) == 0)
         units = 1 / np.sqrt(squares)
         self._rows = Scaled(held.shifted(offset), columns=units)
@@ -364,9 +369,10 @@ class _HeldOutRows:
         self._squares: Array | float = float(squares[0])
         if not self.equal_units:
             self._squares = like(squares[:, None], self._cross)
-        # All columns count alike in the first block if the penalty is that of a column of usual
-        # length.
-        start = self._divided(1 * self._cross, float(np.median(squares)))
+        # All columns count alike in the first block if the penalty is that of the shortest; those
+        # of usual length and longer ones if it is theirs.
+        penalties = dict.fromkeys((float(squares.min()), float(np.median(squares))))
+        start = concatenate([self._divided(1 * self._cross, one) for one in penalties], axis=1)
         self._space = KrylovSpace(train, start, passes=X.one_pass)
         self._image = np.zeros((few, 0))
         self._seen = np.zeros((0, truth.shape[1]))
@@ -422,7 +428,6 @@ class _HeldOutRows:
         smallest = rounding(np.float64) * max(1, values.size)
         self.squares = self._middle * (1 - self._shares) / np.maximum(self._shares, smallest)
         self.squares = np.maximum(self.squares, smallest * self._middle)
-        self.energy = np.square(inside).sum(axis=1)
         image = self._image @ self._axes
         # Two small arrays give the errors of all penalties.
         self._both = (image.T @ image) * (inside @ inside.T)
@@ -469,6 +474,7 @@ class _OtherRows(Composite):
 def leave_one_out(
     squares: Array,
     left: Array,
+    columns: Array,
     labels: Array,
     *,
     intercept: bool = True,
@@ -483,9 +489,10 @@ def leave_one_out(
     without one row, intercept included. Costs ``n s k`` for each penalty.
 
     ``squares`` are the nonzero squared singular values of X, decreasing, centred if there is an
-    intercept, ``left`` its left singular vectors, and ``labels`` are not centred. If these are a
-    sample of ``rows`` rows on which the error is estimated, ``coordinates``, ``U'Y``, and ``means``
-    of the labels are those of all rows. ``alphas`` rise; None takes :func:`alpha_grid`.
+    intercept, ``left`` its left singular vectors, ``columns`` the squared lengths of its columns,
+    and ``labels`` are not centred. If these are a sample of ``rows`` rows on which the error is
+    estimated, ``coordinates``, ``U'Y``, and ``means`` of the labels are those of all rows.
+    ``alphas`` rise; None takes :func:`alpha_grid`.
     """
     total = left.shape[0] if rows is None else rows
     if coordinates is None:
@@ -509,19 +516,21 @@ def leave_one_out(
     free = 1.0 - intercept / total - leverages.sum(axis=1)
     if squares.size + intercept >= total:
         residual, free = np.zeros_like(residual), np.zeros_like(free)
-    free = np.where(free > 1e-12, free, 0.0)
+    # A row that the others do not determine is predicted by the limit of small penalties.
+    determined = free > _SMALLEST
+    residual, free = residual * determined[:, None], free * determined
 
     def errors(alphas: Array) -> Array:
         found = np.empty(alphas.size)
         for number, alpha in enumerate(alphas):
             kept = alpha / (squares + alpha)
-            left_over = np.maximum(free + leverages @ kept, _SMALLEST)
+            left_over = np.maximum(free + leverages @ kept, np.finfo(float).tiny)
             gap = residual + left @ (kept[:, None] * coordinates)
             found[number] = (np.square(gap).sum(axis=1) / np.square(left_over)).mean()
         return found
 
     if alphas is None:
-        alphas = alpha_grid(squares, np.square(coordinates).sum(axis=1))
+        alphas = alpha_grid(squares, columns)
     return _minimise(errors, np.asarray(alphas, float))
 
 
@@ -545,7 +554,7 @@ def generalized_cross_validation(
         left_over = free + kept.sum(axis=1)
         return np.asarray(rows * (beyond + np.square(kept) @ explained) / left_over**2)
 
-    return _minimise(errors, alpha_grid(values, explained))
+    return _minimise(errors, alpha_grid(values, np.square(basis.lengths)))
 
 
 def _minimise(errors_of: Callable[[Array], Array], grid: Array) -> AlphaCurve:
