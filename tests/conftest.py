@@ -1,9 +1,7 @@
-"""One thread per worker, a saved index, and which of the slow tests run."""
+"""One thread per worker, a saved index, and whether the slow tests run."""
 
 import os
 import shutil
-import subprocess
-import zlib
 from pathlib import Path
 
 import pytest
@@ -16,39 +14,22 @@ SLOW = Path(__file__).with_name("slow.txt")
 
 
 def pytest_addoption(parser):
-    parser.addoption(
-        "--slow",
-        choices=["none", "tenth", "all"],
-        default="none",
-        help="tests of slow.txt: none, a tenth that the commit chooses, or all",
-    )
+    parser.addoption("--slow", action="store_true", help="run the tests of slow.txt, too")
 
 
 def pytest_collection_modifyitems(config, items):
     """Leave slow tests out unless they are asked for, or named on the command line."""
-    share = config.getoption("--slow")
-    if share == "all" or any("::" in argument for argument in config.args):
+    if config.getoption("--slow") or any("::" in argument for argument in config.args):
         return
     slow = set(SLOW.read_text(encoding="utf-8").split())
-    commit = _commit() if share == "tenth" else ""
-    left_out = []
-    for item in items:
+
+    def is_slow(item):
         name = item.nodeid.partition("[")[0]
-        if name in slow or name.partition("::")[0] in slow:
-            chosen = share == "tenth" and zlib.crc32(f"{commit} {item.nodeid}".encode()) % 10 == 0
-            if not chosen:
-                left_out.append(item)
-    if left_out:
+        return name in slow or name.partition("::")[0] in slow
+
+    if left_out := [item for item in items if is_slow(item)]:
         config.hook.pytest_deselected(items=left_out)
-        left = set(map(id, left_out))
-        items[:] = [item for item in items if id(item) not in left]
-
-
-def _commit():
-    found = subprocess.run(
-        ["git", "rev-parse", "HEAD"], cwd=SLOW.parent, capture_output=True, text=True, check=False
-    )
-    return found.stdout.strip()
+        items[:] = [item for item in items if not is_slow(item)]
 
 
 @pytest.fixture(scope="session")

@@ -56,6 +56,23 @@ def test_rows_that_float32_cannot_distinguish_are_ranked_in_float64(monkeypatch)
             np.testing.assert_array_equal(vectors.top(rows, 20)[-1][0], expected)
 
 
+def test_estimates_are_products_and_warn_of_nothing():
+    rng = np.random.default_rng(3)
+    rows, query = rng.standard_normal((40, 9)).astype("f4"), rng.standard_normal(9).astype("f4")
+    vectors = UnitVectors(rows[:30])
+    vectors.append(rows[30:])
+    some = np.array([35, 2, 39, 0, 30])
+    found = vectors.estimates(query, some)
+    np.testing.assert_allclose(found, rows[some].astype(float) @ query.astype(float), atol=1e-5)
+    assert found.dtype == np.float32
+    assert vectors.estimates(query, some[:0]).shape == (0,)
+    # As in a damaged file that is read without checks; BLAS raises a flag, and numpy warns.
+    rows[2], query[0] = np.inf, 0.0
+    with pytest.warns(RuntimeWarning, match="invalid value"):
+        rows[some] @ query
+    assert np.isnan(UnitVectors(rows).estimates(query, some)[1])
+
+
 def test_memory_is_bounded_for_any_number_of_queries():
     rng = np.random.default_rng(0)
     vectors = UnitVectors(unit_rows(rng.standard_normal((20_000, 16))))

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
 from labelspan import LSI, KernelFeatures
 from labelspan.operators import array_backend, machine
@@ -181,11 +181,12 @@ def test_a_lack_of_room_is_an_error(monkeypatch):
 
 def test_few_rows_take_one_thread_of_blas():
     X, seen = np.random.default_rng(0).standard_normal((80, 70)), set()
+    # Other packages bring their own BLAS, which a test before this one may have loaded. Libraries
+    # are looked for once: it takes milliseconds, and there are thousands of pairs of rows.
+    own = [lib for lib in ThreadpoolController().lib_controllers if "numpy" in lib.filepath]
 
     def kernel(left, right):
-        # Other packages bring their own BLAS, which a test before this one may have loaded.
-        own = [lib for lib in threadpool_info() if "numpy" in lib["filepath"]]
-        seen.add(max(lib["num_threads"] for lib in own))
+        seen.add(max(lib.num_threads for lib in own))
         return left @ right
 
     with threadpool_limits(2):

@@ -1,8 +1,12 @@
 """The explorer without an index: a file is dropped, read, and fitted."""
 
+import asyncio
 import json
 import os
 import re
+import signal
+import subprocess
+import threading
 import time
 from functools import partial
 
@@ -15,6 +19,7 @@ pytest.importorskip("uvicorn", reason="install labelspan[app]")
 from starlette.testclient import TestClient
 
 from labelspan.web import Served
+from labelspan.web.file_fit import FileFit
 from labelspan.web.middleware import LOOPBACK
 from labelspan.web.requests import LONGEST_UPLOAD
 from labelspan.web.start_app import StartApp
@@ -151,6 +156,32 @@ def test_a_fit_that_is_cancelled_leaves_nothing(started):
     assert client.get("/index.json").json()["name"] == "programs"
     # Who may use the page may change labels, and gets the file back.
     assert client.get("/changes/file").text == TABLE
+
+
+def test_a_process_that_does_not_notice_that_it_is_stopped_leaves_nothing(tmp_path, monkeypatch):
+    def deaf(*args, **settings):
+        return begin(*args, **settings, preexec_fn=partial(signal.signal, signal.SIGINT, ignored))
+
+    async def parts():
+        yield TABLE.encode()
+
+    def ended():
+        for thread in threading.enumerate():
+            if thread.name == "fit":
+                thread.join()
+        return fit.state()
+
+    begin, ignored = subprocess.Popen, signal.SIG_IGN
+    monkeypatch.setattr(subprocess, "Popen", deaf)
+    opened, out = [], tmp_path / "index.labelspan"
+    fit = FileFit(out, lambda *given: opened.append(given), patience=120)
+    asyncio.run(fit.receive("programs.csv", parts()))
+    assert ended()["report"]["n_items"] == 40
+    fit.fit()
+    fit.cancel()
+    assert (ended()["state"], opened, out.exists()) == ("read", [], False)
+    assert "Stopped" in fit.state()["message"]
+    fit.close()
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")

@@ -448,10 +448,10 @@ class TextSearch:
             total = words[rows]
         else:
             best = rows[_largest(words[rows], k)]
-            least = reached(totals(best, vectors.rows(best) @ self.vector)) - space - slack
+            least = reached(totals(best, vectors.estimates(self.vector, best))) - space - slack
             rows = np.flatnonzero(words >= max(0.0, least))
             if len(rows) <= len(words) // _FEW:
-                total = totals(rows, vectors.rows(rows) @ self.vector)
+                total = totals(rows, vectors.estimates(self.vector, rows))
             else:
                 total = totals(rows, vectors.products(self.vector[None])[0][rows])
         return rows[(total >= max(reached(total), slack / 2)) & (total > 0)]

@@ -110,6 +110,14 @@ class UnitVectors:
                 np.matmul(queries, block.T, out=out[:, first : first + len(block)])
         return out
 
+    def estimates(self, query: Array, rows: Array) -> Array:
+        """Compute the products of a query with some rows in float32.
+
+        Not by BLAS, whose kernels may raise the flag of an invalid operation where all numbers are
+        finite (seen with OpenBLAS on AVX-512), which would be a warning in the middle of a search.
+        """
+        return np.asarray(np.einsum("ij,j->i", self.rows(rows), query))
+
     def top(self, queries: Array, k: int, mask: Array | None = None) -> list[Ranked]:
         """Find for each unit query the rows with the best positive cosines, best first.
 

@@ -62,11 +62,17 @@ class FitStateData(TypedDict):
 class FileFit:
     """The file, what was read, and the process that reads or fits it; there is one at a time.
 
-    ``opened`` is called with the report and the file after the index was written.
+    ``opened`` is called with the report and the file after the index was written. A process that is
+    asked to stop may take ``patience`` seconds before it is killed.
     """
 
-    def __init__(self, out: Path, opened: Callable[[dict[str, Any], Path], None]) -> None:
-        self._out, self._opened = out, opened
+    def __init__(
+        self,
+        out: Path,
+        opened: Callable[[dict[str, Any], Path], None],
+        patience: float = _SECONDS_TO_STOP,
+    ) -> None:
+        self._out, self._opened, self._patience = out, opened, patience
         self._folder = TemporaryDirectory(prefix="labelspan-")
         self._lock = threading.Lock()
         self._state: FitStateData = {
@@ -89,6 +95,10 @@ class FileFit:
     @property
     def _file(self) -> Path:
         return Path(self._folder.name) / "file" / self._state["file"]
+
+    @property
+    def _indexed(self) -> bool:
+        return (self._out / "manifest.json").exists()
 
     def state(self) -> FitStateData:
         """Return what is being done, and what was found."""
@@ -154,7 +164,7 @@ class FileFit:
         if process is not None:
             process.send_signal(signal.SIGTERM if os.name == "nt" else signal.SIGINT)
         if (thread := self._thread) is not None:
-            thread.join(_SECONDS_TO_STOP)
+            thread.join(self._patience)
             if thread.is_alive() and process is not None:
                 process.kill()
                 thread.join()
@@ -184,10 +194,11 @@ class FileFit:
             self._set(state="read", report={**report, "source": self._state["file"]})
 
     def _fit(self) -> None:
-        existed = self._out.exists()
+        existed, indexed = self._out.exists(), self._indexed
         answer, message = self._run(f"--out={self._out}")
         if answer is None:
-            self._remove_rest(existed)
+            if not indexed:
+                self._remove_rest(existed)
             self._set(state="read", message=message)
             return
         try:
@@ -206,7 +217,7 @@ class FileFit:
     def _remove_rest(self, existed: bool) -> None:
         """Remove what a fit that did not end has written, and nothing else."""
         out = self._out
-        if out.is_dir() and not (out / "manifest.json").exists() and not foreign_files(out):
+        if out.is_dir() and not foreign_files(out):
             for path in out.iterdir():
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
             if not existed:
@@ -242,8 +253,9 @@ class FileFit:
                     else:
                         said.append(line.rstrip())
         with self._lock:
-            self._process = None
-        if process.returncode == 0:
+            self._process, stopped = None, self._stopped
+        # A process that was stopped while it imported a module may not have noticed.
+        if process.returncode == 0 and not stopped:
             return json.loads(answer.read_bytes()), ""
         return None, self._reason(process.returncode, said)
 
