@@ -10,7 +10,8 @@ import pytest
 
 from labelspan import LSI, SemanticIndex
 from labelspan.curation import Review, Teacher
-from labelspan.curation.lesson_model import LessonFeatures, LessonModel
+from labelspan.curation.lesson_model import Left, LessonFeatures, LessonModel
+from labelspan.curation.stopping import most_left
 from labelspan.errors import InvalidInput, InvalidParameter, Mismatch
 
 WORDS = {
@@ -151,8 +152,9 @@ def test_answers_say_little_about_much_lower_scores():
     assert chances[-100:].mean() == pytest.approx(0.6, abs=0.1)
     assert chances[1000] < 0.05
     assert np.all(np.diff(chances) >= 0)
-    left = model.left(np.arange(1900))
-    assert left.low <= left.expected <= left.high
+    left = model.left(np.arange(1900), 1900)
+    assert left.low <= left.expected <= left.high == 1900
+    assert model.left(np.arange(1900), 1) == Left(1.0, 1, 1)
 
 
 @pytest.mark.parametrize("answers", [150, 250, 350])
@@ -168,7 +170,7 @@ def test_where_many_belong_many_are_left(answers):
         model.rows, rest = order[:answers], order[answers:]
         model.answered, model.left_out = np.ones(answers, dtype=bool), model.scores[model.rows]
         model.targets = np.where(truth[model.rows], 1.0, -1.0)
-        left = model.left(rest)
+        left = model.left(rest, most_left(truth[order[:answers]], len(rest)))
         inside.append(left.low <= np.count_nonzero(truth[rest]) <= left.high)
     assert sum(inside) >= 6
 
@@ -219,7 +221,15 @@ def test_the_end_is_said(index):
     answer(teacher, 70)
     done = teacher.progress()
     assert done.enough
-    assert "Enough" in done.said
+    assert done.said.endswith("Enough: at least 95% are found.")
+    # More certainty costs more answers.
+    teacher.aim(1)
+    assert "For 100%: about" in teacher.progress().said
+    again = Teacher(index, "strategy")
+    assert again.progress().said == teacher.progress().said
+    for target in (0.4, 1.1, float("nan")):
+        with pytest.raises(InvalidParameter, match="target must be between"):
+            teacher.aim(target)
     answer(teacher, 18)
     assert teacher.questions(5) == []
     assert teacher.progress().left.expected == 0
@@ -458,3 +468,17 @@ def test_bad_input_is_refused(folder):
             teacher.plan("split")
         with pytest.raises(Mismatch, match="only used with"):
             teacher.plan(rest="others")
+
+
+def test_the_curve_of_a_lesson(index):
+    teacher = Teacher(index, "strategy", items=["chess0", "chess1"])
+    early = teacher.curve()
+    assert (early.read, early.found, early.ahead) == ([0, 1, 2], [0, 1, 2], [])
+    answer(teacher, 40)
+    curve, done = teacher.curve(), teacher.progress()
+    assert (curve.read[-1], curve.found[-1]) == (42, done.yes)
+    assert (curve.ahead[0], curve.ahead[-1]) == (42, 42 + done.unseen)
+    assert curve.expected[-1] == pytest.approx(done.yes + done.left.expected)
+    assert (curve.low[-1], curve.high[-1]) == (done.yes + done.left.low, done.yes + done.left.high)
+    assert np.all(np.diff([curve.low, curve.expected, curve.high], axis=1) >= 0)
+    assert all(len(one) <= 60 for one in curve)

@@ -48,6 +48,15 @@ def teach(  # noqa: PLR0917 - typer reads options from parameters
     who: Annotated[
         str, typer.Option("--as", metavar="NAME", help="The name recorded with the answers.")
     ] = "",
+    target: Annotated[
+        float | None,
+        typer.Option(
+            metavar="P",
+            min=0.5,
+            max=1.0,
+            help="Say that it is enough when this share of what belongs is found (default 0.95).",
+        ),
+    ] = None,
     export: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="Write the answers to .csv, or - for standard output."),
@@ -85,6 +94,7 @@ def teach(  # noqa: PLR0917 - typer reads options from parameters
       labelspan teach chess --search "chess opening"
       labelspan teach chess --item gnuchess --item xboard
       labelspan teach chess --within game --as anna
+      labelspan teach chess --target 0.8
       labelspan teach chess --export answers.csv
       labelspan teach chess --apply add
     """
@@ -101,6 +111,8 @@ def teach(  # noqa: PLR0917 - typer reads options from parameters
         check_index(index)
         with open_index(index, write=True) as opened:
             teacher = Teacher(opened, label, items=items or (), query=query, within=within, who=who)
+            if target is not None:
+                teacher.aim(target)
             if export is None and not apply and not as_json:
                 _ask(teacher)
             if export is not None:

@@ -5,7 +5,7 @@ coefficients solve ``(Z Z' + 11' + alpha diag(1 / w)) c = t``; the score of an i
 ``z' Z' c + 1'c``. All that belong weigh ten times as much as all that do not. The score of an
 answered item from the model without it is ``t_i - c_i / g_i``, where ``g_i`` is the diagonal of the
 inverse. From these scores a logistic regression gives probabilities, and its uncertainty the
-interval of what is left.
+lower end of what is left; the upper end follows from the order of the answers (:mod:`.stopping`).
 
 Items are asked about because their scores are high, so what is answered with a low score is not
 typical of the others: it was found by an earlier ranking. Answers weigh less the older they are,
@@ -48,9 +48,9 @@ _GROUPS = 1000
 # of the words in the inner products, the rest is that of other labels. The first two are those of
 # a support vector machine with C = 0.11; half and twice as large is not better on nine reviews.
 _ALPHA, _RATIO, _WORDS = 4.5, 10.0, 0.85
-# Factor of the uncertainty of the calibration, and quantiles of the simulated numbers of what is
+# Factor of the uncertainty of the calibration, and quantile of the simulated numbers of what is
 # left: expected numbers are rather too high than too low.
-_SPREAD, _INTERVAL = 2.0, (0.005, 0.9)
+_SPREAD, _LOW = 2.0, 0.005
 
 
 class LessonFeatures:
@@ -122,7 +122,8 @@ class Left:
     expected : float
         Their expected number.
     low, high : int
-        Ends of an interval. It is an estimate; ``results/teach.md`` says how often it held.
+        Ends of an interval: the lower one by the probabilities, the upper one by the order of the
+        answers. ``results/teach.md`` says how often it held.
     """
 
     expected: float
@@ -256,8 +257,8 @@ class LessonModel:
         scores = self.scores if rows is None else self.scores[rows]
         return np.asarray(special.expit(made.log_odds(scores, _MEDIAN, _STEEPEST, made.found)))
 
-    def left(self, rows: Array) -> Left:
-        """Estimate how many of some rows without an answer belong."""
+    def left(self, rows: Array, limit: int) -> Left:
+        """Estimate how many of some rows without an answer belong, where a limit is known."""
         if not len(rows):
             return Left(0.0, 0, 0)
         made = self._calibration
@@ -275,6 +276,5 @@ class LessonModel:
         chances = special.expit(made.log_odds(values, median, steepest, drawn))
         means, variances = chances @ sizes, (chances * (1 - chances)) @ sizes
         totals = means + np.sqrt(variances) * rng.standard_normal(_DRAWS)
-        low, high = np.quantile(np.clip(totals, 0.0, len(rows)), _INTERVAL)
-        expected = float(self.probabilities(rows).sum())
-        return Left(expected, int(np.floor(low)), int(np.ceil(high)))
+        low = int(np.floor(np.quantile(np.clip(totals, 0.0, len(rows)), _LOW)))
+        return Left(min(float(self.probabilities(rows).sum()), limit), min(low, limit), limit)

@@ -24,12 +24,13 @@ from ..index.searching import Filter
 from .decisions import DecisionGroup, LabelEdit, checked_who, signed
 from .label_edits import LabelEdits
 from .lesson_model import Left, LessonFeatures, LessonModel
+from .stopping import StoppingRule
 
 if TYPE_CHECKING:
     from ..index import SemanticIndex
     from ..index.store import ItemStore
 
-__all__ = ["Answer", "Lesson", "Question", "TeachProgress", "Teacher"]
+__all__ = ["Answer", "Lesson", "Question", "TeachCurve", "TeachProgress", "Teacher"]
 
 Reply = Literal["yes", "no", "skip"]
 Form = Literal["add", "split", "clean"]
@@ -37,12 +38,12 @@ Form = Literal["add", "split", "clean"]
 _LESSON = "lesson "
 # After this many answers the ranking is new; the last question of every fourth one is a near miss.
 BATCH, _NEAR = 5, 4
-# Further answers have stopped helping when fewer than one of the next items is expected to belong.
-_NEXT = 20
 # Fewest answers from which a statement about what is left is made.
 _FEWEST = 10
-# An interval of more than this share of the unseen items says nothing.
-_VAGUE = 0.5
+# Share of what belongs that is to be found, unless the person says another one; and its limits.
+_TARGET, _LEAST_TARGET, _MOST_TARGET = 0.95, 0.5, 1.0
+# Number of points of a curve.
+_POINTS = 60
 # Maximum number of answers to learn from: a new ranking of 30,000 items then takes 100 ms at most.
 _MOST_LEARNED = 500
 # Maximum number of items that a search to start from finds.
@@ -96,8 +97,10 @@ class TeachProgress:
         Items without the label and without an answer.
     left : Left or None
         How many of the unseen items probably belong; None before ten answers.
-    next_yes : float or None
-        How many of the next 20 items are expected to belong.
+    target : float
+        Share of all items that belong which is to be found.
+    more : int or None
+        After about how many more answers that can be promised; 0 if it can be now.
     applied : int or None
         Number of the decision by which the lesson was applied last.
 
@@ -108,7 +111,7 @@ class TeachProgress:
     Examples
     --------
     >>> from labelspan.curation import TeachProgress
-    >>> state = TeachProgress(3, 1, 0, 0, 96, left=None, next_yes=None, applied=None)
+    >>> state = TeachProgress(3, 1, 0, 0, 96, None, target=0.95, more=None, applied=None)
     >>> state.enough
     False
     >>> state.said
@@ -121,31 +124,44 @@ class TeachProgress:
     members: int
     unseen: int
     left: Left | None
-    next_yes: float | None
+    target: float
+    more: int | None
     applied: int | None
 
     @property
     def enough(self) -> bool:
-        """Whether further answers have stopped helping."""
-        return self.next_yes is not None and self.next_yes < 1.0
+        """Whether the target is reached even if as many are left as the interval allows."""
+        return self.more == 0
 
     @property
     def said(self) -> str:
         """The state as a sentence."""
         found = f"{self.yes:,} yes, {self.no:,} no"
-        if self.left is None:
+        if self.left is None or self.more is None:
             return f"{found}. How many are left can be said after {_FEWEST} answers of both kinds."
-        if self.left.high - self.left.low > self.unseen * _VAGUE:
-            return f"{found}. It is too early to say how many are left."
         number, total = round(self.left.expected), self.yes + self.members
         left = (
             f"about {number:,} of {total + number:,} left ({self.left.low:,} to {self.left.high:,})"
         )
-        if not self.enough:
-            return f"{found}; {left}."
-        return (
-            f"{found}; {left}. Enough: of the next {_NEXT}, fewer than one is expected to belong."
-        )
+        share = f"{100 * self.target:.3g}%"
+        if self.enough:
+            return f"{found}; {left}. Enough: at least {share} are found."
+        return f"{found}; {left}. For {share}: about {self.more:,} more answers."
+
+
+class TeachCurve(NamedTuple):
+    """What was found against what was read, and what is expected of the rest.
+
+    ``read`` and ``found`` are numbers of answers and of items that belong; ``expected``, ``low``
+    and ``high`` are the numbers found after ``ahead`` answers.
+    """
+
+    read: list[int]
+    found: list[int]
+    ahead: list[int]
+    expected: list[float]
+    low: list[float]
+    high: list[float]
 
 
 @dataclass
@@ -156,6 +172,7 @@ class _Events:
     time: str = ""
     start: dict[str, str] = field(default_factory=dict)
     applied: int | None = None
+    target: float = _TARGET
     log: dict[int, Answer] = field(default_factory=dict)
 
     def take(self, number: int, time: str, who: str, event: Any, value: str) -> None:
@@ -164,6 +181,8 @@ class _Events:
             self.start = json.loads(value)
         elif event == "applied":
             self.applied = int(value)
+        elif event == "target":
+            self.target = float(value)
         elif event == "undo":
             # Two people may have undone it at once.
             self.log[int(value)] = self.log[int(value)]._replace(undone=True)
@@ -222,9 +241,10 @@ class Teacher:
     Notes
     -----
     The ranking is a weighted ridge regression, solved in the dual (:mod:`.lesson_model`). The
-    estimate of what is left comes from a logistic regression of the answers on scores from models
-    without the item. It assumes that what belongs looks like what was found: a group of items
-    without any word or label in common with the others is not counted.
+    expected number of what is left comes from a logistic regression of the answers on scores from
+    models without the item, which assumes that what belongs looks like what was found. The upper
+    end of its interval, on which "enough" depends, comes from the order of the answers
+    (:mod:`.stopping`).
 
     Examples
     --------
@@ -594,10 +614,11 @@ class Teacher:
             answers, model = self.answers(), self._ranked().model
             yes, no, skipped = ([*answers.values()].count(one) for one in get_args(Reply))
             unseen, members = self._unanswered(answers)
-            left = next_yes = None
+            left = more = None
             if model is not None and model.calibrated and yes + no >= _FEWEST:
-                left = model.left(unseen)
-                next_yes = float(np.sort(model.probabilities(unseen))[-_NEXT:].sum())
+                rule = self._rule(answers, len(unseen), len(members))
+                left = model.left(unseen, rule.limit)
+                more = rule.more(np.sort(model.probabilities(unseen))[::-1])
             return TeachProgress(
                 yes,
                 no,
@@ -605,8 +626,65 @@ class Teacher:
                 members.size,
                 unseen.size,
                 left,
-                next_yes,
+                self._events.target,
+                more,
                 self._events.applied,
+            )
+
+    def _rule(self, answers: Mapping[str, Reply], unseen: int, members: int) -> StoppingRule:
+        belong = [one == "yes" for one in answers.values() if one != "skip"]
+        return StoppingRule(self._events.target, belong, unseen, members)
+
+    def aim(self, target: float, *, who: str = "") -> None:
+        """Set the share of all items that belong which is to be found.
+
+        Parameters
+        ----------
+        target : float
+            From 0.5 to 1; the lesson says that it is enough when it can promise this.
+        who : str, default=""
+            Who decides, if not the one that was given at the start.
+        """
+        if not _LEAST_TARGET <= target <= _MOST_TARGET:
+            raise InvalidParameter(
+                f"teach: target must be between {_LEAST_TARGET} and {_MOST_TARGET:.0f}, "
+                f"but {target!r} was given."
+            )
+        with self.index.write_lock:
+            self._write([("target", repr(float(target)))], who)
+
+    def curve(self) -> TeachCurve:
+        """Return what was found against what was read, and what is expected of the rest.
+
+        Returns
+        -------
+        TeachCurve
+            At most 60 points each; nothing is expected while nothing is known.
+        """
+        with self.index.write_lock:
+            state, model = self.progress(), self._ranked().model
+            belong = [one == "yes" for one in self.answers().values() if one != "skip"]
+            total = np.cumsum([0, *belong])
+            read = np.unique(np.linspace(0, len(belong), _POINTS).astype(np.intp))
+            ahead, gained = np.zeros(0, dtype=np.intp), np.zeros(0)
+            left = state.left
+            if left is not None and model is not None:
+                unseen, _ = self._unanswered(self.answers())
+                chances = np.sort(model.probabilities(unseen))[::-1]
+                ahead = np.unique(np.linspace(0, len(unseen), _POINTS).astype(np.intp))
+                gained = np.append(0.0, np.cumsum(chances))[ahead]
+            parts = gained / max(float(gained[-1]), 1e-9) if len(gained) else gained
+            now = float(total[-1])
+            ends = (0, 0) if left is None else (left.low, left.high)
+            # No more can be found than is read.
+            high = np.minimum(now + parts * ends[1], now + ahead)
+            return TeachCurve(
+                read.tolist(),
+                total[read].tolist(),
+                (len(belong) + ahead).tolist(),
+                (now + gained).tolist(),
+                (now + parts * ends[0]).tolist(),
+                high.tolist(),
             )
 
     # --- the end ----------------------------------------------------------------------
