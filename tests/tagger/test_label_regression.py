@@ -84,6 +84,27 @@ def test_rows_are_scored_as_by_a_model_without_them(dense, scaled):
     np.testing.assert_allclose(mixed[1], rest[1], atol=1e-4)
 
 
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("dense", [False, True])
+def test_new_rows_have_the_same_scores_by_the_weights_of_features(dense, scaled, monkeypatch):
+    X, Y = data(dense=dense, k=24)
+    found, new = model(X, Y), X[[5, 9]]
+    expected = found.terms(found.rows.view(new, scaled=scaled))
+    # The first rows are fewer than the weights cost.
+    for _ in range(3):
+        one = found.terms_of_new(new[:1], scaled)
+        np.testing.assert_allclose(np.vstack(one), [term[0] for term in expected], atol=1e-4)
+    assert "_all_weights" not in vars(found)
+    np.testing.assert_allclose(found.terms_of_new(new, scaled), expected, atol=1e-4)
+    assert "_all_weights" in vars(found)
+    # Few labels at a time.
+    monkeypatch.setattr("labelspan.tagger.label_regression._ENTRIES", 2000)
+    again = model(X, Y)
+    again.terms_of_new(X, scaled)
+    for one, other in zip(again._all_weights, found._all_weights, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-4)
+
+
 def test_directions_are_orthonormal_and_explain_the_mean():
     X, _ = data()
     found = full_axes(leading_directions(X), 300)

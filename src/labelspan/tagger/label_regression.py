@@ -47,6 +47,11 @@ __all__ = [
 # Number of rows, or of vectors, for which a few passes over the features of all labelled rows are
 # cheaper than the coordinates of these.
 _FEW_ROWS = 64
+# The weights of all features take as long as the scores of this fraction of as many rows as there
+# are labels, and are not stored above this number of entries (64 MiB for each term).
+_WEIGHTS_COST, _WEIGHTS_ENTRIES = 1 / 8, 1 << 24
+# Entries of a block of labels.
+_ENTRIES = 1 << 22
 
 
 class Directions(NamedTuple):
@@ -159,7 +164,8 @@ class LabelledRows:
         if "own" in vars(self):
             return np.asarray(values.T @ self.own)
         found = self._precise.coordinates((self.features.T @ values).T)
-        return np.hstack([found, values.sum(axis=0)[:, None]])
+        # The sum of many numbers needs more digits than they have.
+        return np.hstack([found, values.sum(axis=0, dtype=np.float64)[:, None]])
 
     def images(self, weights: Array) -> Array:
         """Return the products (n, m) of the coordinates of all rows with weights (r + 1, m)."""
@@ -228,6 +234,8 @@ class LabelRegression:
 
     def __init__(self, rows: LabelledRows, alpha: float) -> None:
         self.rows, self.alpha = rows, alpha
+        # Number of rows that were scored by their features.
+        self._scored = 0
 
     @cached_property
     def _cholesky(self) -> tuple[Array, bool]:
@@ -292,26 +300,61 @@ class LabelRegression:
                 rest.truth[known] = more
         return [lead, *rests]
 
+    def terms_of_new(self, features: Any, scaled: bool = False) -> list[Array]:
+        """Compute both terms of the scores of rows that are not among the labelled ones.
+
+        They are sums over features. The weights of these are computed once more rows were scored
+        than they cost.
+        """
+        self._scored += features.shape[0]
+        count = self.rows.labels.shape[1]
+        few = self._scored <= _WEIGHTS_COST * count
+        if few or features.shape[1] * count > _WEIGHTS_ENTRIES:
+            return self.terms(self.rows.view(features, None, scaled))
+        lead, rest, constant = self._all_weights
+        asked = self.rows.scaled(features) if scaled else features
+        return [np.asarray(features @ lead + constant), np.asarray(asked @ rest)]
+
+    @cached_property
+    def _all_weights(self) -> tuple[Array, Array, Array]:
+        """The weights of all features for both terms of every label, and the intercepts."""
+        labels = self.rows.labels.tocsc()
+        (rows, k), d = labels.shape, self.rows.features.shape[1]
+        lead, rest = (np.empty((d, k), dtype=np.float32) for _ in range(2))
+        constant = np.empty(k, dtype=np.float32)
+        step = max(1, _ENTRIES // max(1, rows, d))
+        for start in range(0, k, step):
+            part = slice(start, start + step)
+            found = self._feature_weights(labels[:, part].toarray())
+            lead[:, part], rest[:, part], constant[part] = found
+        return lead, rest, constant
+
     def feature_weights(self, column: int, without: int = -1) -> tuple[Array, Array, float]:
         """Return the weights of features (d,) for both terms of a label, and the intercept.
 
         Those for the second term are of features as `view` scales them. ``without`` is the number
         of a labelled row; the weights are those of the model without it.
         """
+        labels = self.rows.labels[:, [column]].toarray()
+        lead, rest, constant = self._feature_weights(labels, without)
+        return lead[:, 0], rest[:, 0], float(constant[0])
+
+    def _feature_weights(self, labels: Array, without: int = -1) -> tuple[Array, Array, Array]:
+        """Do the same for several labels (n, m)."""
         rows = self.rows
-        labels = rows.labels[:, [column]].toarray()
-        weights = self._solve(rows.sums(labels)[0])
+        weights = self._solve(rows.sums(labels).T)
         if without >= 0:
             one = rows.coordinates(rows.features[[without]])[0].astype(np.float64)
             image = self._solve(one)
-            weights -= image * (labels[without, 0] - one @ weights) / (1 - one @ image)
-        residuals = labels[:, 0] - rows.images(weights[:, None])[:, 0]
+            gap = (labels[without] - one @ weights) / (1 - one @ image)
+            weights -= np.outer(image, gap)
+        lead = rows.feature_weights(weights)
+        constant = weights[-1].astype(np.float32)
+        residuals = labels - (rows.features @ lead + constant)
         if without >= 0:
             residuals[without] = 0.0
-        lead = rows.feature_weights(weights)
         # The penalty balances the residuals along the directions.
-        rest = rows.features.T @ residuals - self.alpha * lead
-        return lead, rest, float(weights[-1])
+        return lead, rows.features.T @ residuals - self.alpha * lead, constant
 
 
 class _Factors(NamedTuple):

@@ -233,7 +233,11 @@ class Tagger:
 
     def own_scores(self, features: Any, own: Array | None) -> Array:
         """Compute the score of every label, as if none implied another."""
-        terms = self.regression.terms(self.regression.rows.view(features, own, self.scaled))
+        regression = self.regression
+        if own is None:
+            terms = regression.terms_of_new(features, self.scaled)
+        else:
+            terms = regression.terms(regression.rows.view(features, own, self.scaled))
         make_comparable(terms, self.support, None if own is None else labels_of(self.targets, own))
         found = np.asarray(terms[0] + self.rest * terms[1])
         if self.decision.weight:
