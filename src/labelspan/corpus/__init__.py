@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .edit import CorpusEdit, edit_corpus
     from .label_vocabulary import Concept, LabelVocabulary, read_vocabulary
     from .reader import CorpusReader, read_corpus
-    from .reading_report import FieldReport, ReadingReport
+    from .reading_report import FieldReport, ReadingReport, RoleReport
     from .tagged_texts import TaggedTexts
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "FieldReport",
     "LabelVocabulary",
     "ReadingReport",
+    "RoleReport",
     "TaggedTexts",
     "edit_corpus",
     "read_corpus",
@@ -33,7 +34,7 @@ _MODULES = {
     "label_vocabulary": ("Concept", "LabelVocabulary", "read_vocabulary"),
     "reader": ("CorpusReader", "read_corpus"),
     "tagged_texts": ("TaggedTexts",),
-    "reading_report": ("FieldReport", "ReadingReport"),
+    "reading_report": ("FieldReport", "ReadingReport", "RoleReport"),
 }
 
 

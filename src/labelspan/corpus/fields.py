@@ -3,162 +3,38 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
 from ..errors import InvalidFile, InvalidParameter
-from .label_values import (
-    IN_BRACKETS,
-    INLINE,
-    LISTS_AS_TEXT,
-    LabelParser,
-    clean,
-    is_missing,
-    is_names,
-    truths_of,
-)
+from .evidence import PLURAL, Field
+from .label_values import INLINE, clean, is_missing
 from .names import MOST_FIELDS, known_names, listed, normal, rank, tables_of_names
 
-__all__ = ["choose_fields", "names_in", "plain"]
+__all__ = ["asked", "choose_fields", "names_in", "plain"]
 
 # Items whose values are looked at to guess what a field is, and cells of all fields together.
 _SAMPLE = 3000
 _CELLS = 200_000
-# Characters of long texts, of which one in a few is looked at for labels.
-_LONG, _STEP = 200, 8
+# Fields of a corpus whose class, or short text, needs no name: a text, a title, an id and a class.
+_FEW = 4
 # A field of fewer items is not the text.
 _SELDOM = 0.01
-_MEASURE = re.compile(
-    r"[-+]?\d*[.,]\d+(e[-+]?\d+)?|\d{1,3}(,\d{3})+|\d{4}[-/.]\d\d?[-/.]\d\d?.*"
-    r"|\d\d?[./]\d\d?[./]\d{2,4}( \d.*)?|[$€£]\s*\d[\d.,]*|\d[\d.,]*\s*[%$€£]",
-    re.I,
-)
 _ID_NAME = re.compile(
     r"(^|[_\W])(id|ids|key|code|no|nr|number|isbn|doi|uri|url)\.?$|[a-z]I[dD]$", re.I
 )
-# A list of objects with one field, as titles.title.
-_PLURAL = re.compile(r"\b(\w+)s\.\1$")
 _UNNAMED = re.compile(r"column \d+|Unnamed: \d+|Field\d+", re.I)
 
 
-class _Field:
-    """A field: its name, and statistics of its values in some items."""
-
-    def __init__(self, name: str, part: str, sample: Sequence[Any]) -> None:
-        # In the part of the records that has the text and the labels, the rest of the name counts.
-        self.name, self.is_main = name, name.startswith(part)
-        self.short = _PLURAL.sub(r"\1", name.removeprefix(part))
-        self.words = normal(self.short).split()
-        # The names on the way to a field inside objects, as in author.family.
-        self.path = [normal(one) for one in self.short.split(".")]
-        values = [value for value in sample if not is_missing(value) and value not in ("", [])]
-        # A title may be a number, as 1776.
-        self.strings = 0 < 0.9 * len(values) <= sum(isinstance(one, str) for one in values) and all(
-            isinstance(one, str | int | float) and not isinstance(one, bool) for one in values
-        )
-        self.missing = {one for one in sample if isinstance(one, str) and is_missing(one)}
-        names = all(isinstance(value, str) or is_names(value) for value in values)
-        self.lists = bool(values) and names and not any(isinstance(one, str) for one in values)
-        # Whether all values are whole numbers, or texts of them.
-        self.whole = bool(values) and all(_is_whole(value) for value in values)
-        # Decimal numbers and dates differ, but name nothing.
-        cells = [str(value).strip() for value in values[:100]]
-        self.is_measure = _are_measures(cells)
-        # Dates can be stored as text, and lists of names, too.
-        self.is_metadata = self.lists or all(
-            is_names(value) or not isinstance(value, dict | list | tuple | bytes)
-            for value in values
-        )
-        # A column that says of each item whether it has a label.
-        truths = truths_of(values)
-        # Marks such as x in some items, and nothing in the others.
-        plain = not any(isinstance(one, bool) for one in values)
-        marks = plain and truths == {True} and len(values) < len(sample)
-        self.indicates = truths == {True, False} or marks
-        self.is_truth = bool(truths) or not values
-        counts: Counter[str] = Counter()
-        # Of long texts some are enough.
-        some = values if sum(map(len, cells)) < _LONG * len(cells) else values[::_STEP]
-        if self.whole or names:
-            parse = LabelParser(some, name, None, blanks=self.has_label_name)
-            self.lists = self.lists or parse.how in (LISTS_AS_TEXT, IN_BRACKETS)
-            try:
-                counts.update(label for value in some for label in parse(value) or ())
-            except ValueError:
-                self.lists = False
-        # Share of items that have a value, mean length, share of values that differ or have spaces.
-        parts = (value if isinstance(value, list | tuple) else [value] for value in values)
-        texts = [str(one) for own in parts for one in own if not isinstance(one, list | dict)]
-        count = max(1, len(texts))
-        self.filled = len(values) / max(1, len(sample))
-        self.length = sum(map(len, texts)) / count
-        self.distinct = 1.0 if self.lists else len(set(texts)) / count
-        self.spaces = sum(" " in text for text in texts) / count
-        # Of the labels that the values would be: number per value, share of those that repeat,
-        # mean length.
-        total = max(1, sum(counts.values()))
-        repeats = sum(count for count in counts.values() if count > 1) / total
-        length = sum(len(label) * count for label, count in counts.items()) / total
-        digits = sum(n for one, n in counts.items() if any(map(str.isdigit, one))) / total
-        self.per_value = total / max(1, len(some))
-        self.n_labels = len(counts)
-        self.n_values = len({str(value) for value in values[:1000]})
-        # Values that name one item each.
-        self.is_unique = total >= 20 and repeats < 0.02
-        # Short and of several words, as titles are.
-        phrases = self.distinct > 0.9 and self.spaces > 0.5 and 8 <= self.length <= 100
-        named = self.is_main and rank(self.short, "ids") is None
-        self.is_title = self.strings and named and self.filled > 0.9 and phrases
-        # Outside the part that has the text: {"title": ..., "info": {"summary": ...}}.
-        self.is_outer_title = not self.is_main and self.strings and rank(name, "headings") == 0
-        # A text may have the name of labels.
-        self.may_be_labels = self.lists or not self.strings or length <= 60
-        # Values that are short and repeat, as labels do.
-        short = len(counts) > 1 < len(set(texts)) and length <= 40 and digits < 0.5
-        self.repeats_short = self.strings and short and repeats >= 0.8 and self.filled >= 0.3
-        # Numbers of classes: few, each of them often.
-        self.is_class = self.whole and 1 < len(counts) <= 30 and min(self.filled, repeats) > 0.95
-
-    @property
-    def has_label_name(self) -> bool:
-        """Whether a part of its name is one of labels."""
-        return any(rank(one, "labels") is not None for one in self.short.split("."))
-
-    def rank(self, kind: str) -> int | None:
-        """Return the rank for a role by the name, 0 first; None if it is unknown."""
-        return rank(self.short, kind) if self.is_main else None
-
-    def is_named(self, *kinds: str) -> bool:
-        return any(" ".join(self.words) in known_names(kind) for kind in kinds)
-
-    @property
-    def is_circumstance(self) -> bool:
-        """Whether it says when, where or how: "year", "release_country"."""
-        known = known_names("circumstances")
-        return " ".join(self.words) in known or any(one in known for one in self.words)
-
-    @property
-    def is_people(self) -> bool:
-        """Whether it has names of people: "authors", "First Author", "author.family"."""
-        known = known_names("people")
-        paths = (one.removesuffix(" name").split() for one in self.path if one)
-        return any(" ".join(words) in known or words[-1] in known for words in paths)
-
-
-def _are_measures(cells: Sequence[str]) -> bool:
-    measures = sum(map(bool, map(_MEASURE.fullmatch, cells)))
-    return 0 < measures >= 0.9 * sum(not _is_whole(one) for one in cells)
-
-
-def _likeliest(fields: Iterable[_Field], kind: str) -> _Field | None:
+def _likeliest(fields: Iterable[Field], kind: str) -> Field | None:
     """Return the field with the likeliest name; one with few or few different values comes last."""
     ranked = [(place, one) for one in fields if (place := one.rank(kind)) is not None]
     most = max((one.filled for _, one in ranked), default=0.0)
     varied = max((one.distinct for _, one in ranked), default=0.0)
 
-    def order(pair: tuple[int, _Field]) -> tuple[bool, bool, int]:
+    def order(pair: tuple[int, Field]) -> tuple[bool, bool, int]:
         place, one = pair
         return one.filled < 0.1 * most, one.distinct < 0.1 * varied, place
 
@@ -168,10 +44,26 @@ def _likeliest(fields: Iterable[_Field], kind: str) -> _Field | None:
 # --- labels ---------------------------------------------------------------------------------
 
 
-def _guess_labels(
-    free: Sequence[_Field], *, by_name: bool
-) -> tuple[list[_Field], list[_Field], str]:
-    """Return the fields of labels, other candidates, and how they were recognised."""
+@dataclass(frozen=True)
+class _Guess:
+    """The fields of a role, other candidates, how they were recognised, whether that is sure."""
+
+    fields: Sequence[Field] = ()
+    others: Sequence[Field] = ()
+    how: str = "content"
+    sure: bool = True
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(one.name for one in self.fields)
+
+    @property
+    def other_names(self) -> tuple[str, ...]:
+        return tuple(one.name for one in self.others)
+
+
+def _guess_labels(free: Sequence[Field], n_fields: int, *, by_name: bool) -> _Guess:
+    """Return the fields of labels: by their names and contents, or by contents that are clear."""
     named = _named_labels(free)
     columns = [] if by_name else _indicators(free)
     rest = [] if by_name else [one for one in _contents(free) if one not in named]
@@ -181,48 +73,63 @@ def _guess_labels(
     if named and not (poor and better):
         inline = [one for one in named if one.name == INLINE]
         chosen = [one for one in _family(named) if one not in inline] + inline
-        return chosen, [one for one in named if one not in chosen], "name"
-    if len(columns) > 2:
-        return columns, [], "content"
-    return (rest[:1], rest[1:], "content") if rest else (columns, [], "content")
+        others = [one for one in named if one not in chosen]
+        # Marks on a few items, next to fields that all items have.
+        first = chosen[0]
+        seldom = 0 < first.filled < 0.3 and first.per_value < 1.3 and first.n_labels <= 5
+        full = [one for one in rest if one.filled >= 0.8]
+        if seldom and full and len(chosen) == 1:
+            return _Guess((*chosen, *full), sure=False)
+        return _Guess(chosen, others, "name")
+    if len(columns) > 2 or (columns and n_fields < len(columns) + _FEW):
+        return _Guess(columns)
+    several = [one for one in rest if one.lists or one.per_value >= 1.3]
+    if several:
+        others = [one for one in (*rest, *_kinds(free)) if one is not several[0]]
+        return _Guess(several[:1], others, sure=len(several) == 1)
+    # One short value that repeats may be a kind, a state or a place as well.
+    candidates = [*rest, *(one for one in columns if one not in rest)]
+    sure = len(candidates) == 1 and n_fields <= _FEW
+    return _Guess(candidates[:1], [*candidates[1:], *(_kinds(free) if sure else ())], sure=sure)
 
 
-def _contents(free: Sequence[_Field]) -> list[_Field]:
+def _kinds(free: Sequence[Field]) -> list[Field]:
+    """Return fields that repeat as labels do, but say when, where or how."""
+    return _labels_by_content([one for one in free if one.is_circumstance], every=True)
+
+
+def _contents(free: Sequence[Field]) -> list[Field]:
     """Return the fields that may be labels by their values, the likeliest first."""
     free = [
         one
         for one in free
-        if not one.is_people and not one.is_named("texts", "headings", "judgements")
+        if not (one.is_people or one.names_people or one.is_passage or one.is_circumstance)
+        and not one.is_named("texts", "headings", "judgements")
     ]
-    mild = [one for one in free if not one.is_circumstance]
-    main = [one for one in free if one.is_main]
-    for some in (
-        [one for one in main if one in mild],
-        [one for one in mild if one.lists],
-        [one for one in main if not one.whole],
-    ):
-        guess = _labels_by_content(some)
-        if guess:
-            return list(dict.fromkeys((guess[0], *_labels_by_content(free, every=True))))
-    return []
+    guess = _labels_by_content([one for one in free if one.is_main]) or _labels_by_content(
+        [one for one in free if one.lists]
+    )
+    return list(dict.fromkeys((*guess, *_labels_by_content(free, every=True))))
 
 
-def _indicators(free: Sequence[_Field]) -> list[_Field]:
+def _indicators(free: Sequence[Field]) -> list[Field]:
     """Return the longest run of adjacent columns of 0 and 1, of at least two.
 
     Inside a run a column may be 0 or empty everywhere.
     """
-    best: list[_Field] = []
-    run: list[_Field] = []
+    best: list[Field] = []
+    run: list[Field] = []
     for field in free:
-        goes_on = field.indicates or (run and field.is_truth)
+        # "is new" and "has cover" are about a row, not its subject.
+        flag = field.words[:1] in (["is"], ["has"], ["can"], ["was"])
+        goes_on = not flag and (field.indicates or (run and field.is_truth))
         run = [*run, field] if goes_on else []
-        if field.indicates and len(run) > max(1, len(best)):
+        if goes_on and field.indicates and len(run) > max(1, len(best)):
             best = run
     return best
 
 
-def _named_labels(free: Sequence[_Field]) -> list[_Field]:
+def _named_labels(free: Sequence[Field]) -> list[Field]:
     """Return the fields whose names are those of labels, the likeliest first.
 
     A field that few items have, or that has the same value everywhere, comes after the others.
@@ -243,13 +150,15 @@ def _named_labels(free: Sequence[_Field]) -> list[_Field]:
             # "subject" is the heading of a letter, or a list of labels.
             found = rank(f"{field.words[-1]}s", "labels")
         if found is not None and field.is_main and field.may_be_labels:
+            if field.is_measure or field.is_passage or (field.whole and field.is_unique):
+                continue
             # A field without values in what was read may have some later.
             few = field.filled < 0.1 * most
             same = field.n_labels < 2 and len(free) > 1 and bool(field.filled)
             order = keys.index(inner) if inside else 0
             ranked.append((few, same, found, len(between), order, place))
     # Of [{"id": 1, "name": "bug"}], the first key only.
-    names: dict[Any, _Field] = {}
+    names: dict[Any, Field] = {}
     for _, _, found, depth, _, place in sorted(ranked):
         names.setdefault(
             (found, depth) if "." in free[place].short else free[place].name, free[place]
@@ -262,7 +171,7 @@ def _named_labels(free: Sequence[_Field]) -> list[_Field]:
     return ordered
 
 
-def _family(named: list[_Field]) -> list[_Field]:
+def _family(named: list[Field]) -> list[Field]:
     """Return the first field, or all fields of its kind: "Manual Tags" and "Automatic Tags"."""
     first = named[0].words
     siblings = [
@@ -278,9 +187,10 @@ def _family(named: list[_Field]) -> list[_Field]:
     return sorted(family, key=lambda one: "auto" in one.name.lower())
 
 
-def _labels_by_content(fields: Sequence[_Field], *, every: bool = False) -> list[_Field]:
+def _labels_by_content(fields: Sequence[Field], *, every: bool = False) -> list[Field]:
     """Return the fields that may be labels by their values, the likeliest first."""
-    lists = [one for one in fields if one.lists and one.n_values > 1]
+    lists = [one for one in fields if one.lists and one.n_values > 1 and one.repeats >= 0.5]
+    lists = [one for one in lists if not one.is_numbers]
     # Short values that repeat: several in one string before one in each.
     short = [one for one in fields if one.repeats_short and not one.indicates]
     single = [one for one in short if one.filled >= 0.8]
@@ -294,23 +204,28 @@ def _labels_by_content(fields: Sequence[_Field], *, every: bool = False) -> list
 # --- text and ids ---------------------------------------------------------------------------
 
 
-def _guess_text(
-    free: Sequence[_Field], n_fields: int, *, by_name: bool
-) -> tuple[list[_Field], str]:
-    """Return the fields of the text, headings first, and how they were recognised."""
-    # A comment on the first item, say, is the text of no other.
+def _guess_text(free: Sequence[Field], n_fields: int, *, by_name: bool) -> _Guess:
+    """Return the fields of the text, headings first: named ones with words, or the only prose."""
+    # A comment on the first item, for example, is the text of no other.
     free = [one for one in free if by_name or one.filled >= _SELDOM]
-    strings = [one for one in free if one.strings or (one.lists and one.spaces > 0.5)]
+    # Of few fields, one that is called text is the text, whatever it holds.
+    few = n_fields <= _FEW or by_name
+    worded = [
+        one
+        for one in free
+        if (one.has_words and not one.is_truth) or (few and one.is_named("texts"))
+    ]
+    strings = [one for one in worded if one.strings or (one.lists and one.spaces > 0.5)]
     # A short one that only ends in such a name is another thing, as "dateRange.text".
     # Marks such as x in some items are none either.
     strings = [one for one in strings if one.length >= 25 or one.is_named("texts")]
     strings = [one for one in strings if one.n_values > 1 or one.filled == 1]
     main = _likeliest(strings, "texts") or _likeliest(
-        (one for one in free if not one.strings), "texts"
+        (one for one in worded if not one.strings), "texts"
     )
     # Headings have a known name, or one of them ends in such a name.
     headings = [one for one in free if one.is_main and one.is_named("headings") and one.filled]
-    headings = [one for one in headings if one.strings or one.lists]
+    headings = [one for one in headings if (one.strings or one.lists) and not one.indicates]
     if headings and all(one.length > 200 for one in headings):
         # A summary may be a title or a text, below a title outside its part.
         main = main or headings[-1]
@@ -318,7 +233,7 @@ def _guess_text(
     # Rows of one item repeat its title, and its text.
     least = 0.5 * (1.0 if main is None else main.distinct)
     varied = [one for one in free if one.strings and one.distinct > least and not one.is_people]
-    varied = [one for one in varied if one.filled > 0.3]
+    varied = [one for one in varied if one.filled > 0.3 and not one.whole]
     for kind in ("headings", "names"):
         if not headings:
             headings = [one for one in [_likeliest(varied, kind)] if one is not None]
@@ -332,32 +247,48 @@ def _guess_text(
                 for one in varied
                 if one.is_title and not one.is_circumstance and one.length < main.length
             ][:1]
-        return [*(one for one in headings if one is not main), main], "name"
+        return _Guess([*(one for one in headings if one is not main), main], how="name")
     if by_name:
-        return headings, "name"
+        return _Guess(headings, how="name")
     prose = [
         one
         for one in free
-        if one.strings and one.spaces > 0.5 and not (one.lists or one.is_measure)
-        if one not in headings
+        if (one.strings or one.lists) and one.spaces > 0.5 and not one.is_measure
+        if not (one in headings or one.is_people or one.is_named("judgements"))
     ]
-    longest = max(prose, key=lambda one: one.length * one.distinct, default=None)
+    prose.sort(key=lambda one: -one.length * one.distinct)
+    plain = [one for one in prose if not one.lists]
     # Shorter ones are names, dates or codes; with a heading, a text is longer than that.
-    if longest and longest.length * longest.distinct >= (40 if headings else 20):
-        return [*headings, longest], "content"
+    prose = [one for one in prose if one.length * one.distinct >= (40 if headings else 20)]
+    read = [one for one in prose if one.is_prose and not one.is_circumstance]
+    if read:
+        first, *rest = read
+        near = [
+            one for one in rest if 2 * one.length * one.distinct > first.length * first.distinct
+        ]
+        if not near:
+            return _Guess([*headings, first])
+        return _Guess(headings, read[: len(near) + 1], sure=False)
+    prose = [one for one in prose if one.has_words and not one.lists]
+    if prose and n_fields <= _FEW:
+        return _Guess([*headings, prose[0]])
     if headings:
-        return headings, "name"
+        return _Guess(headings, how="name")
+    if prose:
+        return _Guess((), prose[:3], sure=False)
     # Without any text, short texts are better than none, as in "good service", "positive".
-    return sorted(prose, key=lambda one: -one.distinct)[: n_fields <= 3], "content"
+    return _Guess(sorted(plain, key=lambda one: -one.distinct)[: n_fields <= 3])
 
 
 def _guess_ids(
-    free: Sequence[_Field], items: Sequence[dict[str, Any]], record_id: str | None
+    free: Sequence[Field], items: Sequence[dict[str, Any]], record_id: str | None
 ) -> tuple[str | None, str]:
     """Return a field that is unique for all items, and how it was recognised."""
     free = [one for one in free if record_id in (None, one.name)]
     known = [(place, one.name) for one in free if (place := one.rank("ids")) is not None]
     named = [name for _, name in sorted(known, key=lambda pair: pair[0])]
+    # A zip code is no code of an item.
+    free.sort(key=lambda one: one.is_circumstance)
     named += [one.name for one in free if _ID_NAME.search(one.name) or one.name == record_id]
     short = [
         one.name
@@ -408,9 +339,9 @@ def choose_fields(
     export: dict[str, Any] = next(
         (one for one in tables_of_names()["exports"] if {*one["fields"]} <= {*there}), {}
     )
-    fields = {one: _Field(one, part, [item.get(one) for item in sample]) for one in there}
+    fields = {one: Field(one, part, [item.get(one) for item in sample]) for one in there}
 
-    def free(*taken: str | None) -> list[_Field]:
+    def free(*taken: str | None) -> list[Field]:
         return [one for one in fields.values() if one.name not in taken]
 
     why = {key: "name" for key in ("text", "labels", "ids") if key in export and key not in like}
@@ -423,20 +354,22 @@ def choose_fields(
     labels = tuple(_existing(name, there, one, known_names("label_keys")) for one in labels)
     # An empty name numbers the items.
     numbered, ids = ids is not None, _existing(name, there, ids) if ids else None
-    others: list[_Field] = []
-    if not labels and labelled:
-        found, others, why["labels"] = _guess_labels(free(*text, ids), by_name=by_name)
-        labels = tuple(one.name for one in found)
+    unsure: dict[str, tuple[str, ...]] = {}
+    others: tuple[str, ...] = ()
+    if not labels and labelled and "labels" not in export:
+        guess = _guess_labels(free(*text, ids), len(there), by_name=by_name)
+        labels, others, why["labels"] = guess.names, guess.other_names, guess.how
+        if not guess.sure:
+            labels, unsure["labels"] = (), (*labels, *others)
     if not text:
-        found, why["text"] = _guess_text(free(*labels, ids), len(there), by_name=by_name)
-        text = tuple(one.name for one in found)
+        guess = _guess_text(free(*labels, ids), len(there), by_name=by_name)
+        text, why["text"] = guess.names, guess.how
+        if not guess.sure:
+            unsure["text"] = guess.other_names
     if not text:
-        fields_there = f"there are {listed(there)}" if there else "its items have no fields"
-        error = InvalidParameter(
-            f"{name}: no field looks like a text; name it by text (--text); {fields_there}."
-        )
-        error.choices = {"text": {one: _example(items, one) for one in there[:100]}}
-        raise error
+        raise _without_text(name, there, items, unsure.get("text", ()))
+    # What is the text is not the labels.
+    unsure = {key: tuple(one for one in own if one not in text) for key, own in unsure.items()}
     if not numbered:
         ids, told = _guess_ids(free(*labels, *text), items, record_id)
         why |= {"ids": told} if ids is not None else {}
@@ -445,17 +378,13 @@ def choose_fields(
     left = free(*labels, ids, *(one for one in text if one != title or len(text) == 1))
     kept = [one for one in left if not _UNNAMED.fullmatch(one.name)]
     notes = [f"an export of {export['name']}"] if export else []
-    missing = set[str]().union(*(one.missing for one in fields.values()))
-    if missing:
-        stand = "stand" if len(missing) > 1 else "stands"
-        notes.append(f"{listed(sorted(missing), ' and ')} {stand} for no value")
+    notes += _notes(fields.values(), left, kept)
     if record_id in fields and ids is None and not numbered:
         notes.append(f"items are numbered because {record_id!r} is missing or the same twice")
-    if len(kept) < len(left):
-        notes.append(f"{len(left) - len(kept):,} column(s) without a name left out")
-    judged = [one.name for one in left if one.is_named("judgements")]
-    if judged and labelled and not labels:
-        notes.append(f"{judged[0]!r} says which items are right for a query; these are not labels")
+    if labelled and not labels:
+        judged = [one.name for one in left if one.is_named("judgements")][:1]
+        says = "says which items are right for a query; these are not labels"
+        notes += [f"{one!r} {says}" for one in judged]
     return {
         "text": text,
         "labels": labels,
@@ -463,9 +392,45 @@ def choose_fields(
         "title": title,
         "metadata": tuple(one.name for one in kept if one.is_metadata),
         "guessed": why,
-        "other_labels": tuple(one.name for one in others),
+        "other_labels": others,
+        "unsure": {role: own for role, own in unsure.items() if own},
+        "dates": tuple(one.name for one in left if one.is_date),
+        "numbers": tuple(one.name for one in left if one.is_number),
         "notes": tuple(notes),
     }
+
+
+def _notes(fields: Iterable[Field], left: Sequence[Field], kept: Sequence[Field]) -> Iterator[str]:
+    """Say which values stand for none, and how many columns without a name are left out."""
+    missing = set[str]().union(*(one.missing for one in fields))
+    if missing:
+        stand = "stand" if len(missing) > 1 else "stands"
+        yield f"{listed(sorted(missing), ' and ')} {stand} for no value"
+    if len(kept) < len(left):
+        yield f"{len(left) - len(kept):,} column(s) without a name left out"
+
+
+def _without_text(
+    name: str, there: Sequence[str], items: Sequence[dict[str, Any]], unsure: Sequence[str]
+) -> InvalidParameter:
+    """Return the error for a corpus without a field that is surely the text."""
+    if unsure:
+        message = (
+            f"{name}: not sure which field is the text: {asked(unsure)}? Name it by text "
+            f"(--text {unsure[0]})."
+        )
+    else:
+        fields = f"there are {listed(there)}" if there else "its items have no fields"
+        message = f"{name}: no field looks like a text; name it by text (--text); {fields}."
+    error = InvalidParameter(message)
+    error.choices = {"text": {one: _example(items, one) for one in unsure or there[:100]}}
+    return error
+
+
+def asked(names: Sequence[str]) -> str:
+    """Return candidates for a question: "title, notes or body"."""
+    *first, last = names[:5]
+    return f"{', '.join(first)} or {last}" if first else last
 
 
 def _example(items: Sequence[dict[str, Any]], field: str) -> str:
@@ -474,7 +439,7 @@ def _example(items: Sequence[dict[str, Any]], field: str) -> str:
     return next((str(one)[:60] for one in values if not is_missing(one) and one != ""), "")
 
 
-def _title(text: Sequence[_Field], free: Sequence[_Field], *, guessed: bool) -> str | None:
+def _title(text: Sequence[Field], free: Sequence[Field], *, guessed: bool) -> str | None:
     """Return the field of titles: part of the text, or another one with the name of headings."""
     for kind in ("headings", "names"):
         named = [one.name for one in text if rank(one.short, kind) is not None]
@@ -515,7 +480,7 @@ def names_in(items: Sequence[dict[str, Any]]) -> list[str]:
 def _main_part(there: Sequence[str]) -> str:
     """Return the common prefix of the field names in the part that has text and labels."""
     kinds: dict[str, set[str]] = {"": set()}
-    for name in (_PLURAL.sub(r"\1", one) for one in there):
+    for name in (PLURAL.sub(r"\1", one) for one in there):
         ends = [0, *(place + 1 for place, letter in enumerate(name) if letter == ".")]
         for end in ends:
             part, short = name[:end], name[end:]
@@ -527,12 +492,6 @@ def _main_part(there: Sequence[str]) -> str:
     # The outermost of the best.
     best = max(kinds, key=lambda part: (len(kinds[part]), -part.count(".")))
     return best if len(kinds[best]) > len(kinds[""]) else ""
-
-
-def _is_whole(value: Any) -> bool:
-    if isinstance(value, str):
-        return value.strip().lstrip("-").isdecimal()
-    return isinstance(value, int | float) and not is_missing(value) and value == int(value)
 
 
 def plain(value: Any) -> Any:

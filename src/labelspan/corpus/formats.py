@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from ..errors import InvalidFile, InvalidInput
 from .json_files import flat, json_object, json_values, unwrapped
+from .known_objects import as_item
 from .label_values import INLINE
 from .names import known_names, listed, normal
 from .notes import inline_tags, note_fields, yaml_values
@@ -111,6 +112,10 @@ _FOREIGN = [
         (r"FN (?:Clarivate|ISI|Thomson)|PT J\nAU ", "Web of Science's text; export BibTeX or RIS"),
         (r"PMID- ?\d", "PubMed's text; save it as XML (efetch), or as RIS by a reference manager"),
         (r"window\.YTD\.", "X's archive; remove what is before the list, and name it .json"),
+        (
+            r"(?:VN|DB)  - Ovid|<1>\s+(?:Unique Identifier|Accession Number|Title|UI|AN)\b",
+            "Ovid's text; export it as RIS or BibTeX",
+        ),
         (r"%0 [A-Z]", "EndNote's or refer's text; export it as RIS or BibTeX"),
     )
 ]
@@ -445,7 +450,7 @@ _RECORDS: dict[str, Callable[[_File], Iterator[dict[str, Any]]]] = {
 }
 _SHEETS = {"xlsx": xlsx_rows, "ods": ods_rows}
 _LINES: dict[str, Callable[[_File, int, str], dict[str, Any]]] = {
-    "jsonl": lambda file, number, line: flat(json_object(file.member.name, number, line)),
+    "jsonl": lambda file, number, line: flat(as_item(json_object(file.member.name, number, line))),
     "fasttext": lambda _, __, line: split_fasttext(line),
     "uris": lambda file, number, line: split_tagged(
         file.member.name, number, line, file.how.angled

@@ -10,6 +10,7 @@ from itertools import chain
 from typing import Any
 
 from ..errors import InvalidFile, InvalidInput
+from .known_objects import as_item, is_record
 from .names import is_known, known_names, normal, rank
 from .tables import Row
 
@@ -69,7 +70,7 @@ def json_values(name: str, text: io.TextIOBase, *, only_file: bool) -> Iterator[
                 f"{name}, item {number}: an object is needed, but this is {item!r:.60}; write each "
                 'item as {"text": ..., "labels": [...]}, or the rows of a table as csv.'
             )
-        yield number, flat(item)
+        yield number, flat(as_item(item))
 
 
 def _decoded(name: str, buffer: str, text: io.TextIOBase) -> Iterator[Any]:
@@ -111,6 +112,8 @@ def unwrapped(item: dict[str, Any], *, only_file: bool) -> list[dict[str, Any]]:
 
     ``only_file`` says that the file is the whole corpus, as {"title": "Feed", "items": [...]}.
     """
+    if is_record(item):
+        return [item]
     if only_file:
         _refuse_columns(item)
         links = list(_links(item, ()))

@@ -19,6 +19,8 @@ __all__ = [
     "INLINE",
     "IN_BRACKETS",
     "LISTS_AS_TEXT",
+    "LITTLE_WORDS",
+    "NO_LABELS",
     "ONE_LABEL",
     "WIKI",
     "WIKI_TAG",
@@ -38,6 +40,8 @@ __all__ = [
 
 Labels = list[str] | None
 
+# What stands in a field of labels of an item that is known to have none of them.
+NO_LABELS = ()
 ONE_LABEL = "one label per item"
 LISTS_AS_TEXT = "lists written as text"
 IN_BRACKETS = "words in angle brackets"
@@ -57,7 +61,22 @@ _NOTHING = frozenset(("NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null", "\\N"))
 # What other programs write: "(no genres listed)", "[none]".
 _NONE_LISTED = re.compile(r"[(\[]no(ne)?( [a-z]{1,12}){0,2}[)\]]")
 # Words that are in phrases, and not in lists of labels.
-_LITTLE = {"of", "the", "and", "in", "for", "to", "a", "on", "with", "de", "la", "und", "der", "et"}
+LITTLE_WORDS = {
+    "of",
+    "the",
+    "and",
+    "in",
+    "for",
+    "to",
+    "a",
+    "on",
+    "with",
+    "de",
+    "la",
+    "und",
+    "der",
+    "et",
+}
 # Tags such as #game, with blanks between them.
 _HASHED = re.compile(r"#[^\s,;|#]+( +#[^\s,;|#]+)*")
 _SEPARATORS = (";", "|", ",")
@@ -232,7 +251,7 @@ def _parts_repeat(texts: Sequence[str], mark: str) -> bool:
         return False
     inner = [part for own in several for part in own]
     little = sum(
-        part.lower() in _LITTLE or part[-1] in ".!?" or not any(map(str.isalnum, part))
+        part.lower() in LITTLE_WORDS or part[-1] in ".!?" or not any(map(str.isalnum, part))
         for part in inner
     )
     if little > 0.03 * len(inner):

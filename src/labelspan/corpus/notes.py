@@ -37,7 +37,14 @@ _TAG = re.compile(
     rf"(?=[\s.,;:!?){_PICTURES}]|$)",
     re.M,
 )
-_CODE = re.compile(r"^(```|~~~).*?^\1|`[^`\n]*`", re.M | re.S)
+# Code between fences or marks, or indented below an empty line, and elements of HTML.
+_CODE = re.compile(
+    r"^ {0,3}(?P<fence>`{3,}|~{3,})[^\n]*\n.*?(?:^ {0,3}(?P=fence)[`~]*[ \t]*$|\Z)"
+    r"|(?P<mark>`{1,3})[^`]+(?P=mark)"
+    r"|(?:\A|(?<=\n\n))(?:(?: {4}|\t)(?![ \t]*(?:[-*+]|\d+[.)]) )[^\n]*(?:\n|\Z))+"
+    r"|</?[a-z][\w-]*(?:\s[^<>\n]*)?/?>",
+    re.M | re.S | re.I,
+)
 _COLOUR = re.compile(r"(?=.*\d)(?:[0-9a-f]{3}){1,2}|([0-9a-f])\1\1(?:\1\1\1)?", re.I)
 _PLAIN = re.compile(r"[^\s\[\]{},#&*!|>'\"%@`:?-][^\[\]{},#:\n]*(?<!\s)")
 # Aliases in one file: a few are shorthand, many make a short file grow without bound.
@@ -143,8 +150,7 @@ def inline_tags(body: str) -> list[str]:
     """Return the tags in the text of a note, as #game and #game/board; code has none."""
     if "#" not in body:
         return []
-    if "`" in body or "~~~" in body:
-        body = _CODE.sub(" ", body)
+    body = _CODE.sub(" ", body)
     found = (several or tag.strip("/") for several, tag in _TAG.findall(body))
     # A number is a reference, as in "see #12"; #ff0000 and #ccc are colours.
     return [tag for tag in dict.fromkeys(found) if not tag.isdigit() and not _COLOUR.fullmatch(tag)]

@@ -19,6 +19,7 @@ from .formats import EDITABLE, FORMATS, RECORD_IDS, Placed
 from .json_files import FOLDERS
 from .label_values import (
     INLINE,
+    NO_LABELS,
     LabelParser,
     clean,
     is_missing,
@@ -27,10 +28,10 @@ from .label_values import (
 )
 from .label_vocabulary import names_of_labels, read_vocabulary
 from .notes import inline_tags
+from .plain_text import plain_text
 from .reading_report import ReadingReport, make_report, shorten
 from .sources import check_encoding, open_source
 from .tagged_texts import Item, TaggedTexts
-from .xml_records import plain_text
 
 __all__ = ["CorpusReader", "read_corpus"]
 
@@ -417,6 +418,8 @@ class CorpusReader:
         if not found and self.parsers and self.parsers[0].column:
             # All cells say 0: it is known that there are none.
             return () if any(p(row.get(p.field)) is not None for p in self.parsers) else None
+        if not found and any(row.get(one.field) is NO_LABELS for one in self.parsers):
+            return ()
         if self._names:
             written = [normalize("NFC", label) for label in found]
             found = [self._names.get(label, label) for label in written]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from .fields import asked
 from .label_values import COLUMNS, ONE_LABEL
 from .tagged_texts import TaggedTexts
 
-__all__ = ["FieldReport", "ReadingReport", "make_report", "shorten"]
+__all__ = ["FieldReport", "ReadingReport", "RoleReport", "make_report", "shorten"]
 
 _LABEL_WIDTH = 30
 _WIDTH = 60
@@ -51,6 +53,57 @@ class FieldReport:
 
 
 @dataclass(frozen=True)
+class RoleReport:
+    """What a role was given to, and whether that is sure.
+
+    Attributes
+    ----------
+    role : {"text", "title", "labels", "ids", "date", "number"}
+        What fields are for.
+    fields : tuple of str
+        The fields; empty if none is sure.
+    candidates : tuple of str
+        Fields that may have the role, if that is not sure: they are not used.
+
+    See Also
+    --------
+    ReadingReport : Has one for each role.
+
+    Examples
+    --------
+    >>> from labelspan.corpus import RoleReport
+    >>> print(RoleReport("labels", (), ("product", "issue")).line())
+    labels  not sure: product or issue? (--labels product)
+    """
+
+    role: str
+    fields: tuple[str, ...]
+    candidates: tuple[str, ...] = ()
+
+    def line(self) -> str:
+        """Return the role in a line.
+
+        Returns
+        -------
+        str
+            What is sure, what is not, and the option that says it.
+        """
+        if self.candidates:
+            there = f"{' + '.join(self.fields)}, or also " if self.fields else ""
+            ask = f"(--{self.role} {_quoted(self.candidates[0])})"
+            said = f"not sure: {there}{asked(self.candidates)}? {ask}"
+        elif self.fields:
+            said = f"sure: {shorten((' + ' if self.role == 'text' else ', ').join(self.fields))}"
+        else:
+            said = "none"
+        return f"{self.role:<8}{said}"
+
+
+def _quoted(name: str) -> str:
+    return shlex.quote(name)
+
+
+@dataclass(frozen=True)
 class ReadingReport:
     r"""How a corpus was read: formats, fields, labels, what was left out and what to change.
 
@@ -87,6 +140,8 @@ class ReadingReport:
         they can.
     format_guessed : bool
         Whether the format was recognised by the content.
+    roles : tuple of RoleReport
+        Which fields are the text, title, labels, ids, dates and numbers, and what is not sure.
 
     See Also
     --------
@@ -97,11 +152,13 @@ class ReadingReport:
     >>> import io
     >>> from labelspan.corpus import CorpusReader
     >>> reader = CorpusReader(io.BytesIO(b"title,tags\nChess,game|board\nGo,game|board\n"))
-    >>> print("\n".join(reader.report().lines()[:4]))
+    >>> print("\n".join(reader.report().lines()[:6]))
     standard input: csv (guessed), 2 items, 2 with labels, 2 labels
+      text    sure: title
+      title   sure: title
+      labels  sure: tags
+      ids     none
       text      title   Chess
-      labels    tags    game|board
-      labels are separated by '|' (guessed)
     """
 
     source: str
@@ -122,6 +179,7 @@ class ReadingReport:
     hints: tuple[str, ...]
     why_not_writable: str | None
     format_guessed: bool = False
+    roles: tuple[RoleReport, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return the report as plain values for JSON.
@@ -152,6 +210,7 @@ class ReadingReport:
             f"{self.source}: {self.format}{encoded}{guessed}, {items}{beginning}, "
             f"{self.n_labelled:,} with labels, {self.n_labels:,} labels"
         )
+        yield from (f"  {one.line()}" for one in self.roles)
         columns = [one for one in self.fields if one.role == "labels"]
         shown = [one for one in self.fields if one.role != "left out"]
         if self.label_style == COLUMNS:
@@ -233,7 +292,23 @@ def make_report(
         tuple(_hints(reading, items, once, len(counts))),
         why_not_writable,
         "format" in reading["guessed"],
+        tuple(_roles(reading)),
     )
+
+
+def _roles(reading: Mapping[str, Any]) -> Iterator[RoleReport]:
+    """Yield the roles; dates and numbers only if there are any."""
+    unsure = reading["unsure"]
+    yield RoleReport("text", reading["text"], unsure.get("text", ()))
+    yield RoleReport("title", (reading["title"],) if reading["title"] else ())
+    labels = reading["labels"]
+    if reading["label_style"] == COLUMNS:
+        labels = (f"{len(labels)} columns, {labels[0]} to {labels[-1]}",)
+    yield RoleReport("labels", labels, unsure.get("labels", ()))
+    yield RoleReport("ids", (reading["ids"],) if reading["ids"] else ())
+    for role in ("date", "number"):
+        if reading[f"{role}s"]:
+            yield RoleReport(role, reading[f"{role}s"])
 
 
 def shorten(value: Any) -> str:
@@ -256,7 +331,7 @@ def _hints(reading: dict[str, Any], items: TaggedTexts, once: int, n_labels: int
     fixed = reading["format"] in ("folder", "lines", "uris", "fasttext")
     if reading["labels"] and not n_labels:
         yield f"{', '.join(reading['labels'])} is empty; --labels takes another field"
-    if not reading["labels"] and not fixed:
+    if not reading["labels"] and not fixed and not reading["unsure"].get("labels"):
         yield "no field looks like labels; name it with --labels"
     elif reading["other_labels"]:
         others = ", ".join(reading["other_labels"][:5])

@@ -25,9 +25,10 @@ from unicodedata import combining
 from .._install import needed
 from ..errors import InvalidFile
 from .label_values import best_separator
+from .plain_text import plain_text
 from .sources import Member, text_of
 from .tables import Tally
-from .xml_records import marc_row, plain_text
+from .xml_records import marc_row
 
 __all__ = ["bibtex_entries", "bibtex_rows", "bookmark_rows", "latex_decoder"]
 __all__ += ["mail_rows", "marc_rows", "ris_rows"]

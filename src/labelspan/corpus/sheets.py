@@ -20,9 +20,10 @@ from xml.sax.saxutils import escape
 from .._install import needed
 from ..errors import InvalidFile, InvalidInput, InvalidParameter, LabelspanError
 from .names import MOST_FIELDS, is_known, known_names, listed, normal, rank
+from .plain_text import plain_text
 from .sources import Member, check_unpacked
 from .tables import column_names, header_of
-from .xml_records import plain_text, xml_elements
+from .xml_records import xml_elements
 
 __all__ = ["arrow_errors", "ods_rows", "open_database", "parquet_rows", "sqlite_rows"]
 __all__ += ["with_cells", "xlsx_rows"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,15 +9,13 @@ from xml.etree.ElementTree import Element
 from xml.parsers import expat
 
 from ..errors import InvalidFile
+from .plain_text import plain_text
 from .sources import READABLE, Member
 
-__all__ = ["XML_KINDS", "marc_row", "plain_text", "xml_elements", "xml_kind", "xml_rows"]
+__all__ = ["XML_KINDS", "marc_row", "xml_elements", "xml_kind", "xml_rows"]
 
 # Elements inside elements, at most.
 _DEEPEST = 200
-_MARKUP = re.compile(r"<[^<>]*>")
-_BREAKS = re.compile(r"<(?:/?p|br|/?li|/?div|/?h\d|/?pre|/?blockquote|/?tr)\b[^<>]*>", re.I)
-_HIDDEN = re.compile(r"<(?P<end>/?)(?:script|style)\b[^<>]*>", re.I)
 Fields = dict[str, Any]
 
 
@@ -310,17 +307,6 @@ def _entry(element: Element) -> Fields:
         "date": _text(element, "pubDate", "published", "updated"),
         "url": _text(element, "link", "link/@href"),
     }
-
-
-def plain_text(text: str) -> str:
-    """Return the text of a piece of HTML."""
-    shown, hidden, at = [], False, 0
-    for match in _HIDDEN.finditer(text):
-        shown += [] if hidden else [text[at : match.start()]]
-        hidden, at = not match["end"], match.end()
-    text = "".join([*shown, "" if hidden else text[at:]])
-    text = _MARKUP.sub("", _BREAKS.sub("\n", text))
-    return re.sub(r"\n\s*\n+", "\n\n", html.unescape(text)).strip()
 
 
 # By format: which elements are items, by name and depth, and what reads one.
