@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -23,6 +23,8 @@ class LabelMap(MLSI):
 
     With ``without_mean`` its axes are orthogonal to the mean of the rows.
     """
+
+    _one_unit: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -20,6 +20,7 @@ from ..labels import Labels
 from ..metrics.retrieval import LabelGains
 from ..operators import as_operator
 from ..operators.compositions import Without
+from ..operators.digits import dead_dimensions
 from ..solvers import AlphaCurve
 from ..solvers.alpha import choose_alpha
 from .adapter_report import QUANTILE, HeldOutComparison
@@ -82,7 +83,8 @@ class MapChoice:
 
 def choose_map(model: Any, sample: RowSample, n_labelled: int, n_rows: int) -> MapChoice:
     """Choose the map of an adapter on a sample of its rows."""
-    X, labels = as_operator(sample.rows), sample.labels
+    dead, labels = dead_dimensions(sample.rows), sample.labels
+    X = as_operator(np.where(dead, 0.0, sample.rows) if dead.any() else sample.rows)
     wanted = None if model.n_components == "auto" else int(model.n_components)
     direction = _mean_direction(sample.rows, wanted or _SIZE)
     if direction is not None:

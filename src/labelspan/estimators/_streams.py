@@ -298,7 +298,7 @@ def rows_of(model: Any, statistics: Statistics, dtype: Any) -> tuple[Operator, A
     Warn if a direction was lost, or may be rounding, and the given alpha is too small to
     compensate for it.
     """
-    rows = statistics.rows(center=model.center, dtype=dtype)
+    rows = statistics.rows(center=model.center, dtype=dtype, one_unit=model._one_unit)
     alpha = getattr(model, "alpha", "auto")
     problem = None
     if alpha == 0 and rows.unsure:

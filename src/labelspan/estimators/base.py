@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
+from scipy.linalg import solve_triangular
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -25,11 +26,13 @@ from ..labels.reading import Kind
 from ..operators import Operator, as_operator
 from ..operators.array_backend import (
     as_block,
+    column_norms,
     host,
     like,
     on_host,
     scaled_transpose,
 )
+from ..operators.compositions import on_columns
 from ..operators.convert import operator_or_none, project
 from ..operators.sparse import canonical
 from ..solvers import AlphaCurve, Solution, Solver
@@ -77,6 +80,8 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     _constraints: ClassVar[Mapping[str, Constraint]] = {}
     # Whether a stream stores an R factor for every alpha.
     _exact_stream: ClassVar[bool] = False
+    # Whether the columns share one unit, as the dimensions of a model's vectors do.
+    _one_unit: ClassVar[bool] = False
 
     # Defaults of options that a constructor does not have.
     n_components: Any
@@ -180,6 +185,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     ) -> Array:
         """Set the fitted attributes, with signs fixed; return the signs."""
         self._forget()
+        weights = on_columns(rows.X, weights)
         signs = fixed_signs(weights)
         self.components_ = rows.place(scaled_transpose(weights, signs))
         # In float64: rounded to float32, a mean is off by more than columns far from zero vary.
@@ -630,8 +636,11 @@ def inverse_transform(self: Embedding, Z: Any) -> Array:
             f"{type(self).__name__}: inverse_transform takes embedded rows "
             f"with {m} columns, but an array of shape {tuple(latent.shape)} was given."
         )
-    wide = components.astype(np.float64)
-    back = np.linalg.solve(wide @ wide.T, wide).astype(components.dtype)
+    # The pseudoinverse by QR of the rows at unit length: products of the rows square the error.
+    lengths = column_norms(components.T)
+    lengths[lengths == 0] = 1.0
+    basis, triangle = np.linalg.qr(components.T.astype(np.float64) / lengths)
+    back = (solve_triangular(triangle, basis.T) / lengths[:, None]).astype(components.dtype)
     found: Array = latent @ like(back, latent) + like(on_host(fitted.mean_), latent)
     return found
 

@@ -17,7 +17,7 @@ from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter, LabelspanWarning, warn_caller
 from ..operators import as_operator
 from ..operators.digits import rank_tolerance
-from ..operators.row_data import translated
+from ..operators.row_data import far_means, less_means, product, translated
 from ..operators.sparse import canonical
 from .options import SHARED, described
 from .training import few_threads, fitting, refuse_large_squares, refuse_overflow
@@ -82,6 +82,10 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         The training rows, or the landmarks among them.
     projection_ : array of shape (r, m)
         The coordinates of rows X are ``k(X, X_fit_) @ projection_``.
+    origin_ : array of shape (d,) or None
+        For the linear kernel of rows far from zero: their mean, which is subtracted from X and
+        ``X_fit_`` before the products; ``origin_coordinates_``, its own coordinates, are added
+        to those of the rows.
     {features}
 
     See Also
@@ -124,6 +128,9 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         "landmarks": Either((Integer(1), Null())),
         "random_state": SHARED["random_state"],
     }
+
+    origin_: Array | None
+    origin_coordinates_: Array
 
     def __init__(
         self,
@@ -180,13 +187,19 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         rows = self._rows(X, reset=True)
         refuse_large_squares(as_operator(rows))
         reference = self._reference(rows)
+        # Far from zero, inner products would keep the mean only.
+        self.origin_ = far_means(reference) if self.kernel == "linear" else None
         gram = self._values(reference, reference)
         self._check_kernel(gram, reference)
         projection, coordinates = _decomposed((gram + gram.T) / 2, _null(reference))
         self.projection_ = projection
         # A copy: the array of the caller may change after the fit.
         self.X_fit_ = reference.copy() if reference is rows else reference
-        return coordinates if reference is rows else self._values(rows, reference) @ projection
+        if self.origin_ is not None:
+            self.origin_coordinates_ = self._origin_coordinates(_null(reference))
+        if reference is not rows:
+            coordinates = self._values(rows, reference) @ projection
+        return self._from_origin(coordinates)
 
     @refuse_overflow
     @few_threads
@@ -204,7 +217,24 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             ``k(X, X_fit_) @ projection_``, in float64.
         """
         check_is_fitted(self)
-        return np.asarray(self._values(self._rows(X), self.X_fit_) @ self.projection_)
+        return self._from_origin(self._values(self._rows(X), self.X_fit_) @ self.projection_)
+
+    def _origin_coordinates(self, null: float) -> Array:
+        """Return the coordinates of the origin: in the directions of the rows, and beyond."""
+        assert self.origin_ is not None
+        rows = less_means(self.X_fit_, self.origin_)
+        inside = self.projection_.T @ product(rows, self.origin_[:, None])[:, 0]
+        square = float(self.origin_ @ self.origin_)
+        rest = square - float(inside @ inside)
+        # One constant more, unless that is rounding.
+        return np.append(inside, np.sqrt(rest)) if rest > null * square else np.asarray(inside)
+
+    def _from_origin(self, coordinates: Array) -> Array:
+        """Return coordinates about zero from those about the origin."""
+        if self.origin_ is None:
+            return coordinates
+        more = self.origin_coordinates_.size - coordinates.shape[1]
+        return np.pad(coordinates, ((0, 0), (0, more))) + self.origin_coordinates_
 
     def _rows(self, X: Any, *, reset: bool = False) -> Any:
         sparse = ("csr", "csc", "coo") if self.kernel != "precomputed" else False
@@ -227,6 +257,8 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         if self.kernel == "rbf":
             # Distances stay the same, but have more correct digits.
             right, left = translated(right, right if left is right else left)
+        elif self.kernel == "linear" and self.origin_ is not None:
+            left, right = less_means(left, self.origin_), less_means(right, self.origin_)
         if not named:
             options = {}
         values = pairwise_kernels(left, right, metric=self.kernel, filter_params=named, **options)
@@ -295,7 +327,8 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     @property
     def _n_features_out(self) -> int:
-        return int(self.projection_.shape[1])
+        found = self.projection_.shape[1] if self.origin_ is None else self.origin_coordinates_.size
+        return int(found)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -21,6 +21,7 @@ from ..operators.array_backend import (
     on_host,
     placed,
 )
+from ..operators.compositions import without_rounding
 from ._streams import (
     Stream,
     rows_of,
@@ -162,7 +163,8 @@ def stream_rows(model: Any, stream: Stream) -> TrainingRows:
 def centred_labels(model: Any, labels: Labels, dtype: Any = np.float64) -> tuple[Operator, Array]:
     """Return Y, centred if X is, and its means; many labels are in ``dtype``."""
     if labels.many:
-        return centre(model, cast(Operator, labels.operator.in_type(dtype)))
+        many = cast(Operator, labels.operator.in_type(dtype))
+        return many.centered() if model.center else (many, np.zeros(labels.names.size))
     if model.center:
         return as_operator(labels.centred), labels.means()
     return labels.operator, np.zeros(labels.names.size)
@@ -187,8 +189,14 @@ def _labelled_rows(owner: str, X: Operator, labels: Labels) -> tuple[Operator, L
 
 
 def centre(model: Any, X: Operator) -> tuple[Operator, Array]:
-    """Return X, centred if the estimator centres, and the means that were subtracted."""
-    return X.centered() if model.center else (X, np.zeros(X.shape[1]))
+    """Return X, centred if the estimator centres, and the means that were subtracted.
+
+    Columns that are nothing but rounding are zero.
+    """
+    if not model.center:
+        return without_rounding(X, None, one_unit=model._one_unit), np.zeros(X.shape[1])
+    centred, means = X.centered()
+    return without_rounding(centred, means, one_unit=model._one_unit), means
 
 
 def warn_of_large_means(model: Any, rows: TrainingRows, weights: Array) -> None:

@@ -43,6 +43,7 @@ from ..estimators import DLE, LPP, LSI, MLSI, Embedding
 from ..labels.reading import DENSE_ENTRIES
 from ..operators import Operator, RowFiles, RowWriter, as_operator
 from ..operators.array_backend import is_tensor, on_host
+from ..operators.digits import dead_dimensions
 from ..operators.machine import own_threads
 from ..tagger import Tagger
 from ..tagger.learning import Fold, learn_tagger
@@ -165,10 +166,18 @@ def fit_items(
         found = model.of_texts(texts) if vectors is None else vectors
         found = np.asarray(read_vectors(found, len(items), "fit"))
         model.size = int(found.shape[1])
-        return fit.learn(model, found)
+        return fit.learn(model, _less_rounding(found))
     if vectors is not None:
-        return fit.learn(None, read_vectors(vectors, len(items), "fit"))
+        return fit.learn(None, _less_rounding(read_vectors(vectors, len(items), "fit")))
     return fit.learn(*fit.features())
+
+
+def _less_rounding(vectors: Any) -> Any:
+    """Return vectors of a model with zeros in dimensions that are nothing but rounding."""
+    if sparse.issparse(vectors):
+        return vectors
+    dead = dead_dimensions(vectors)
+    return np.where(dead, vectors.dtype.type(0), vectors) if dead.any() else vectors
 
 
 def fit_stream(

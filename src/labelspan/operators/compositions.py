@@ -1,15 +1,25 @@
-"""Operators made of others: scaled, multiplied, without some directions."""
+"""Operators made of others: scaled, multiplied, without some directions or columns."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from .._typing import Array
 from ..errors import InvalidInput
-from .array_backend import host, inner, plus, scale_columns, scaled, times
+from .array_backend import column_norms, host, inner, plus, scale_columns, scaled, times
+from .digits import rounding_columns, sampled_rows
 from .operator import Composite, Operator
 
-__all__ = ["Product", "Scaled", "Without"]
+__all__ = ["Product", "Scaled", "Without", "WithoutColumns", "on_columns", "without_rounding"]
+
+# A deviation that is estimated from a few rows is looked at exactly below this multiple of the
+# limit.
+_MARGIN = 10.0
+# Number of parts in which suspects are looked at; and of random sign vectors from which deviations
+# are estimated where rows cannot be looked at.
+_AT_ONCE, _SIGNS = 8, 4
 
 
 class Scaled(Composite):
@@ -190,3 +200,157 @@ class Without(Composite):
     def wide_rows(self, part: slice) -> Array:
         rows = self.base.wide_rows(part)
         return rows - (rows @ self._exact) @ self._exact.T
+
+
+class WithoutColumns(Composite):
+    """Rows with zeros in some columns.
+
+    Parameters
+    ----------
+    base : Operator
+        X.
+    columns : array of bool of shape (d,)
+        Which columns are zero.
+
+    See Also
+    --------
+    Without : Rows without some directions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelspan.operators import as_operator
+    >>> from labelspan.operators.compositions import WithoutColumns
+    >>> WithoutColumns(as_operator(np.ones((2, 2))), np.array([True, False])).toarray()
+    array([[0., 1.],
+           [0., 1.]])
+    """
+
+    def __init__(self, base: Operator, columns: Array) -> None:
+        super().__init__(base.shape, [base])
+        self.base, self.one_pass = base, base.one_pass
+        self._columns = np.asarray(columns, dtype=bool)
+        self._kept = (~self._columns).astype(np.float64)
+        self._mask = self.place(self._kept[:, None])
+
+    def in_type(self, dtype: Any) -> Operator | None:
+        base = self.base.in_type(dtype)
+        return None if base is None else WithoutColumns(base, self._columns)
+
+    def _matmat(self, block: Array) -> Array:
+        return self.base.matmat(scaled(block, self._mask))
+
+    def _rmatmat(self, block: Array) -> Array:
+        return scaled(self.base.rmatmat(block), self._mask)
+
+    def normal(self, block: Array) -> Array:
+        return scaled(self.base.normal(scaled(self.place(block), self._mask)), self._mask)
+
+    def gram(self) -> Array:
+        return self._kept[:, None] * self.base.gram() * self._kept
+
+    def rough_gram(self) -> Array:
+        return self._kept[:, None] * self.base.rough_gram() * self._kept
+
+    def moments(self, block: Array) -> tuple[Array, Array]:
+        gram, products = self.base.moments(block)
+        return self._kept[:, None] * gram * self._kept, self._kept[:, None] * products
+
+    def cross(self, block: Array) -> Array:
+        return self._kept[:, None] * self.base.cross(block)
+
+    def cogram(self) -> Array:
+        index = np.flatnonzero(self._columns)
+        unit = np.zeros((self.shape[1], index.size))
+        unit[index, np.arange(index.size)] = 1.0
+        left_out = host(self.base.matmat(self.place(unit)))
+        return np.asarray(self.base.cogram() - left_out @ left_out.T)
+
+    def column_means(self) -> Array:
+        return np.asarray(self._kept * self.base.column_means())
+
+    def column_squares(self) -> Array:
+        return self._kept * self.base.column_squares()
+
+    def column_counts(self) -> Array:
+        return np.asarray(self._kept * self.base.column_counts())
+
+    def sum_of_squares(self) -> float:
+        return float(self.column_squares().sum())
+
+    def rows(self, index: Array) -> Operator:
+        return WithoutColumns(self.base.rows(index), self._columns)
+
+    def wide_rows(self, part: slice) -> Array:
+        return self.base.wide_rows(part) * self._kept
+
+    def formed(self) -> Array:
+        formed: Array = scale_columns(self.base.formed(), self._mask[:, 0])
+        return formed
+
+
+def without_rounding(X: Operator, means: Array | None, *, one_unit: bool = False) -> Operator:
+    """Return rows with zeros in columns that are nothing but rounding.
+
+    Parameters
+    ----------
+    X : Operator
+        The rows, from which ``means`` were subtracted.
+    means : array of shape (d,) or None
+        Means of the columns; None if X is not centred.
+    one_unit : bool, default=False
+        Whether the columns share a unit, as the dimensions of a model's vectors do.
+
+    Returns
+    -------
+    Operator
+        X itself if no column is rounding, which costs next to nothing to see.
+    """
+    centre = np.zeros(X.shape[1]) if means is None else means
+    if one_unit or X.one_pass:
+        squares = np.maximum(host(X.column_squares()), 0.0)
+        deviations = np.sqrt(squares / max(1, X.shape[0]))
+        rounding = rounding_columns(deviations, centre, X.dtype, one_unit=one_unit)
+        rounding &= (deviations > 0) | (centre != 0)
+    else:
+        rounding = _suspects(X, means)
+        for index in np.array_split(np.flatnonzero(rounding), _AT_ONCE):
+            if not index.size:
+                break
+            deviations = _deviations_of(X, index)
+            found = rounding_columns(deviations, centre[index], X.dtype)
+            rounding[index] = found & (deviations > 0)
+    return WithoutColumns(X, rounding) if rounding.any() else X
+
+
+def on_columns(X: Operator, weights: Array) -> Array:
+    """Return weights of the columns of X, exactly zero for columns that it is without."""
+    return scaled(weights, X._mask) if isinstance(X, WithoutColumns) else weights
+
+
+def _deviations_of(X: Operator, index: Array) -> Array:
+    """Return the root mean squares of some columns."""
+    unit = np.zeros((X.shape[1], index.size))
+    unit[index, np.arange(index.size)] = 1.0
+    return np.asarray(column_norms(X.matmat(X.place(unit))) / np.sqrt(max(1, X.shape[0])))
+
+
+def _suspects(X: Operator, means: Array | None) -> Array:
+    """Return which columns may be rounding, without a pass over the rows."""
+    centre = np.zeros(X.shape[1]) if means is None else means
+    if X.fill < 1.0:
+        counts = X.column_counts()
+        values = np.abs(X.column_means() if means is None else means)
+        faint = values <= np.sqrt(float(np.finfo(X.dtype).tiny))
+        # Zeros are far from a mean that is not rounding.
+        full = counts >= X.shape[0] if means is not None else np.zeros(faint.size, dtype=bool)
+        return np.asarray((counts > 0) & (faint | full))
+    if X.dense:
+        some = host(X.rows(sampled_rows(X.shape[0])).formed())
+        deviations = np.sqrt(np.einsum("ij,ij->j", some, some) / len(some))
+    else:
+        rng = np.random.default_rng(0)
+        signs = rng.choice([-1.0, 1.0], (X.shape[0], _SIGNS)) / np.sqrt(X.shape[0])
+        deviations = np.abs(host(X.rmatmat(X.place(signs)))).max(axis=1)
+    found = rounding_columns(deviations, centre, X.dtype, margin=_MARGIN)
+    return np.asarray(found & (deviations > 0))

@@ -26,11 +26,14 @@ __all__ = [
     "centered_columns",
     "clear_of_means",
     "constant_columns",
+    "dead_dimensions",
     "digits_to_lose",
     "far_from_zero",
     "nearly_full",
     "orthonormal_columns",
     "rank_tolerance",
+    "rounding_columns",
+    "sampled_rows",
     "unit_spectrum",
     "whitening",
 ]
@@ -43,8 +46,12 @@ _CONSTANT = 1e-13
 _CLEAR = 1e-6
 # Up to this size, one BLAS thread is as fast as several.
 _SMALL = 768
+# Dimensions of a model that vary by less than this fraction of the largest are dead.
+_FAINT = 1e-6
 # Number of rows sampled to see whether a column may be constant.
 _FIRST_ROWS = 64
+# Number of rows that are looked at together.
+_AT_ONCE = 4096
 
 
 # --- means that are large compared with the deviations -----------------------------------
@@ -98,7 +105,7 @@ def constant_columns(rows: Array) -> Array:
 
     Few columns are constant in a sample of rows, and only those are checked in full.
     """
-    constant = (rows[:: max(1, len(rows) // _FIRST_ROWS)] == rows[:1]).all(axis=0)
+    constant = (rows[sampled_rows(len(rows))] == rows[:1]).all(axis=0)
     if constant.any():
         index = np.flatnonzero(constant)
         constant[index] = (rows[:, index] == rows[:1, index]).all(axis=0)
@@ -116,6 +123,40 @@ def after_cancelling(squares: Array, correction: Array) -> Array:
     """Return squared lengths about the means, zero where the correction leaves rounding only."""
     left = squares + correction
     return np.where(left > _ROUNDED * squares, left, 0.0)
+
+
+def rounding_columns(
+    deviations: Array, means: Array, dtype: Any, *, one_unit: bool = False, margin: float = 1.0
+) -> Array:
+    """Return which columns are nothing but rounding, by their deviations from their means.
+
+    A deviation is rounding below eps of the mean (8 eps of float64, as sums leave), or if its
+    square underflows in the type of the data. For columns of ``one_unit``, such as the dimensions
+    of a model's vectors, also below 1e-6 of the largest one. ``margin`` multiplies the limit, for
+    deviations that are estimated.
+    """
+    limits = np.finfo(dtype)
+    share = max(float(limits.eps), _ROUNDED)
+    limit = np.maximum(share * np.abs(means), np.sqrt(float(limits.tiny)))
+    if one_unit:
+        limit = np.maximum(limit, _FAINT * deviations.max(initial=0.0))
+    return np.asarray(deviations <= margin * limit)
+
+
+def dead_dimensions(vectors: Array) -> Array:
+    """Return which dimensions of a model's vectors, the columns of an array, are rounding."""
+    means = vectors.mean(axis=0, dtype=np.float64)
+    # In blocks: no copy of all vectors is made.
+    squares = np.zeros(means.size)
+    for start in range(0, len(vectors), _AT_ONCE):
+        squares += np.square(vectors[start : start + _AT_ONCE] - means).sum(axis=0)
+    deviations = np.sqrt(squares / max(1, len(vectors)))
+    return rounding_columns(deviations, means, vectors.dtype, one_unit=True)
+
+
+def sampled_rows(rows: int) -> Array:
+    """Return the numbers of a few rows, which show most columns that vary."""
+    return np.arange(0, rows, max(1, rows // _FIRST_ROWS))
 
 
 def centered_columns(block: Any, means: Any, unknown: Array | None = None) -> Array:

@@ -179,7 +179,8 @@ class RowBlocks(Operator):
             return False
         if self._index is not None or self.store.sums is None:
             return True
-        return bool(far_from_zero(self.offset, *self.store.sums, self.shape[0], self.dtype).any())
+        sums, squares = self.store.sums
+        return bool(far_from_zero(self.offset, sums, squares, self.shape[0], self.dtype).any())
 
     def _joined(self, pieces: Sequence[Any]) -> Array:
         joined = cast(concatenate(pieces), self.dtype)

@@ -16,7 +16,9 @@ from .sparse import Sparse, canonical, host_operator
 __all__ = [
     "as_rows",
     "check_rows",
+    "far_means",
     "group_sums",
+    "less_means",
     "pair_products",
     "pair_squares",
     "product",
@@ -56,23 +58,36 @@ def check_rows(X: Any, owner: str) -> Any:
     return rows
 
 
-def translated(rows: Any, *others: Any, far: float = digits_to_lose(np.float64)) -> tuple[Any, ...]:
-    """Shift rows, and others with them, if their mean would cost digits in distances.
+def far_means(rows: Any, *, far: float = digits_to_lose(np.float64)) -> Array | None:
+    """Return the means to subtract before rows are multiplied with each other; None if not far.
 
-    A squared distance from inner products is rounded to the size of the squared norms. If the
-    squared norm of the mean is more than ``far`` times the squared norms about it, the mean is
-    subtracted: from arrays entirely, in a copy; from sparse matrices, which stay sparse, only in
-    columns with an entry in nearly every row. Otherwise all are returned unchanged.
+    A product of rows is rounded to the size of the squared norms. The mean is far if its squared
+    norm is more than ``far`` times those about it; of sparse matrices, which stay sparse, only
+    columns with an entry in nearly every row then have a mean that is not 0.
     """
     operator = host_operator(rows)
     means = operator.column_means()
     total = operator.sum_of_squares()
     if not np.isfinite(total) or operator.shape[0] * float(means @ means) * (1 + 1 / far) < total:
-        return (rows, *others)
+        return None
     if isinstance(operator, Dense):
-        return tuple((each - means).astype(each.dtype, copy=False) for each in (rows, *others))
-    moved = operator.columns_far_from_zero(means)
-    return tuple(Sparse(each).moved(means, moved).csr for each in (rows, *others))
+        return means
+    return np.where(operator.columns_far_from_zero(means), means, 0.0)
+
+
+def less_means(rows: Any, means: Array) -> Any:
+    """Return rows minus the result of :func:`far_means`, in their own type."""
+    if not sparse.issparse(rows):
+        return (rows - means).astype(rows.dtype, copy=False)
+    return Sparse(rows).moved(means, means != 0).csr
+
+
+def translated(rows: Any, *others: Any, far: float = digits_to_lose(np.float64)) -> tuple[Any, ...]:
+    """Shift rows, and others with them, if their mean would cost digits in distances."""
+    means = far_means(rows, far=far)
+    if means is None:
+        return (rows, *others)
+    return tuple(less_means(each, means) for each in (rows, *others))
 
 
 def unit_rows(X: Any) -> Any:

@@ -290,7 +290,7 @@ class Sparse(Operator):
     def columns_far_from_zero(self, offset: Array) -> Array:
         """Return which columns lose digits if products are corrected by an offset."""
         rows = self.shape[0]
-        far = nearly_full(self.column_counts(), rows, self.dtype)
+        far = np.asarray(nearly_full(self.column_counts(), rows, self.dtype))
         if far.any():
             sums = self._column_sums()[0]
             far &= far_from_zero(offset, sums, self.column_squares(), rows, self.dtype)

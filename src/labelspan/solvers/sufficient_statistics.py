@@ -10,7 +10,13 @@ from scipy.linalg import lapack, qr
 
 from .._typing import Array
 from ..operators import Operator
-from ..operators.digits import above_rounding, constant_columns, rank_tolerance, unit_spectrum
+from ..operators.digits import (
+    above_rounding,
+    constant_columns,
+    rank_tolerance,
+    rounding_columns,
+    unit_spectrum,
+)
 
 __all__ = ["Statistics"]
 
@@ -115,10 +121,11 @@ class Statistics:
         means = np.concatenate([self.x_mean, self.b_mean])
         return means, np.zeros_like(means) if self.rest is None else self.rest
 
-    def rows(self, *, center: bool, dtype: Any = np.float64) -> FewRows:
+    def rows(self, *, center: bool, dtype: Any = np.float64, one_unit: bool = False) -> FewRows:
         """Return a few rows of X and B with the same products, about the means or about zero.
 
-        Directions of X that are null in ``dtype``, that of the data, are removed, as in a fit.
+        Directions of X that are null in ``dtype``, that of the data, and columns that are rounding
+        are removed, as in a fit; ``one_unit`` as in :func:`rounding_columns`.
         """
         d, means = self.x_mean.size, self._means()[0]
         lost = 0.0
@@ -133,6 +140,8 @@ class Statistics:
         if not center:
             rows = np.concatenate([rows, np.sqrt(self.n) * means[None]])
         X, block, unsure = rows[:, :d], rows[:, d:], False
+        deviations = np.linalg.norm(X, axis=0) / np.sqrt(self.n)
+        X = X * ~rounding_columns(deviations, center * means[:d], dtype, one_unit=one_unit)
         tolerance = rank_tolerance(dtype, (self.n, d))
         # Products keep directions that are rounding of float32.
         if self.factor is not None or dtype != np.float64:
