@@ -75,6 +75,8 @@ _SAMPLE = 5_000
 _GRAM_LABELS = 128
 # By how much a penalty is divided to check, in other units, that no smaller one is better.
 _SMALLER = 30.0
+# Columns with squares below this fraction of the median are much shorter.
+_MUCH_SHORTER = 100.0
 # Number of power iterations for the leading directions of the labels, which need not be exact.
 _POWERS = 3
 
@@ -167,21 +169,24 @@ class AlphaCurve:
 
 def warn_at_end(curve: AlphaCurve, owner: str) -> None:
     """Warn if the error decreases up to an end of the grid, or with each iteration."""
-    reasons = {
-        "lower": "a smaller value may be better, or there are too few rows to tell",
-        "upper": "the features do not predict the labels better than the means of the labels do",
-    }
-    if curve.at_end is not None:
-        extreme = {"lower": "smallest", "upper": "largest"}[curve.at_end]
+    chosen = f"{owner}: alpha='auto' chose"
+    if not curve.settled:
         warn_caller(
-            f"{owner}: alpha='auto' chose the {extreme} value that it tries, {curve.alpha:.0e}: "
-            f"{reasons[curve.at_end]}; check the features, give more rows, or set alpha.",
+            f"{chosen} {curve.alpha:.0e}, but the error on held-out rows still decreases with each "
+            "iteration; scale the columns of X, or set alpha.",
             UncertainPenalty,
         )
-    elif not curve.settled:
+    elif curve.at_end == "lower":
         warn_caller(
-            f"{owner}: alpha='auto' chose {curve.alpha:.0e}, but the error on held-out rows still "
-            "decreases with each iteration; scale the columns of X, or set alpha.",
+            f"{chosen} the smallest value that it tries, {curve.alpha:.0e}: the error decreases "
+            "down to there; give more rows, or set alpha.",
+            UncertainPenalty,
+        )
+    elif curve.at_end == "upper":
+        warn_caller(
+            f"{chosen} the largest value that it tries, {curve.alpha:.0e}: with every smaller one "
+            "the features do not predict the labels of other rows better than the means of the "
+            "labels do; check the features, give more rows, or set alpha.",
             UncertainPenalty,
         )
 
@@ -306,8 +311,13 @@ def _settled(split: _HeldOutRows, options: HeldOutOptions) -> AlphaCurve:
         )
         if (settled and checked) or blocks == options.blocks:
             break
-        # In a space grown for one penalty, smaller ones seem worse than they are.
-        if not split.grow(curve.alpha / _SMALLER if settled else curve.alpha):
+        penalty = curve.alpha
+        if settled:
+            # In a space grown for one penalty, smaller ones seem worse than they are. That the
+            # features predict nothing is said only after the space was grown for the smallest.
+            upper = curve.at_end == "upper"
+            penalty = float(split.columns.min()) if upper else curve.alpha / _SMALLER
+        if not split.grow(penalty):
             break
         checked = split.equal_units or settled
         before, error = curve.alpha, curve.error
@@ -369,9 +379,10 @@ class _HeldOutRows:
         self._squares: Array | float = float(squares[0])
         if not self.equal_units:
             self._squares = like(squares[:, None], self._cross)
-        # All columns count alike in the first block if the penalty is that of the shortest; those
-        # of usual length and longer ones if it is theirs.
-        penalties = dict.fromkeys((float(squares.min()), float(np.median(squares))))
+        # Columns of usual length and longer ones count alike in the first block if the penalty is
+        # theirs; much shorter ones need a block of their own.
+        shortest, usual = float(squares.min()), float(np.median(squares))
+        penalties = [usual, shortest] if shortest < usual / _MUCH_SHORTER else [usual]
         start = concatenate([self._divided(1 * self._cross, one) for one in penalties], axis=1)
         self._space = KrylovSpace(train, start, passes=X.one_pass)
         self._image = np.zeros((few, 0))
