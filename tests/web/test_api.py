@@ -18,7 +18,8 @@ from labelspan import SemanticIndex
 from labelspan.corpus import Concept, LabelVocabulary
 from labelspan.errors import InvalidFile, InvalidParameter, MissingData
 from labelspan.web import Served, serve
-from labelspan.web.api import ENDPOINTS, read_token
+from labelspan.web.access import read_token
+from labelspan.web.endpoints import ENDPOINTS
 
 TOKEN = "0123456789abcdef0123456789"
 BODIES = {
@@ -54,6 +55,8 @@ def program(path, *, edit=True, token=TOKEN, sent=TOKEN):
 
 def every(send):
     for endpoint in ENDPOINTS:
+        if endpoint.access != "token":
+            continue
         name = endpoint.path.removeprefix("/api/1/").replace("{id:path}", "item0")
         name += "?id=item1" if endpoint.name == "similar" else ""
         yield endpoint, send(name, BODIES.get(endpoint.name), endpoint.method)

@@ -22,7 +22,7 @@ from labelspan import SemanticIndex
 pytest.importorskip("starlette.testclient", reason="install labelspan[test]")
 
 from labelspan.web import Served, make_app, requests, server
-from labelspan.web.pages import PAGES
+from labelspan.web.endpoints import PAGES
 from labelspan.web.render import as_json
 from labelspan.web.requests import LONGEST_BODY
 

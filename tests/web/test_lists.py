@@ -15,7 +15,7 @@ pytest.importorskip("starlette.testclient", reason="install labelspan[test]")
 from labelspan import LSI, SemanticIndex
 from labelspan.corpus import Concept, LabelVocabulary
 from labelspan.web import Served, make_app, snapshot
-from labelspan.web.app import POINTS
+from labelspan.web.map_points import POINTS
 
 GAME, SOUND, IMAGE = sorted(WORDS)
 COUNT = 130

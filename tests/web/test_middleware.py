@@ -5,7 +5,7 @@ import pytest
 testclient = pytest.importorskip("starlette.testclient", reason="install labelspan[test]")
 
 from labelspan.web import Served, make_app  # noqa: E402
-from labelspan.web.app import POINTS  # noqa: E402
+from labelspan.web.map_points import POINTS  # noqa: E402
 from labelspan.web.requests import (  # noqa: E402
     LONGEST_ADDRESS,
     LONGEST_BODY,

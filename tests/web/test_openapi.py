@@ -7,20 +7,25 @@ pytest.importorskip("starlette", reason="install labelspan[app]")
 schemathesis = pytest.importorskip("schemathesis", reason="install labelspan[e2e]")
 from hypothesis import HealthCheck, Phase, given, settings  # noqa: E402
 from schemathesis.checks import CHECKS  # noqa: E402
+from starlette.testclient import TestClient  # noqa: E402
 
 from labelspan.web import Served, make_app  # noqa: E402
+from labelspan.web.access import SECRET_HEADER  # noqa: E402
+from labelspan.web.endpoints import ENDPOINTS  # noqa: E402
 from labelspan.web.openapi import describe  # noqa: E402
 
+ACCESS = {one.operation: one.access for one in ENDPOINTS}
 EVERY = [
-    (path, method, mode)
+    (path, method, mode, ACCESS[operation["operationId"].removesuffix("_post")])
     for path, one in describe()["paths"].items()
     for method, operation in one.items()
     for mode in schemathesis.GenerationMode
     # Where nothing is asked for, nothing wrong can be given.
     if mode.is_positive or operation.get("parameters") or "requestBody" in operation
 ]
-FOR_PROGRAMS = [one for one in EVERY if one[0].startswith("/api/")]
-OPERATIONS = [one for one in EVERY if one not in FOR_PROGRAMS]
+FOR_PROGRAMS = [one[:3] for one in EVERY if one[3] == "token"]
+FOR_EDITING = [one[:3] for one in EVERY if one[3] == "edit"]
+OPERATIONS = [one[:3] for one in EVERY if one[3] == "read"]
 TOKEN = "0123456789abcdef0123456789"
 
 
@@ -83,10 +88,59 @@ def test_programs_get_what_the_description_says(tmp_path, path, method, mode):
     assert asked <= {200, 400, 404, 405, 409, 413, 415} | wrong
 
 
+@pytest.mark.parametrize(("path", "method", "mode"), FOR_EDITING)
+def test_edits_are_what_the_description_says(tmp_path, path, method, mode):
+    make_index(tmp_path / "index")
+    served = Served(tmp_path / "index", edit=True)
+    app = make_app(served, hosts={"testserver"}, watch=False)
+    with TestClient(app, base_url="http://testserver") as client:
+        client.get(served.editing.access.address(""), follow_redirects=False)
+        cookies = dict(client.cookies)
+
+        async def endless(scope, receive, send):
+            if scope["type"] == "http":
+                await app(scope, receive, send)
+
+        # The cookie and the secret are sent with every request, as those of a page: nothing else
+        # is made for them. Who lacks them is refused elsewhere.
+        content = client.get("/openapi.json").json()
+        del content["paths"][path][method]["security"]
+        described = schemathesis.openapi.from_dict(content)
+        described.app = endless
+        secret = served.editing.access.form_secret
+        headers = {"origin": "http://testserver", SECRET_HEADER: secret}
+
+        def check(response):
+            # What is right by itself, and cannot be done with this index.
+            told = response.status_code in {400, 404, 409}
+            return ["positive_data_acceptance"] if told else []
+
+        asked = ask_at_random(
+            described[path][method], mode, check, headers=headers, cookies=cookies
+        )
+    assert asked <= {200, 400, 404, 405, 409, 413, 415}
+
+
+def test_every_route_is_in_the_table(tmp_path):
+    make_index(tmp_path / "index")
+    with Served(tmp_path / "index", edit=True) as served:
+        routes = make_app(served, watch=False)._app.app.routes
+        paths = {(one.path, method) for one in routes for method in getattr(one, "methods", ())}
+    known = {(one.path, one.method) for one in ENDPOINTS}
+    known |= {(one.json_path, one.method) for one in ENDPOINTS if not one.shown}
+    known |= {(path, "POST") for one in ENDPOINTS if one.form for path in (one.path, one.json_path)}
+    known |= {("/mcp", "POST"), ("/enter", "GET"), ("/openapi.json", "GET")}
+    assert {one for one in paths if one[1] != "HEAD"} == known
+    # No two have the same name, nor the same address.
+    assert len({one.operation for one in ENDPOINTS}) == len(ENDPOINTS)
+    assert len({(one.path, one.method) for one in ENDPOINTS}) == len(ENDPOINTS)
+
+
 @pytest.mark.parametrize(("path", "method", "mode"), OPERATIONS)
 def test_answers_are_what_the_description_says(described, path, method, mode):
     def check(response):
-        told = response.json()["detail"] if response.status_code >= 400 else ""
+        wrong = response.status_code >= 400 and "json" in response.headers["content-type"][0]
+        told = response.json()["detail"] if wrong else ""
         # Each part is as the description says, and the whole may yet be too long, or say nothing.
         whole = response.status_code in {413, 414} or told.startswith("q: it is empty")
         return ["negative_data_rejection", "positive_data_acceptance"] if whole else []

@@ -14,9 +14,9 @@ from labelspan import LSI, SemanticIndex
 pytest.importorskip("starlette.testclient", reason="install labelspan[test]")
 
 from labelspan.web import Served
-from labelspan.web.app import POINTS
+from labelspan.web.endpoints import PAGES
+from labelspan.web.map_points import POINTS
 from labelspan.web.openapi import describe
-from labelspan.web.pages import PAGES
 
 IMAGE = sorted(WORDS)[2]
 # Stands for the key of a finding.

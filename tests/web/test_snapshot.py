@@ -14,7 +14,7 @@ from labelspan.errors import InvalidFile
 testclient = pytest.importorskip("starlette.testclient", reason="install labelspan[test]")
 
 from labelspan.web import Served, make_app  # noqa: E402
-from labelspan.web.app import POINTS  # noqa: E402
+from labelspan.web.map_points import POINTS  # noqa: E402
 
 
 @pytest.fixture(autouse=True)

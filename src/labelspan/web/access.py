@@ -1,4 +1,4 @@
-"""Who may change something in the explorer.
+"""Who may ask for what: people who edit, and programs with a token.
 
 A secret in the address that ``labelspan serve`` prints becomes a cookie, which scripts cannot read
 and other sites cannot send. A request that changes something must also hold a second secret, and
@@ -8,33 +8,25 @@ must come from a page of this server.
 from __future__ import annotations
 
 import hashlib
+import os
 import secrets
-from collections.abc import Callable
-from typing import Any
+from pathlib import Path
 from urllib.parse import urlsplit
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from .requests import (
-    Parameter,
-    Refused,
-    read_json_body,
-    read_pairs,
-    read_parameters,
-    text_input,
-)
-from .schema import as_json
+from ..errors import InvalidFile, MissingData
+from .requests import Refused, read_pairs, read_parameters, text_input
 
-__all__ = ["SECRET_HEADER", "Access", "Given"]
-
-Given = dict[str, Any]
+__all__ = ["SECRET_HEADER", "Access", "Token", "read_token"]
 
 SECRET_HEADER = "x-labelspan-secret"
 _ENTRANCE = "/enter"
 _LOCKED = "For this page, open the address that `labelspan serve` printed, which holds a secret."
+_SHORTEST_TOKEN = 16
+_LONGEST_TOKEN_FILE = 10_000
 _TOKEN = (text_input("token", "The secret that was printed.", None, largest=100),)
 
 
@@ -46,7 +38,7 @@ class Access:
         self._session = secrets.token_urlsafe(32)
         self.form_secret = secrets.token_urlsafe(32)
         # Cookies do not distinguish ports: servers of one machine need different names.
-        self._cookie = f"labelspan-{hashlib.sha256(self._token.encode()).hexdigest()[:12]}"
+        self.cookie = f"labelspan-{hashlib.sha256(self._token.encode()).hexdigest()[:12]}"
 
     def address(self, base: str) -> str:
         """Return the address that lets a browser in; ``base`` ends in a slash."""
@@ -61,7 +53,7 @@ class Access:
                 raise Refused(403, _LOCKED)
             response = RedirectResponse(then, 303)
             response.set_cookie(
-                self._cookie, self._session, path="/", httponly=True, samesite="strict"
+                self.cookie, self._session, path="/", httponly=True, samesite="strict"
             )
             return response
 
@@ -69,7 +61,7 @@ class Access:
 
     def check(self, request: Request) -> None:
         """Refuse a request without the cookie."""
-        if not _same(request.cookies.get(self._cookie, ""), self._session):
+        if not _same(request.cookies.get(self.cookie, ""), self._session):
             raise Refused(403, _LOCKED)
 
     def check_writing(self, request: Request) -> None:
@@ -86,31 +78,44 @@ class Access:
         if not _same(request.headers.get(SECRET_HEADER, ""), self.form_secret):
             raise Refused(403, "This form is from an earlier start of the server; load it again.")
 
-    # --- addresses ----------------------------------------------------------------------
 
-    def post(self, path: str, kind: Any, work: Callable[[Given], Any]) -> Route:
-        """Return an address that takes a body of a type, and changes something."""
+class Token:
+    """What other programs must send; an empty one lets nobody in."""
 
-        async def answer(request: Request) -> Response:
-            self.check_writing(request)
-            given = await read_json_body(request, kind)
-            return as_json(await run_in_threadpool(work, given))
+    def __init__(self, token: str) -> None:
+        self._token = token
 
-        return Route(path, answer, methods=["POST"])
+    def check(self, request: Request) -> None:
+        """Refuse a request without the token."""
+        if not self._token:
+            raise Refused(403, "Start `labelspan serve` with --token-file to let programs in.")
+        given = request.headers.getlist("authorization")
+        scheme, _, sent = given[0].partition(" ") if len(given) == 1 else ("", "", "")
+        if scheme.lower() != "bearer" or not _same(sent.strip(), self._token):
+            raise Refused(
+                401,
+                "Send the token of this server: `Authorization: Bearer TOKEN`.",
+                {"www-authenticate": "Bearer"},
+            )
 
-    def get(
-        self, path: str, work: Callable[[Given], Response], known: tuple[Parameter, ...] = ()
-    ) -> Route:
-        """Return an address that only those who may edit can read."""
 
-        async def answer(request: Request) -> Response:
-            self.check(request)
-            given = read_parameters(known, read_pairs(request.scope["query_string"]))
-            response = await run_in_threadpool(work, given)
-            response.headers["cache-control"] = "no-store"
-            return response
-
-        return Route(path, answer)
+def read_token(path: str | os.PathLike[str]) -> str:
+    """Read the token that programs must send from a file."""
+    try:
+        with Path(path).open("rb") as file:
+            content = file.read(_LONGEST_TOKEN_FILE + 1)
+    except FileNotFoundError:
+        raise MissingData(f"There is no file {str(path)!r}; give --token-file a file.") from None
+    except OSError as error:
+        raise InvalidFile(f"{path} cannot be read: {error.strerror or error}.") from error
+    token = content.decode("ascii", "replace").strip()
+    fits = _SHORTEST_TOKEN <= len(token) <= _LONGEST_TOKEN_FILE
+    if not fits or not token.isascii() or not token.isprintable() or " " in token:
+        raise InvalidFile(
+            f"{path} must hold one token of {_SHORTEST_TOKEN} ASCII characters or more without "
+            "spaces, for example from: openssl rand -hex 24."
+        )
+    return token
 
 
 def _place(origin: str) -> str:

@@ -7,45 +7,41 @@ same requests and adds at most keys to answers. Every request needs the token of
 
 from __future__ import annotations
 
-import os
-import secrets
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Annotated, Any, NotRequired, get_type_hints
+from typing import Annotated, Any, NotRequired
 
 from pydantic import Field
-from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
 from typing_extensions import TypedDict
 
 from ..curation import Review
 from ..curation.label_edits import doubted
-from ..errors import InvalidFile, MissingData
 from ..index import Hit, Item, Tag
 from ..index.results import Vote, WordShare
 from .answer_parts import PageData, find_item, labels_by_count, page_of, rounded
 from .edit_routes import Create, DecisionData, Labels, Similar, decision_data, known_items
 from .editing import Name, Who
-from .item_list import SELECTION, SORT, browse
-from .requests import (
-    LONGEST_QUERY,
-    LONGEST_TEXT,
-    Parameter,
-    Refused,
-    read_json_body,
-    read_pairs,
-    read_parameters,
-    text_input,
-    whole_input,
-)
-from .schema import WHOLE, Body, Count, MaxLen, Unit, as_json, body
+from .endpoint import Given
+from .item_list import browse
+from .requests import LONGEST_TEXT, Refused
+from .schema import WHOLE, Body, Count, MaxLen, Unit, body
 from .snapshot import Served, Snapshot
 
-__all__ = ["ENDPOINTS", "Endpoint", "api_routes", "read_token"]
+__all__ = [
+    "EmbedBody",
+    "FeedbackBody",
+    "ItemsBody",
+    "TagBody",
+    "embed",
+    "feedback",
+    "item",
+    "labels",
+    "put_items",
+    "remove_item",
+    "search",
+    "similar",
+    "tag",
+]
 
 MOST_TEXTS = 100
 MOST_ITEMS = 1000
@@ -53,8 +49,8 @@ _MOST_EXPLAINED = 10
 _MOST_TAGS = 100
 # Characters of a value of the metadata in a list.
 _CUT = 200
-_SHORTEST_TOKEN = 16
-_LONGEST_TOKEN_FILE = 10_000
+# What only the pages of the explorer ask for.
+_NOT_SELECTED = {"finding": "", "lasso": "", "match": ""}
 
 _Text = Annotated[str, MaxLen(LONGEST_TEXT)]
 
@@ -240,95 +236,96 @@ def _found(hits: Iterable[Hit], *, scored: bool = True) -> list[FoundItemData]:
     ]
 
 
-def _labels(served: Served, given: dict[str, Any]) -> LabelListData:
-    with served.lease() as snapshot:
-        every = [name for name, _ in labels_by_count(snapshot)]
-        if part := given["q"].strip():
-            # Also by alternative names, if there is a vocabulary.
-            known = {one.label for one in snapshot.index.find_labels(part, max(1, len(every)))}
-            every = [name for name in every if name in known]
-        shown, page = page_of(given, every, given["k"])
-        return {**page, "labels": _stored(snapshot, shown)}
+def labels(snapshot: Snapshot, given: Given) -> LabelListData:
+    """List labels with their numbers of items, the most frequent first."""
+    every = [name for name, _ in labels_by_count(snapshot)]
+    if part := given["q"].strip():
+        # Also by alternative names, if there is a vocabulary.
+        known = {one.label for one in snapshot.index.find_labels(part, max(1, len(every)))}
+        every = [name for name in every if name in known]
+    shown, page = page_of(given, every, given["k"])
+    return {**page, "labels": _stored(snapshot, shown)}
 
 
-def _search(served: Served, given: dict[str, Any]) -> ItemListData:
-    with served.lease() as snapshot:
-        found = browse(snapshot, {**_NOT_SELECTED, **given})
-        close = found.close
-        if not len(found) and close is not None and len(close):
-            # Nothing has the words: what is close in meaning is better than nothing.
-            found = close
-        numbers, page = page_of(given, range(len(found)), given["k"])
-        hits = found.page(page["page"], given["k"]) if numbers else []
-        return {**page, "items": _found(hits, scored=found.scored)}
+def search(snapshot: Snapshot, given: Given) -> ItemListData:
+    """Find items by a text, labels and metadata; without a text, list them."""
+    found = browse(snapshot, {**_NOT_SELECTED, **given})
+    close = found.close
+    if not len(found) and close is not None and len(close):
+        # Nothing has the words: what is close in meaning is better than nothing.
+        found = close
+    numbers, page = page_of(given, range(len(found)), given["k"])
+    hits = found.page(page["page"], given["k"]) if numbers else []
+    return {**page, "items": _found(hits, scored=found.scored)}
 
 
-def _similar(served: Served, given: dict[str, Any]) -> ItemListData:
-    with served.lease() as snapshot:
-        item = find_item(snapshot, given["id"])
-        found = snapshot.index.search(None, given["k"] * given["page"], items=item.id)
-        count = len(snapshot.index) - 1
-        if len(found) < given["k"] * given["page"]:
-            count = len(found)
-        numbers, page = page_of(given, range(count), given["k"])
-        return {**page, "items": _found([found[n] for n in numbers])}
+def similar(snapshot: Snapshot, given: Given) -> ItemListData:
+    """Find items that are similar to a given one."""
+    item = find_item(snapshot, given["id"])
+    found = snapshot.index.search(None, given["k"] * given["page"], items=item.id)
+    count = len(snapshot.index) - 1
+    if len(found) < given["k"] * given["page"]:
+        count = len(found)
+    numbers, page = page_of(given, range(count), given["k"])
+    return {**page, "items": _found([found[n] for n in numbers])}
 
 
-def _item(served: Served, given: dict[str, Any]) -> WholeItemData:
-    with served.lease() as snapshot:
-        found, start = find_item(snapshot, given["id"]), given["start"]
-        return {
-            "id": found.id,
-            "title": found.title,
-            "text": found.text[start : start + given["n"]],
-            "start": start,
-            "length": len(found.text),
-            "labels": None if found.labels is None else _stored(snapshot, found.labels),
-            "metadata": found.metadata,
-        }
+def item(snapshot: Snapshot, given: Given) -> WholeItemData:
+    """Return an item with its text, labels and metadata."""
+    found, start = find_item(snapshot, given["id"]), given["start"]
+    return {
+        "id": found.id,
+        "title": found.title,
+        "text": found.text[start : start + given["n"]],
+        "start": start,
+        "length": len(found.text),
+        "labels": None if found.labels is None else _stored(snapshot, found.labels),
+        "metadata": found.metadata,
+    }
 
 
-def _tag(served: Served, given: dict[str, Any]) -> SuggestionsData:
+def tag(snapshot: Snapshot, given: Given) -> SuggestionsData:
+    """Suggest labels for texts."""
     if ("text" in given) == ("texts" in given):
         raise Refused(400, "Give either 'text' or 'texts'.")
     texts = [given["text"]] if "text" in given else given["texts"]
     explained = given.get("why", False)
     if explained and len(texts) > _MOST_EXPLAINED:
         raise Refused(400, f"why: at most {_MOST_EXPLAINED} texts can be explained at once.")
-    with served.lease() as snapshot:
-        index = snapshot.index
-        tags = index.tag(texts, given.get("k", 10)) if texts else []
-        uri_of = _uris(snapshot)
+    index = snapshot.index
+    tags = index.tag(texts, given.get("k", 10)) if texts else []
+    uri_of = _uris(snapshot)
 
-        def reasons(label: str, text: str) -> TagWhyData:
-            why = index.explain_tag(label, text)
-            return {"words": why.words, "neighbours": why.votes, "implied_by": why.implied_by}
+    def reasons(label: str, text: str) -> TagWhyData:
+        why = index.explain_tag(label, text)
+        return {"words": why.words, "neighbours": why.votes, "implied_by": why.implied_by}
 
-        def suggested(tag: Tag, text: str) -> SuggestedData:
-            return {
-                "label": tag.label,
-                "uri": uri_of(tag.label),
-                "probability": rounded(tag.probability),
-                "threshold": rounded(tag.threshold),
-                "chosen": tag.chosen,
-                "why": reasons(tag.label, text) if explained else None,
-            }
-
-        pairs = zip(texts, tags, strict=True)
-        return {"results": [[suggested(tag, text) for tag in own] for text, own in pairs]}
-
-
-def _embed(served: Served, given: dict[str, Any]) -> EmbeddedData:
-    with served.lease() as snapshot:
-        vectors: Any = snapshot.index.embed(given["texts"]) if given["texts"] else []
+    def suggested(tag: Tag, text: str) -> SuggestedData:
         return {
-            "dimensions": snapshot.index.n_dimensions,
-            "vectors": [[round(float(value), 7) for value in row] for row in vectors],
+            "label": tag.label,
+            "uri": uri_of(tag.label),
+            "probability": rounded(tag.probability),
+            "threshold": rounded(tag.threshold),
+            "chosen": tag.chosen,
+            "why": reasons(tag.label, text) if explained else None,
         }
 
+    pairs = zip(texts, tags, strict=True)
+    return {"results": [[suggested(tag, text) for tag in own] for text, own in pairs]}
 
-def _put_items(served: Served, given: dict[str, Any]) -> KeptData:
-    items, index = given["items"], _review(served).index
+
+def embed(snapshot: Snapshot, given: Given) -> EmbeddedData:
+    """Compute vectors of texts."""
+    vectors: Any = snapshot.index.embed(given["texts"]) if given["texts"] else []
+    return {
+        "dimensions": snapshot.index.n_dimensions,
+        "vectors": [[round(float(value), 7) for value in row] for row in vectors],
+    }
+
+
+def put_items(served: Served, given: Given) -> KeptData:
+    """Add or change items."""
+    items, index = given["items"], served.editor.review.index
     ids = [one["id"] for one in items]
     if len(set(ids)) < len(ids):
         (twice, _), *_ = Counter(ids).most_common(1)
@@ -339,25 +336,27 @@ def _put_items(served: Served, given: dict[str, Any]) -> KeptData:
         labels = [
             before.get(one["id"], new).labels
             if "labels" not in one
-            else _named(_review(served), one["labels"])
+            else _named(served.editor.review, one["labels"])
             for one in items
         ]
         metadata = [one.get("metadata", before.get(one["id"], new).metadata) for one in items]
-        _check_labels(_review(served), [name for own in labels for name in own or ()], given)
+        _check_labels(served.editor.review, [name for own in labels for name in own or ()], given)
         index.add([one["text"] for one in items], labels, ids, metadata=metadata, replace=True)
         added = len(items) - len(before)
         return {"added": added, "changed": len(before), "removed": 0, "items": len(index)}
 
 
-def _remove_item(served: Served, given: dict[str, Any]) -> KeptData:
-    index = _review(served).index
+def remove_item(served: Served, given: Given) -> KeptData:
+    """Remove an item."""
+    index = served.editor.review.index
     with served.changing_items(), index.write_lock:
         index.remove(known_items(index, [given["id"]]))
         return {"added": 0, "changed": 0, "removed": 1, "items": len(index)}
 
 
-def _feedback(served: Served, given: dict[str, Any]) -> FeedbackData:
-    review = _review(served)
+def feedback(served: Served, given: Given) -> FeedbackData:
+    """Say which suggested labels of an item are right: a decision, learned at once."""
+    review = served.editor.review
     accepted, rejected = (_named(review, given.get(name, [])) for name in ("accepted", "rejected"))
     if not accepted and not rejected:
         raise Refused(400, "Give labels that were accepted or rejected.")
@@ -371,11 +370,6 @@ def _feedback(served: Served, given: dict[str, Any]) -> FeedbackData:
     assert made is not None
     served.renew()
     return {"decision": decision_data(made), "labels": list(labels)}
-
-
-def _review(served: Served) -> Review:
-    assert served.editing is not None
-    return served.editing.review
 
 
 def _named(review: Review, labels: Any) -> Any:
@@ -392,184 +386,3 @@ def _check_labels(review: Review, labels: list[str], given: dict[str, Any]) -> N
     what, said = doubted(review, labels, **allowed)
     if what:
         raise Refused(409, f'{said} Send "{what}": true to create it.')
-
-
-@dataclass(frozen=True, eq=False)
-class Endpoint:
-    """An endpoint: its parameters or body, its answer, and the function that computes it.
-
-    ``tool`` is what assistants are told about it; those without it are not for them.
-    """
-
-    name: str
-    path: str
-    about: str
-    work: Callable[[Served, dict[str, Any]], Any]
-    method: str = "POST"
-    parameters: tuple[Parameter, ...] = ()
-    body: Any = None
-    writes: bool = False
-    tool: str = ""
-
-    @property
-    def answer_type(self) -> Any:
-        """Return the TypedDict that describes the answer."""
-        return get_type_hints(self.work)["return"]
-
-
-_PAGE = whole_input("page", "Number of the page, from 1.", 1, 100_000, 1)
-# What only the pages of the explorer ask for.
-_NOT_SELECTED = {"finding": "", "lasso": "", "match": ""}
-_K = whole_input("k", "Number of results on a page.", 10, 100, 1)
-_ID = text_input("id", "Id of the item.", None)
-# Ids may have slashes.
-_ONE = "/api/1/items/{id:path}"
-
-ENDPOINTS = (
-    Endpoint(
-        "search",
-        "/api/1/search",
-        "Find items by a text, labels and metadata; without a text, list them.",
-        _search,
-        "GET",
-        (
-            *(one for one in SELECTION if one.name not in ("finding", "lasso", "match")),
-            SORT,
-            _K,
-            _PAGE,
-        ),
-        tool='Find items by words and by meaning, best first. In q, "two words" in quotes must '
-        "follow one another, -word excludes, begin* matches all words with that beginning. "
-        "Without q, list the items that have the labels and metadata asked for. Items with weak "
-        "have few of the words.",
-    ),
-    Endpoint(
-        "similar",
-        "/api/1/similar",
-        "Find items that are similar to a given one.",
-        _similar,
-        "GET",
-        (_ID, _K, _PAGE),
-        tool="Find items whose texts and labels are similar to those of a given item.",
-    ),
-    Endpoint(
-        "labels",
-        "/api/1/labels",
-        "List labels with their numbers of items, the most frequent first.",
-        _labels,
-        "GET",
-        (
-            text_input("q", "Only labels whose name contains this.", largest=LONGEST_QUERY),
-            whole_input("k", "Number of results on a page.", 100, 1000, 1),
-            _PAGE,
-        ),
-        tool="List labels with the number of items that have them, the most frequent first.",
-    ),
-    Endpoint(
-        "item",
-        _ONE,
-        "Return an item with its text, labels and metadata.",
-        _item,
-        "GET",
-        (
-            replace(_ID, in_path=True),
-            whole_input("start", "Where in the text to begin.", 0, 10**9 - 1),
-            whole_input("n", "Maximum number of characters of the text.", 20_000, 10**7, 1),
-        ),
-        tool="Read an item: its text, labels and metadata. Of a long text, start and n choose a "
-        "part.",
-    ),
-    Endpoint(
-        "tag",
-        "/api/1/tag",
-        "Suggest labels for texts.",
-        _tag,
-        body=TagBody,
-        tool="Suggest labels of this collection for new texts, the most probable first. Those with "
-        "chosen are the ones that labelspan would assign by itself.",
-    ),
-    Endpoint("embed", "/api/1/embed", "Vectors of texts.", _embed, body=EmbedBody),
-    Endpoint(
-        "put_items",
-        "/api/1/items",
-        "Add or change items.",
-        _put_items,
-        body=ItemsBody,
-        writes=True,
-    ),
-    Endpoint(
-        "remove_item",
-        _ONE,
-        "Remove an item.",
-        _remove_item,
-        "DELETE",
-        (replace(_ID, in_path=True),),
-        writes=True,
-    ),
-    Endpoint(
-        "feedback",
-        "/api/1/feedback",
-        "Say which suggested labels of an item are right: a decision, learned at once.",
-        _feedback,
-        body=FeedbackBody,
-        writes=True,
-    ),
-)
-
-
-def api_routes(served: Served, token: str) -> list[Route]:
-    """Return the addresses; without a token they refuse every request."""
-
-    def route(path: str) -> Route:
-        there = {one.method: one for one in ENDPOINTS if one.path == path}
-
-        async def answer(request: Request) -> Response:
-            _check(request, token)
-            # Starlette answers HEAD where it answers GET.
-            endpoint = there.get(request.method) or there["GET"]
-            if endpoint.writes and served.editing is None:
-                raise Refused(403, "Start `labelspan serve` with --edit to change items or labels.")
-            if endpoint.body is not None:
-                given = await read_json_body(request, endpoint.body)
-            else:
-                pairs = [*read_pairs(request.scope["query_string"]), *request.path_params.items()]
-                given = read_parameters(endpoint.parameters, pairs)
-            return as_json(await run_in_threadpool(endpoint.work, served, given))
-
-        return Route(path, answer, methods=list(there))
-
-    return [route(path) for path in dict.fromkeys(one.path for one in ENDPOINTS)]
-
-
-def _check(request: Request, token: str) -> None:
-    """Refuse a request without the token."""
-    if not token:
-        raise Refused(403, "Start `labelspan serve` with --token-file to let programs in.")
-    given = request.headers.getlist("authorization")
-    scheme, _, sent = given[0].partition(" ") if len(given) == 1 else ("", "", "")
-    same = secrets.compare_digest(sent.strip().encode("utf-8", "replace"), token.encode())
-    if scheme.lower() != "bearer" or not same:
-        raise Refused(
-            401,
-            "Send the token of this server: `Authorization: Bearer TOKEN`.",
-            {"www-authenticate": "Bearer"},
-        )
-
-
-def read_token(path: str | os.PathLike[str]) -> str:
-    """Read the token that programs must send from a file."""
-    try:
-        with Path(path).open("rb") as file:
-            content = file.read(_LONGEST_TOKEN_FILE + 1)
-    except FileNotFoundError:
-        raise MissingData(f"There is no file {str(path)!r}; give --token-file a file.") from None
-    except OSError as error:
-        raise InvalidFile(f"{path} cannot be read: {error.strerror or error}.") from error
-    token = content.decode("ascii", "replace").strip()
-    fits = _SHORTEST_TOKEN <= len(token) <= _LONGEST_TOKEN_FILE
-    if not fits or not token.isascii() or not token.isprintable() or " " in token:
-        raise InvalidFile(
-            f"{path} must hold one token of {_SHORTEST_TOKEN} ASCII characters or more without "
-            "spaces, for example from: openssl rand -hex 24."
-        )
-    return token

@@ -15,33 +15,37 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Mount, Route, Router
-from starlette.staticfiles import NotModifiedResponse, StaticFiles
+from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from ..display.map_data import MapPoints
-from .api import api_routes
-from .edit_routes import edit_routes
-from .item_list import DOWNLOADS, Download
+from .access import Access, Token
+from .endpoint import JSON, Endpoint, File, Given
+from .endpoints import ENDPOINTS
 from .mcp_server import VERSIONS, Assistants
 from .middleware import LOOPBACK, Guard
-from .openapi import describe
-from .pages import DATA, PAGES, Page
+from .openapi import FORM, describe
 from .render import as_page, templates
-from .requests import LONGEST_JSON, Refused, read_all, read_pairs, read_parameters
+from .requests import (
+    LONGEST_JSON,
+    Refused,
+    read_all,
+    read_json_body,
+    read_pairs,
+    read_parameters,
+)
 from .schema import as_json
 from .snapshot import Served
 
-__all__ = ["guarded", "make_app"]
-
-POINTS, SKETCH = "/map/points.bin", "/map/sketch.bin"
+__all__ = ["guarded", "make_app", "make_routes"]
 
 # Requests that are answered at the same time, by threads.
 _THREADS = 16
-_FORM = "application/x-www-form-urlencoded"
 # With the header nosniff, a script of another type does not run; the tables of the machine vary.
 _KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 Handler = Callable[[Request], Awaitable[Response]]
+# Shows an answer to what was given.
+Render = Callable[[Endpoint, Any, Given], Response]
 
 
 def make_app(
@@ -106,23 +110,16 @@ def make_app(
             served.close()
 
     templates()
-    routes: list[BaseRoute] = []
-    as_html = partial(as_page, editing=served.editing is not None, images=images)
-    for page in PAGES:
-        methods = ["GET", "POST"] if page.posts else ["GET"]
-        for path, render in ((page.path, as_html), (page.json_path, _page_as_json)):
-            routes.append(Route(path, _answering(served, page, render), methods=methods))
-    for page in DATA:
-        routes.append(Route(page.path, _answering(served, page, _page_as_json)))
-    for download in DOWNLOADS:
-        routes.append(Route(download.path, _sending(served, download)))
-    if served.editing is not None:
-        routes += edit_routes(served.editing, served.renew)
-    routes += api_routes(served, token)
+    may_edit = served.editing is not None
+    known = [one for one in ENDPOINTS if may_edit or one.access != "edit"]
+    access = None if served.editing is None else served.editing.access
+    as_html = partial(as_page, editing=may_edit, images=images)
+    routes: list[BaseRoute] = [*make_routes(known, served, access, Token(token), as_html)]
     routes.append(Route("/mcp", _assistants(served), methods=["POST"]))
-    routes.append(Route(POINTS, _points(served)))
-    routes.append(Route(SKETCH, _sketch(served)))
-    description = cache(describe)
+    if access is not None:
+        routes.append(access.route("/review"))
+    cookie = {} if access is None else {"cookie": access.cookie}
+    description = cache(partial(describe, known, **cookie))
 
     async def openapi(request: Request) -> Response:
         return as_json(await run_in_threadpool(description))
@@ -153,38 +150,83 @@ def guarded(
     return Guard(GZipMiddleware(router, minimum_size=1000, compresslevel=6), hosts, origins)
 
 
-def _answering(served: Served, page: Page, render: Callable[[Page, Any, Any], Response]) -> Handler:
-    def work(asked: dict[str, Any]) -> Response:
-        with served.lease() as snapshot:
-            return render(page, page.answer(snapshot, asked), asked)
+def make_routes(
+    endpoints: Iterable[Endpoint],
+    served: Any,
+    access: Access | None,
+    token: Token,
+    as_html: Render,
+) -> list[Route]:
+    """Make routes of endpoints: who asks is checked, what is given is read, the answer is shown."""
+    paths: dict[str, dict[str, tuple[Endpoint, Render]]] = {}
+    for one in endpoints:
+        at = paths.setdefault(one.path, {})
+        at[one.method] = one, as_html if one.title else _as_json
+        if one.title and not one.shown:
+            paths.setdefault(one.json_path, {})[one.method] = one, _as_json
+        if one.form:
+            for path in (one.path, one.json_path):
+                paths[path]["POST"] = paths[path]["GET"]
 
-    async def answer(request: Request) -> Response:
-        pairs = list(read_pairs(request.scope["query_string"]))
-        if request.method == "POST":
-            if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _FORM:
-                raise Refused(415, f"A body must be {_FORM}.")
-            pairs += read_pairs(await read_all(request.receive), "The form")
-        asked = read_parameters(page.parameters, pairs)
-        return await run_in_threadpool(work, asked)
+    def route(path: str, methods: dict[str, tuple[Endpoint, Render]]) -> Route:
+        async def answer(request: Request) -> Response:
+            # Starlette answers HEAD where it answers GET.
+            endpoint, render = methods.get(request.method) or methods["GET"]
+            _check(endpoint, request, served, access, token)
+            if endpoint.respond is not None:
+                return await endpoint.respond(served, request)
+            given = await _given(endpoint, request)
+            if endpoint.media != JSON:
+                return await run_in_threadpool(_send, endpoint, served, given)
 
-    return answer
+            def work() -> Response:
+                return render(endpoint, endpoint.work(served, given), given)
+
+            response = await run_in_threadpool(work)
+            if endpoint.access == "edit":
+                response.headers["cache-control"] = "no-store"
+            return response
+
+        return Route(path, answer, methods=list(methods))
+
+    return [route(path, methods) for path, methods in paths.items()]
 
 
-def _sending(served: Served, download: Download) -> Handler:
-    def begin(asked: dict[str, Any]) -> Response:
-        # The index stays open until all is sent, or the client goes away.
-        with ExitStack() as stack:
-            snapshot = stack.enter_context(served.held())
-            parts = download.parts(snapshot, asked)
-            headers = {"content-disposition": f'attachment; filename="{download.file}"'}
-            made = _each(parts, stack.pop_all())
-            return StreamingResponse(made, headers=headers, media_type=download.kind)
+def _check(
+    endpoint: Endpoint, request: Request, served: Any, access: Access | None, token: Token
+) -> None:
+    """Refuse a request of somebody who may not make it."""
+    if endpoint.access == "token":
+        token.check(request)
+        if endpoint.writes and served.editing is None:
+            raise Refused(403, "Start `labelspan serve` with --edit to change items or labels.")
+    elif endpoint.access == "edit":
+        assert access is not None
+        (access.check_writing if endpoint.writes else access.check)(request)
 
-    async def send(request: Request) -> Response:
-        asked = read_parameters(download.parameters, read_pairs(request.scope["query_string"]))
-        return await run_in_threadpool(begin, asked)
 
-    return send
+async def _given(endpoint: Endpoint, request: Request) -> Given:
+    """Read the parameters or the body of a request."""
+    if endpoint.body is not None:
+        return await read_json_body(request, endpoint.body)
+    pairs = [*read_pairs(request.scope["query_string"]), *request.path_params.items()]
+    if endpoint.form and request.method == "POST":
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != FORM:
+            raise Refused(415, f"A body must be {FORM}.")
+        pairs += read_pairs(await read_all(request.receive), "The form")
+    return read_parameters(endpoint.parameters, pairs)
+
+
+def _send(endpoint: Endpoint, served: Any, given: Given) -> Response:
+    """Begin to send a file; the index stays open until all is sent, or the client goes away."""
+    with ExitStack() as stack:
+        taken = stack.enter_context(served.held()) if endpoint.leased else served
+        file: File = endpoint.answer(taken, given)
+        headers = {"content-disposition": f'attachment; filename="{file.name}"'}
+        if endpoint.access == "edit":
+            headers["cache-control"] = "no-store"
+        parts = _each(file.parts, stack.pop_all())
+        return StreamingResponse(parts, headers=headers, media_type=endpoint.media)
 
 
 async def _each(parts: Iterator[bytes], held: ExitStack) -> AsyncIterator[bytes]:
@@ -214,43 +256,5 @@ def _assistants(served: Served) -> Handler:
     return answer
 
 
-def _page_as_json(page: Page, content: Any, asked: Any) -> Response:
+def _as_json(endpoint: Endpoint, content: Any, given: Given) -> Response:
     return as_json(content)
-
-
-def _sketch(served: Served) -> Handler:
-    """Send places of points while the map is drawn: x and y in turn, as in its positions."""
-
-    async def sketch(request: Request) -> Response:
-        with served.held() as snapshot:
-            data = snapshot.map_sketch if snapshot.map_state == "drawing" else b""
-        headers = {"cache-control": "no-store"}
-        return Response(data, headers=headers, media_type="application/octet-stream")
-
-    return sketch
-
-
-def _points(served: Served) -> Handler:
-    def current() -> tuple[MapPoints | None, str]:
-        with served.lease() as snapshot:
-            return snapshot.current_map(), snapshot.map_state
-
-    async def points(request: Request) -> Response:
-        drawn, state = await run_in_threadpool(current)
-        if drawn is None and state == "failed":
-            raise Refused(500, "The map could not be drawn; see the output of the server.")
-        if drawn is None:
-            raise Refused(503, "The map is being drawn; try again.", {"retry-after": "2"})
-        packed = "gzip" in request.headers.get("accept-encoding", "")
-        response = Response(
-            drawn.packed if packed else drawn.points,
-            headers={"etag": drawn.etag, "vary": "accept-encoding"},
-            media_type="application/octet-stream",
-        )
-        if drawn.etag in request.headers.get("if-none-match", ""):
-            return NotModifiedResponse(response.headers)
-        if packed:
-            response.headers["content-encoding"] = "gzip"
-        return response
-
-    return points

@@ -1,4 +1,4 @@
-"""Addresses by which a browser changes labels: edits, decisions, undo, history, corrected file.
+"""What a browser changes labels by: edits, decisions, undo, history, the corrected file.
 
 They exist only with ``labelspan serve --edit``, and need the cookie that the entrance sets. The
 pages themselves hold no secret, so that they can be cached: the script asks ``/edit/session.json``
@@ -16,8 +16,6 @@ from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired
 
-from starlette.responses import Response
-from starlette.routing import Route
 from typing_extensions import TypedDict
 
 from ..corpus import CorpusEdit, edit_corpus
@@ -26,21 +24,32 @@ from ..curation.decisions import Action
 from ..curation.label_edits import doubted
 from ..errors import InvalidFile, InvalidInput
 from ..index import SemanticIndex
-from .access import Given
-from .editing import Editing, Name, Who
-from .pages import Page
-from .render import as_page
-from .requests import (
-    Parameter,
-    Refused,
-    text_input,
-    whole_input,
-)
-from .schema import Body, Count, MaxLen, as_json
-from .teach_page import teach_routes
-from .value_page import value_routes
+from .editing import Name, Who
+from .endpoint import File, Given
+from .requests import Refused, text_input, whole_input
+from .schema import Body, Count, MaxLen
+from .snapshot import Served
 
-__all__ = ["Create", "DecisionData", "Similar", "decision_data", "edit_routes", "known_items"]
+__all__ = [
+    "HISTORY_INPUTS",
+    "Create",
+    "DecideBody",
+    "DecisionData",
+    "LabelsBody",
+    "ReplaceBody",
+    "Similar",
+    "UndoBody",
+    "changes",
+    "decide",
+    "decision_data",
+    "edit_labels",
+    "history",
+    "known_items",
+    "replace_labels",
+    "send_corrected",
+    "session",
+    "undo",
+]
 
 MOST_ITEMS = 100_000
 _MOST_FINDINGS = 1000
@@ -118,7 +127,7 @@ class DecisionData(TypedDict):
     examples: Annotated[list[str], "ids of some of its items"]
 
 
-_ENTRIES = (
+HISTORY_INPUTS = (
     whole_input("before", "Only decisions before this number; 0 for all.", 0, 10**9 - 1),
     whole_input("n", "Maximum number of decisions.", 20, 100, 1),
     text_input("item", "Only decisions about this item."),
@@ -126,149 +135,173 @@ _ENTRIES = (
 )
 
 
-def edit_routes(editing: Editing, changed: Callable[..., None]) -> list[Route]:
-    """Return the routes; ``changed`` is called after labels have changed."""
-    made, get, post = _Edits(editing, changed), editing.access.get, editing.access.post
-    return [
-        editing.access.route("/review"),
-        get("/edit/session.json", made.session),
-        get("/history.json", lambda given: as_json(made.history(given)), _ENTRIES),
-        get("/history", made.history_page, _ENTRIES),
-        get("/changes", made.changes_page),
-        get("/changes/file", made.send),
-        post("/edit/labels.json", LabelsBody, made.labels),
-        post("/edit/replace.json", ReplaceBody, made.replace),
-        post("/edit/decide.json", DecideBody, made.decide),
-        post("/edit/undo.json", UndoBody, made.undo),
-        *teach_routes(editing, changed),
-        *value_routes(editing, changed),
-    ]
+class EditedData(TypedDict):
+    """What a change of labels did, or would do."""
+
+    items: Annotated[Count, "number of items whose labels it changes"]
+    added: list[str]
+    removed: list[str]
+    new_labels: Annotated[list[str], "labels that no item had"]
+    said: Annotated[str, "the change as a sentence"]
+    decision: Annotated[DecisionData | None, "null if nothing was changed"]
+    labels: Annotated[dict[str, list[str] | None], "of the items to show, as they are stored now"]
+    similar: NotRequired[Annotated[dict[str, list[str]], "labels spelt nearly like new ones"]]
+    asked: NotRequired[Annotated[str, "what to confirm before new labels are created"]]
 
 
-class _Edits:
-    """What the addresses do."""
+class SessionData(TypedDict):
+    """What a page needs to change something."""
 
-    def __init__(self, editing: Editing, changed: Callable[..., None]) -> None:
-        self._editing, self._review, self._changed = editing, editing.review, changed
-        # What an answer says is what its change has made.
-        self._lock = editing.review.index.write_lock
+    secret: str
+    who: Annotated[str, "who decides, if it is not said"]
 
-    def _edited(self, edit: LabelEdit, made: DecisionGroup | None, given: Given) -> dict[str, Any]:
-        """Return the changes of an edit, planned or made, and labels as they are stored now."""
-        index = self._review.index
-        # A page may show an item that was removed since.
-        there = index.items([name for name in given.get("show", ()) if name in index])
-        return {
-            "items": edit.n_items,
-            "added": list(edit.added),
-            "removed": list(edit.removed),
-            "new_labels": list(edit.new_labels),
-            "said": edit.said if made is None else made.said,
-            "decision": None if made is None else decision_data(made),
-            "labels": {
-                item.id: None if item.labels is None else list(item.labels) for item in there
-            },
-        }
 
-    def _decided(
-        self, made: DecisionGroup | None, given: Given, *, undone: bool = False
-    ) -> dict[str, Any]:
-        if made is None:
-            return self._edited(LabelEdit("review", ()), None, given)
-        self._changed()
-        answer = self._edited(made.changed, DecisionGroup(made.parts, undone=undone), given)
-        return answer | {"said": f"Undone: {made.said}"} if undone else answer
+class HistoryData(TypedDict):
+    """Decisions, the newest first."""
 
-    def _apply(self, edit: LabelEdit, given: Given, replaced: Sequence[str] = ()) -> dict[str, Any]:
-        new = edit.new_labels if edit.pairs else ()
-        if given.get("preview"):
-            _, asked = doubted(self._review, new, replaced, create=True, similar=False)
-            similar = self._review.similar(new, replaced)
-            return self._edited(edit, None, given) | {"similar": similar, "asked": asked}
-        allowed = {key: given.get(key, False) for key in ("create", "similar")}
-        what, said = doubted(self._review, new, replaced, **allowed)
-        if what:
-            raise Refused(409, f"{said} Confirm that it is to be created.")
-        made = self._review.apply(edit, who=self._editing.name(given), create=True)
-        if made is not None:
-            self._changed()
-        return self._edited(edit, made, given)
+    decisions: list[DecisionData]
+    next: Annotated[int | None, "of further ones: the number to ask for those before"]
 
-    def labels(self, given: Given) -> dict[str, Any]:
-        with self._lock:
-            items = known_items(self._review.index, given["items"])
-            edit = self._review.plan_edit(items, given.get("add", ()), given.get("remove", ()))
-            return self._apply(edit, given)
 
-    def replace(self, given: Given) -> dict[str, Any]:
-        with self._lock:
-            edit = self._review.plan_replace(given["labels"], given["by"])
-            return self._apply(edit, given, edit.removed)
+def session(served: Served, given: Given) -> SessionData:
+    """Return what a page must send with every change."""
+    return {"secret": served.editor.access.form_secret, "who": served.editor.who}
 
-    def decide(self, given: Given) -> dict[str, Any]:
-        # Another page may have decided about some of them.
-        review = self._review
-        with self._lock:
-            there = {one.key for one in (*review.waiting(), *review.waiting(skipped=True))}
-            found = [one for one in review.find(given["findings"]) if one.key in there]
-            made = review.decide(found, given["decision"], who=self._editing.name(given))
-            return self._decided(made, given)
 
-    def undo(self, given: Given) -> dict[str, Any]:
-        try:
-            with self._lock:
-                made = self._review.undo(given.get("number"))
-                return self._decided(made, given, undone=True)
-        except InvalidFile:
-            raise
-        except InvalidInput as error:
-            raise Refused(409, str(error)) from None
+def edit_labels(served: Served, given: Given) -> EditedData:
+    """Add labels to items and remove them, or preview it."""
+    review = served.editor.review
+    with review.index.write_lock:
+        items = known_items(review.index, given["items"])
+        edit = review.plan_edit(items, given.get("add", ()), given.get("remove", ()))
+        return _apply(served, edit, given)
 
-    def session(self, given: Given) -> Response:
-        return as_json({"secret": self._editing.access.form_secret, "who": self._editing.who})
 
-    def history(self, given: Given) -> dict[str, Any]:
-        count, before = given["n"], given["before"] or None
-        about = {"item": given["item"], "label": given["label"]}
-        found = self._review.history(count + 1, before=before, **about)
-        further = found[count - 1].number if len(found) > count else None
-        return {"decisions": [*map(decision_data, found[:count])], "next": further}
+def replace_labels(served: Served, given: Given) -> EditedData:
+    """Rename, merge or drop labels, or preview it."""
+    review = served.editor.review
+    with review.index.write_lock:
+        edit = review.plan_replace(given["labels"], given["by"])
+        return _apply(served, edit, given, edit.removed)
 
-    def history_page(self, given: Given) -> Response:
-        return as_page(
-            _page("history", "History", _ENTRIES), self.history(given), given, editing=True
-        )
 
-    def _corrected(self) -> tuple[Path, CorpusEdit]:
-        corpus, index, changes = self._editing.corpus, self._review.index, self._review.changes()
-        if corpus is None:
-            raise Refused(404, "Start `labelspan serve --edit` with --corpus FILE for this.")
-        texts = {item.id: item.text for item in index.items() if item.id in changes}
-        return corpus, edit_corpus(corpus, changes, texts=texts, like=index.corpus_fields)
+def decide(served: Served, given: Given) -> EditedData:
+    """Decide about findings."""
+    # Another page may have decided about some of them.
+    review = served.editor.review
+    with review.index.write_lock:
+        there = {one.key for one in (*review.waiting(), *review.waiting(skipped=True))}
+        found = [one for one in review.find(given["findings"]) if one.key in there]
+        made = review.decide(found, given["decision"], who=served.editor.name(given))
+        return _decided(served, made, given)
 
-    def changes_page(self, given: Given) -> Response:
-        corpus = self._editing.corpus
-        name = None if corpus is None else corpus.name
-        content: dict[str, Any] = {"file": name, "edit": None, "lines": [], "more": 0}
-        if corpus is not None and self._review.changes():
-            corpus, edit = self._corrected()
-            lines = _differences(corpus, edit)
-            content = {
-                "file": name,
-                "saved": _corrected_name(corpus),
-                "edit": edit,
-                "lines": lines[:_MOST_LINES],
-                "more": max(0, len(lines) - _MOST_LINES),
-            }
-        page = _page("changes", "Corrected file")
-        return as_page(page, content, given, editing=True, json_link="")
 
-    def send(self, given: Given) -> Response:
-        corpus, edit = self._corrected()
-        if edit.source is not None:
-            raise Refused(404, "A folder is corrected by `labelspan review --apply`.")
-        headers = {"content-disposition": f'attachment; filename="{_corrected_name(corpus)}"'}
-        return Response(edit.content, headers=headers, media_type="application/octet-stream")
+def undo(served: Served, given: Given) -> EditedData:
+    """Undo a decision."""
+    review = served.editor.review
+    try:
+        with review.index.write_lock:
+            return _decided(served, review.undo(given.get("number")), given, undone=True)
+    except InvalidFile:
+        raise
+    except InvalidInput as error:
+        raise Refused(409, str(error)) from None
+
+
+def history(served: Served, given: Given) -> HistoryData:
+    """List what was decided, the newest first."""
+    count, before = given["n"], given["before"] or None
+    about = {"item": given["item"], "label": given["label"]}
+    found = served.editor.review.history(count + 1, before=before, **about)
+    further = found[count - 1].number if len(found) > count else None
+    return {"decisions": [*map(decision_data, found[:count])], "next": further}
+
+
+def changes(served: Served, given: Given) -> dict[str, Any]:
+    """Show what the corrected file changes."""
+    corpus = served.editor.corpus
+    name = None if corpus is None else corpus.name
+    if corpus is None or not served.editor.review.changes():
+        return {"file": name, "edit": None, "lines": [], "more": 0}
+    corpus, edit = _corrected(served)
+    lines = _differences(corpus, edit)
+    return {
+        "file": name,
+        "saved": _corrected_name(corpus),
+        "edit": edit,
+        "lines": lines[:_MOST_LINES],
+        "more": max(0, len(lines) - _MOST_LINES),
+    }
+
+
+def send_corrected(served: Served, given: Given) -> File:
+    """Send the corrected file."""
+    corpus, edit = _corrected(served)
+    if edit.source is not None:
+        raise Refused(404, "A folder is corrected by `labelspan review --apply`.")
+    return File(_corrected_name(corpus), iter([edit.content]))
+
+
+def _edited(
+    index: SemanticIndex, edit: LabelEdit, made: DecisionGroup | None, given: Given
+) -> EditedData:
+    """Return the changes of an edit, planned or made, and labels as they are stored now."""
+    # A page may show an item that was removed since.
+    there = index.items([name for name in given.get("show", ()) if name in index])
+    return {
+        "items": edit.n_items,
+        "added": list(edit.added),
+        "removed": list(edit.removed),
+        "new_labels": list(edit.new_labels),
+        "said": edit.said if made is None else made.said,
+        "decision": None if made is None else decision_data(made),
+        "labels": {item.id: None if item.labels is None else list(item.labels) for item in there},
+    }
+
+
+def _decided(
+    served: Served, made: DecisionGroup | None, given: Given, *, undone: bool = False
+) -> EditedData:
+    index = served.editor.index
+    if made is None:
+        return _edited(index, LabelEdit("review", ()), None, given)
+    served.renew()
+    answer = _edited(index, made.changed, DecisionGroup(made.parts, undone=undone), given)
+    if undone:
+        answer["said"] = f"Undone: {made.said}"
+    return answer
+
+
+def _apply(
+    served: Served, edit: LabelEdit, given: Given, replaced: Sequence[str] = ()
+) -> EditedData:
+    review = served.editor.review
+    new = edit.new_labels if edit.pairs else ()
+    if given.get("preview"):
+        answer = _edited(review.index, edit, None, given)
+        answer["similar"] = review.similar(new, replaced)
+        _, answer["asked"] = doubted(review, new, replaced, create=True, similar=False)
+        return answer
+    allowed = {key: given.get(key, False) for key in ("create", "similar")}
+    what, said = doubted(review, new, replaced, **allowed)
+    if what:
+        raise Refused(409, f"{said} Confirm that it is to be created.")
+    made = review.apply(edit, who=served.editor.name(given), create=True)
+    if made is not None:
+        served.renew()
+    return _edited(review.index, edit, made, given)
+
+
+# --- the corrected file ---------------------------------------------------------------------
+
+
+def _corrected(served: Served) -> tuple[Path, CorpusEdit]:
+    review, corpus = served.editor.review, served.editor.corpus
+    index, changed = review.index, review.changes()
+    if corpus is None:
+        raise Refused(404, "Start `labelspan serve --edit` with --corpus FILE for this.")
+    texts = {item.id: item.text for item in index.items() if item.id in changed}
+    return corpus, edit_corpus(corpus, changed, texts=texts, like=index.corpus_fields)
 
 
 def _corrected_name(corpus: Path) -> str:
@@ -276,10 +309,6 @@ def _corrected_name(corpus: Path) -> str:
     name = re.sub(r"\.(gz|bz2|xz)$", "", corpus.name, flags=re.IGNORECASE)
     stem, dot, ending = re.sub(r"[^0-9A-Za-z._-]", "_", name).rpartition(".")
     return f"{stem}-corrected.{ending}" if dot else f"{ending}-corrected"
-
-
-def _page(name: str, title: str, known: tuple[Parameter, ...] = ()) -> Page:
-    return Page(name, f"/{name}", title, lambda snapshot, asked: {}, known)
 
 
 def known_items(index: SemanticIndex, ids: list[str]) -> list[str]:

@@ -15,7 +15,8 @@ from ..curation import Review
 from ..curation.decisions import LONGEST_WHO
 from ..errors import Mismatch
 from ..index import SemanticIndex
-from .access import Access, Given
+from .access import Access
+from .endpoint import Given
 from .requests import LONGEST_NAME
 from .schema import MaxLen
 
@@ -42,6 +43,11 @@ class Editing:
         self.who = who
         self.corpus = corpus
         self.access = Access() if access is None else access
+
+    @property
+    def index(self) -> SemanticIndex:
+        """The index that is changed."""
+        return self.review.index
 
     def name(self, given: Given) -> str:
         """Return who decides."""

@@ -6,8 +6,7 @@ import csv
 import io
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -23,21 +22,22 @@ from ..index.label_tree import LabelNode, label_separator
 from ..index.metadata_fields import FieldKind, metadata_text
 from ..index.searching import BALANCE
 from .answer_parts import Asked, HitData, PageData, find_label, hits_data, page_of, rounded
+from .endpoint import File
 from .requests import LONGEST_QUERY, Refused, text_input, texts_input, whole_input
 from .schema import Count, json_text
 from .snapshot import Snapshot
 
 __all__ = [
     "BALANCE_INPUT",
-    "DOWNLOADS",
     "QUERY",
     "SELECTION",
     "SORT",
-    "Download",
     "ids",
     "matches",
     "range_of",
     "search",
+    "send_lines",
+    "send_table",
 ]
 
 # Corners of a polygon on the map: whole numbers x.y, separated by underscores.
@@ -388,17 +388,6 @@ def _facet(one: Facet, asked: Asked) -> FacetData:
 # --- downloads ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Download:
-    """A file with all items of a list: its address, name, media type, and what yields its parts."""
-
-    path: str
-    file: str
-    kind: str
-    parts: Callable[[Snapshot, Asked], Iterator[bytes]]
-    parameters = (*SELECTION, SORT)
-
-
 def _found(snapshot: Snapshot, asked: Asked) -> Iterator[list[dict[str, Any]]]:
     """Yield all items that match, a few hundred at once; a wrong request is refused at once."""
     found = browse(snapshot, asked)
@@ -418,7 +407,8 @@ def _found(snapshot: Snapshot, asked: Asked) -> Iterator[list[dict[str, Any]]]:
     )
 
 
-def _table(snapshot: Snapshot, asked: Asked) -> Iterator[bytes]:
+def send_table(snapshot: Snapshot, asked: Asked) -> File:
+    """Send all items of a list as a table."""
     parts, keys = _found(snapshot, asked), list(snapshot.index.fields())
     # A title of the metadata is the title; other keys do not repeat the name of a column.
     own = [key for key in keys if key != "title"]
@@ -440,7 +430,7 @@ def _table(snapshot: Snapshot, asked: Asked) -> Iterator[bytes]:
                 ]
             )
 
-    return texts()
+    return File("items.csv", texts())
 
 
 def _csv(rows: Sequence[Sequence[Any]]) -> bytes:
@@ -458,12 +448,8 @@ def _cell(value: Any) -> Any:
     return f"'{text}" if text.startswith(_FORMULAS) else text
 
 
-def _lines(snapshot: Snapshot, asked: Asked) -> Iterator[bytes]:
+def send_lines(snapshot: Snapshot, asked: Asked) -> File:
+    """Send all items of a list as lines of JSON."""
     parts = _found(snapshot, asked)
-    return ("".join(f"{json_text(row)}\n" for row in rows).encode() for rows in parts)
-
-
-DOWNLOADS = (
-    Download("/search.csv", "items.csv", "text/csv; charset=utf-8", _table),
-    Download("/search.jsonl", "items.jsonl", "application/jsonl; charset=utf-8", _lines),
-)
+    lines = ("".join(f"{json_text(row)}\n" for row in rows).encode() for rows in parts)
+    return File("items.jsonl", lines)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from .. import __version__
 
 if TYPE_CHECKING:
-    from .api import Endpoint
+    from .endpoint import Endpoint
     from .snapshot import Served
 
 __all__ = ["VERSIONS", "Assistants", "answer_on_streams"]
@@ -171,7 +171,7 @@ def _error(number: Any, code: int, words: str) -> Message:
 def _tools() -> dict[str, dict[str, Any]]:
     """Return the tools by name: how each is described, reads its arguments, and works."""
     # Imported here, so that the handshake does not wait for numpy.
-    from .api import ENDPOINTS  # noqa: PLC0415
+    from .endpoints import ENDPOINTS  # noqa: PLC0415
 
     return {one.name: _tool(one) for one in ENDPOINTS if one.tool}
 

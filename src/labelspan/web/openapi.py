@@ -1,71 +1,102 @@
-"""The OpenAPI description of all JSON endpoints."""
+"""The OpenAPI description of all addresses but pages."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from .. import __version__
-from .api import ENDPOINTS
-from .pages import DATA, PAGES
+from .access import SECRET_HEADER
+from .endpoint import JSON, Endpoint
+from .endpoints import ENDPOINTS
 from .requests import Parameter, ProblemData
 from .schema import Schema, json_schemas
 
-__all__ = ["describe"]
+__all__ = ["FORM", "describe"]
 
-_FORM = "application/x-www-form-urlencoded"
+FORM = "application/x-www-form-urlencoded"
 
 
-def describe() -> dict[str, Any]:
-    """Return the content of ``/openapi.json``."""
-    pages = (*PAGES, *DATA)
-    inputs = {one: one.type for each in (*pages, *ENDPOINTS) for one in each.parameters}
-    bodies = {one.body: one.body for one in ENDPOINTS if one.body is not None}
-    answers = {one: one.answer_type for one in (*pages, *ENDPOINTS)}
+def describe(
+    endpoints: Iterable[Endpoint] = ENDPOINTS, cookie: str = "labelspan-0"
+) -> dict[str, Any]:
+    """Return the content of ``/openapi.json``; ``cookie`` is the name of that of a session."""
+    known = [one for one in endpoints if not one.shown]
+    inputs = {one: one.type for each in known for one in each.parameters}
+    bodies = {one.body: one.body for one in known if one.body is not None}
+    answers = {one: one.answer_type for one in known if one.media == JSON}
     given = json_schemas({**inputs, **bodies}, "validation")
     made = json_schemas({**answers, ProblemData: ProblemData}, "serialization")
     paths: dict[str, dict[str, Any]] = {}
-    for page in pages:
-        found = _operation(page.name, page.about, made[page])
-        known = [_parameter(one, given[one]) for one in page.parameters]
-        methods = paths.setdefault(page.json_path, {"get": found | {"parameters": known}})
-        if page.posts:
-            fields = {one.name: given[one] | _default(one) for one in page.parameters}
+    for one in known:
+        found = _operation(one, made.get(one, {}))
+        parameters = [_parameter(each, given[each]) for each in one.parameters]
+        if parameters or one.method == "GET":
+            found["parameters"] = parameters
+        if one.body is not None:
+            found |= _body(JSON, given[one.body])
+        methods = paths.setdefault(one.json_path.replace(":path", ""), {})
+        methods[one.method.lower()] = found
+        if one.form:
+            fields = {each.name: given[each] | _default(each) for each in one.parameters}
             form = {"type": "object", "properties": fields, "additionalProperties": False}
-            methods["post"] = found | {"operationId": f"{page.name}_post"} | _body(_FORM, form)
-    for endpoint in ENDPOINTS:
-        found = _operation(f"api_{endpoint.name}", endpoint.about, made[endpoint])
-        found["security"] = [{"token": []}]
-        if endpoint.parameters:
-            found["parameters"] = [_parameter(one, given[one]) for one in endpoint.parameters]
-        if endpoint.body is not None:
-            found |= _body("application/json", given[endpoint.body])
-        path = paths.setdefault(endpoint.path.replace(":path", ""), {})
-        path[endpoint.method.lower()] = found
+            del (posted := dict(found))["parameters"]
+            methods["post"] = posted | {"operationId": f"{one.operation}_post"} | _body(FORM, form)
     problem = _content("application/problem+json", made[ProblemData])
+    page = _content("text/html", {"type": "string"})
     return {
         "openapi": "3.1.0",
         "info": {
             "title": "labelspan explorer",
             "version": __version__,
-            "description": "Every page of the explorer as JSON, and /api/1/ for other programs.",
+            "description": "What is under /api/1/ stays as it is in later versions; the JSON of a "
+            "page changes with the page.",
         },
         "paths": paths,
         "components": {
             "schemas": given["$defs"] | made["$defs"],
-            "responses": {"Refused": {"description": "What was wrong.", "content": problem}},
-            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "responses": {
+                "Refused": {"description": "What was wrong.", "content": problem},
+                "RefusedFile": {"description": "What was wrong.", "content": problem | page},
+            },
+            "securitySchemes": {
+                "token": {"type": "http", "scheme": "bearer"},
+                "session": {
+                    "type": "apiKey",
+                    "in": "cookie",
+                    "name": cookie,
+                    "description": "Set by the address that `labelspan serve --edit` prints; its "
+                    "name ends in another number in each server.",
+                },
+                "secret": {
+                    "type": "apiKey",
+                    "in": "header",
+                    "name": SECRET_HEADER,
+                    "description": "From /edit/session.json; the Origin must be this server.",
+                },
+            },
         },
     }
 
 
-def _operation(name: str, about: str, answer: Schema) -> dict[str, Any]:
-    good = {"description": about, "content": _content("application/json", answer)}
-    refused = {"$ref": "#/components/responses/Refused"}
-    return {
-        "operationId": name,
-        "summary": about,
-        "responses": {"200": good, "default": refused},
+def _operation(one: Endpoint, answer: Schema) -> dict[str, Any]:
+    file = {"type": "string", "format": "binary"}
+    # A person who opens the address of a file is told by a page.
+    refused = "Refused" if one.media == JSON else "RefusedFile"
+    content = _content(one.media.partition(";")[0], answer if one.media == JSON else file)
+    found: dict[str, Any] = {
+        "operationId": one.operation,
+        "summary": one.about,
+        "responses": {
+            "200": {"description": one.about, "content": content},
+            "default": {"$ref": f"#/components/responses/{refused}"},
+        },
     }
+    if one.access == "token":
+        found["security"] = [{"token": []}]
+    elif one.access == "edit":
+        found["security"] = [{"session": [], "secret": []} if one.writes else {"session": []}]
+    return found
 
 
 def _content(kind: str, schema: Schema) -> dict[str, Any]:

@@ -11,9 +11,10 @@ from starlette.responses import Response
 
 from .. import __version__
 from ..index.searching import BALANCE
+from .endpoint import Endpoint
+from .endpoints import PAGES
 from .fragments import FILTERS, link
 from .item_list import range_of
-from .pages import PAGES, Page
 from .requests import LONGEST_NAME, LONGEST_QUERY, LONGEST_TEXT, Refused, refusal
 from .schema import as_json
 
@@ -35,7 +36,7 @@ CONTENT_POLICY = {
 
 
 def as_page(
-    page: Page,
+    page: Endpoint,
     content: Mapping[str, Any],
     asked: Mapping[str, Any],
     *,
@@ -51,8 +52,8 @@ def as_page(
     further variables of the template.
     """
     if json_link is None:
-        json_link = link(page.json_path, **asked)
-    if page.posts and len(json_link) > 2000:
+        json_link = "" if page.shown else link(page.json_path, **asked)
+    if page.form and len(json_link) > 2000:
         # The text came in a body, and may be longer than an address.
         json_link = page.json_path
     body = _template(f"{page.name}.html").render(
@@ -72,7 +73,7 @@ def as_page(
     return Response(body, headers=headers, media_type=_HTML)
 
 
-def _here(page: Page, asked: Mapping[str, Any], path: str = "", /, **changes: Any) -> str:
+def _here(page: Endpoint, asked: Mapping[str, Any], path: str = "", /, **changes: Any) -> str:
     """Return the address of a page with some parameters changed, from its first page on."""
     usual = {one.name: one.default for one in page.parameters}
     kept = {name: value for name, value in asked.items() if name != "page"} | changes

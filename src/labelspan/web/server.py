@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ..errors import InvalidParameter
-from .api import read_token
+from .access import read_token
 from .app import make_app
 from .middleware import LOOPBACK
 from .requests import LONGEST_ADDRESS

@@ -337,6 +337,12 @@ class Served:
         self._threads: list[threading.Thread] = []
         self._problem = ""
 
+    @property
+    def editor(self) -> Editing:
+        """What labels are changed by, where they may be changed."""
+        assert self.editing is not None
+        return self.editing
+
     @contextmanager
     def lease(self) -> Iterator[Snapshot]:
         """Hold the current snapshot: in the block it stays open and its items do not change."""

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NotRequired
 
 from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
-from .access import Access, Given
-from .app import guarded, make_app
+from .access import Access, Token
+from .app import guarded, make_app, make_routes
+from .endpoint import Endpoint, Given
 from .file_fit import FileFit
-from .pages import Page
 from .render import as_page, templates
 from .requests import (
     LONGEST_NAME,
@@ -76,29 +76,11 @@ class StartApp:
         self._served: Served | None = None
         self._asked: dict[str, Any] = {}
         self.fit = FileFit(folder, self._opened)
-        self._page = Page("start", "/", "Start", lambda snapshot, asked: {})
         templates()
-
-        def post(path: str, kind: Any, work: Callable[[Given], None]) -> Route:
-            def answer(given: Given) -> dict[str, Any]:
-                work(given)
-                return self._state()
-
-            return self.access.post(path, kind, answer)
-
-        self._start: ASGIApp = guarded(
-            [
-                self.access.route("/"),
-                self.access.get("/", self._show),
-                self.access.get(_STATE, lambda given: as_json(self._state())),
-                Route("/start/file", self._receive, methods=["POST"]),
-                post("/start/read.json", ReadBody, self._read),
-                post("/start/fit.json", NoBody, lambda given: self.fit.fit()),
-                post("/start/cancel.json", NoBody, lambda given: self.fit.cancel()),
-            ],
-            self._hosts,
-            self._lifespan,
-        )
+        as_html = partial(as_page, menu=())
+        routes = make_routes(_START, self, self.access, Token(""), as_html)
+        routes.append(self.access.route("/"))
+        self._start: ASGIApp = guarded(routes, self._hosts, self._lifespan)
         self._app: ASGIApp = self._start
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -128,23 +110,25 @@ class StartApp:
 
     # --- addresses ------------------------------------------------------------------------
 
-    def _show(self, given: Given) -> Response:
-        content = {"longest": LONGEST_UPLOAD, "edit": self._edit}
-        return as_page(self._page, content, {}, json_link="", menu=())
+    def show(self, given: Given) -> dict[str, Any]:
+        """Show where a file is dropped."""
+        return {"longest": LONGEST_UPLOAD, "edit": self._edit}
 
-    def _state(self) -> dict[str, Any]:
+    def state(self, given: Given) -> dict[str, Any]:
+        """Return what is being done, and what was found."""
         return {**self.fit.state(), "secret": self.access.form_secret}
 
-    async def _receive(self, request: Request) -> Response:
-        self.access.check_writing(request)
+    async def receive(self, request: Request) -> Response:
+        """Take a file, and begin to read it."""
         if request.headers.get("content-type") != "application/octet-stream":
             raise Refused(415, "A file must be sent as application/octet-stream.")
         self._asked = {}
         name = read_parameters(_FILE, read_pairs(request.scope["query_string"]))["name"]
         await self.fit.receive(name, read_parts(request.receive, longest=LONGEST_UPLOAD))
-        return as_json(self._state())
+        return as_json(self.state({}))
 
-    def _read(self, given: Given) -> None:
+    def read(self, given: Given) -> dict[str, Any]:
+        """Read the file again, with other options."""
         asked = {**self._asked, **{key: given[key] for key in given}}
         options = [f"--text={name}" for name in asked.get("text", ())]
         if "labels" in asked:
@@ -154,3 +138,38 @@ class StartApp:
                 options.append(f"--{key}={asked[key]}")
         self.fit.read(options)
         self._asked = asked
+        return self.state({})
+
+    def begin(self, given: Given) -> dict[str, Any]:
+        """Fit an index on the file."""
+        self.fit.fit()
+        return self.state({})
+
+    def cancel(self, given: Given) -> dict[str, Any]:
+        """Stop what is being done."""
+        self.fit.cancel()
+        return self.state({})
+
+
+def _post(name: str, answer: Any, body: Any) -> Endpoint:
+    path = f"/start/{name}.json"
+    return Endpoint(name, path, answer, method="POST", body=body, access="edit", writes=True)
+
+
+# The addresses before there is an index, for who may edit; there is no other use of this server.
+_START = (
+    Endpoint("start", "/", StartApp.show, access="edit", title="Start", shown=True),
+    Endpoint("state", _STATE, StartApp.state, access="edit"),
+    Endpoint(
+        "file",
+        "/start/file",
+        StartApp.receive,
+        method="POST",
+        access="edit",
+        writes=True,
+        respond=StartApp.receive,
+    ),
+    _post("read", StartApp.read, ReadBody),
+    _post("fit", StartApp.begin, NoBody),
+    _post("cancel", StartApp.cancel, NoBody),
+)

@@ -1,4 +1,4 @@
-"""The page for teaching a label, and the endpoints that record and apply answers.
+"""Teaching a label: its lessons, what is asked next, answers, and what they become.
 
 Whoever may read the index can see its lessons; only ``labelspan serve --edit`` can answer.
 """
@@ -7,26 +7,38 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, NotRequired
 from weakref import WeakKeyDictionary
 
-from starlette.responses import Response
-from starlette.routing import Route
 from typing_extensions import TypedDict
 
 from ..curation import Teacher, TeachProgress
 from ..curation.teach import Lesson, Question
 from ..index import SemanticIndex
 from ..index.results import WordShare
-from .access import Given
 from .answer_parts import Asked, rounded
-from .editing import Editing, Name, Text, Who
+from .editing import Name, Text, Who
+from .endpoint import File, Given
 from .requests import LONGEST_QUERY, Refused, text_input
-from .schema import Body, MaxLen, Unit
-from .snapshot import Snapshot
+from .schema import Body, Count, MaxLen, Unit
+from .snapshot import Served, Snapshot
 
-__all__ = ["TEACH_INPUTS", "map_colours", "teach", "teach_routes"]
+__all__ = [
+    "LESSON",
+    "TEACH_INPUTS",
+    "AnswerBody",
+    "ApplyBody",
+    "StartBody",
+    "UndoAnswerBody",
+    "answer_question",
+    "apply_lesson",
+    "map_colours",
+    "send_answers",
+    "start_lesson",
+    "teach",
+    "undo_answer",
+]
 
 _SHOWN = 5
 _MOST_WINDOWS = 50
@@ -42,7 +54,7 @@ TEACH_INPUTS = (
     text_input("q", "A search to start from.", largest=LONGEST_QUERY),
     text_input("within", "Ask only about items with this label."),
 )
-_LABEL = text_input("label", "The label that is taught.", None)
+LESSON = text_input("label", "The label that is taught.", None)
 
 
 class QuestionData(TypedDict):
@@ -211,71 +223,77 @@ class ApplyBody(Body):
     who: NotRequired[Who]
 
 
-def teach_routes(editing: Editing, changed: Callable[[], None]) -> list[Route]:
-    """Return the addresses; ``changed`` is called after labels have changed."""
-    index = editing.review.index
+class AppliedData(TypedDict):
+    """What answers become, planned or done."""
 
-    def lesson(given: Given) -> Teacher:
-        return _teacher(index, given["label"])
+    said: Annotated[str, "the change as a sentence"]
+    items: Annotated[Count, "number of items whose labels it changes"]
+    new_labels: list[str]
+    decision: Annotated[dict[str, int] | None, "its number, to undo it; null for a preview"]
 
-    # What each window shows, so that two are not asked about the same item.
-    open_windows: dict[str, dict[str, tuple[str, float]]] = {}
 
-    def start(given: Given) -> StateData:
-        begun = {key: given[key] for key in ("items", "query", "within") if given.get(key)}
-        return _state(_teacher(index, given["label"], who=editing.name(given), **begun))
+# What each window of a lesson shows and since when, so that two are not asked about the same item.
+_Windows = dict[str, tuple[str, float]]
+_windows: WeakKeyDictionary[SemanticIndex, dict[str, _Windows]] = WeakKeyDictionary()
 
-    def answer(given: Given) -> StateData:
-        teacher = lesson(given)
-        teacher.answer(given["item"], given["answer"], who=editing.name(given))
-        window, now = given.get("window", ""), time.monotonic()
+
+def start_lesson(served: Served, given: Given) -> StateData:
+    """Start a lesson, or continue it."""
+    begun = {key: given[key] for key in ("items", "query", "within") if given.get(key)}
+    who = served.editor.name(given)
+    return _state(_teacher(served.editor.index, given["label"], who=who, **begun))
+
+
+def answer_question(served: Served, given: Given) -> StateData:
+    """Answer about an item, and return what to ask about next."""
+    index = served.editor.index
+    teacher = _teacher(index, given["label"])
+    teacher.answer(given["item"], given["answer"], who=served.editor.name(given))
+    window, now = given.get("window", ""), time.monotonic()
+    with _lock:
+        windows = _windows.setdefault(index, {}).setdefault(teacher.label, {})
+        windows.pop(window, None)
+        for other, (_, then) in list(windows.items()):
+            if now - then > _SECONDS_SHOWN or len(windows) > _MOST_WINDOWS:
+                del windows[other]
+        taken = {item for item, _ in windows.values()}
+    shown = given.get("shown", "")
+    keep = shown in index and shown not in taken and shown not in teacher.answers()
+    state = _state(teacher, [*taken, shown], keep=keep)
+    following = [shown] if keep else [one["id"] for one in state["questions"][:1]]
+    if window and following:
         with _lock:
-            windows = open_windows.setdefault(teacher.label, {})
-            windows.pop(window, None)
-            for other, (_, then) in list(windows.items()):
-                if now - then > _SECONDS_SHOWN or len(windows) > _MOST_WINDOWS:
-                    del windows[other]
-            taken = {item for item, _ in windows.values()}
-        shown = given.get("shown", "")
-        keep = shown in index and shown not in taken and shown not in teacher.answers()
-        state = _state(teacher, [*taken, shown], keep=keep)
-        following = [shown] if keep else [one["id"] for one in state["questions"][:1]]
-        if window and following:
-            with _lock:
-                windows[window] = following[0], now
-        return state
+            windows[window] = following[0], now
+    return state
 
-    def undo(given: Given) -> StateData:
-        teacher = lesson(given)
-        if teacher.undo(given["item"]) is None:
-            raise Refused(409, "There is no answer about this item to undo.")
-        return _state(teacher)
 
-    def apply(given: Given) -> dict[str, Any]:
-        teacher = lesson(given)
-        rest, least = given.get("rest", ""), given.get("at_least")
-        edit = teacher.plan(given["form"], rest=rest, at_least=least)
-        made = None
-        if not given.get("preview"):
-            made = teacher.apply(edit, who=editing.name(given))
-            if made is not None:
-                changed()
-        return {
-            "said": edit.said,
-            "items": edit.n_items,
-            "new_labels": list(edit.new_labels),
-            "decision": None if made is None else {"number": made.number},
-        }
+def undo_answer(served: Served, given: Given) -> StateData:
+    """Undo the last answer about an item."""
+    teacher = _teacher(served.editor.index, given["label"])
+    if teacher.undo(given["item"]) is None:
+        raise Refused(409, "There is no answer about this item to undo.")
+    return _state(teacher)
 
-    def send(given: Given) -> Response:
-        teacher = lesson(given)
-        headers = {"content-disposition": 'attachment; filename="answers.csv"'}
-        return Response(teacher.to_csv(), headers=headers, media_type="text/csv")
 
-    return [
-        editing.access.post("/edit/teach/start.json", StartBody, start),
-        editing.access.post("/edit/teach/answer.json", AnswerBody, answer),
-        editing.access.post("/edit/teach/undo.json", UndoAnswerBody, undo),
-        editing.access.post("/edit/teach/apply.json", ApplyBody, apply),
-        editing.access.get("/teach/answers.csv", send, (_LABEL,)),
-    ]
+def apply_lesson(served: Served, given: Given) -> AppliedData:
+    """Change labels by the answers of a lesson, or preview it."""
+    teacher = _teacher(served.editor.index, given["label"])
+    rest, least = given.get("rest", ""), given.get("at_least")
+    edit = teacher.plan(given["form"], rest=rest, at_least=least)
+    made = None
+    if not given.get("preview"):
+        made = teacher.apply(edit, who=served.editor.name(given))
+        if made is not None:
+            served.renew()
+    return {
+        "said": edit.said,
+        "items": edit.n_items,
+        "new_labels": list(edit.new_labels),
+        "decision": None if made is None else {"number": made.number},
+    }
+
+
+def send_answers(served: Served, given: Given) -> File:
+    """Send the answers of a lesson as a table."""
+    content = _teacher(served.editor.index, given["label"]).to_csv()
+    return File("answers.csv", iter([content.encode()]))

@@ -1,17 +1,16 @@
-"""The page of values that are probably the same, and the addresses that merge them."""
+"""Values that are probably the same, their merging, and searches that are saved."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, Any, NotRequired
+from typing import Annotated, NotRequired
 
-from starlette.routing import Route
+from typing_extensions import TypedDict
 
 from ..curation import MetadataEdit, MetadataEdits, SavedSearches, value_groups
 from ..curation.metadata_edits import value_counts
-from .access import Given
 from .answer_parts import Asked, PageData, page_of
-from .editing import Editing, Name, Who
+from .editing import Name, Who
+from .endpoint import Given
 from .fragments import link
 from .item_list import SELECTION, SORT
 from .requests import (
@@ -23,9 +22,18 @@ from .requests import (
     whole_input,
 )
 from .schema import Body, Count, MaxLen
-from .snapshot import Snapshot
+from .snapshot import Served, Snapshot
 
-__all__ = ["VALUE_INPUTS", "value_routes", "values"]
+__all__ = [
+    "VALUE_INPUTS",
+    "SearchBody",
+    "UndoValuesBody",
+    "ValuesBody",
+    "replace_values",
+    "save_search",
+    "undo_values",
+    "values",
+]
 
 _GROUPS_PER_PAGE = 50
 _LAST_CHANGES = 10
@@ -106,42 +114,54 @@ class SearchBody(Body):
     who: NotRequired[Who]
 
 
-def value_routes(editing: Editing, changed: Callable[..., None]) -> list[Route]:
-    """Return the addresses; ``changed`` is called after values have changed."""
-    index = editing.review.index
-    edits, searches = MetadataEdits(index), SavedSearches(index)
+class ValueChangeData(TypedDict):
+    """What a change of metadata did, or would do."""
 
-    def replace(given: Given) -> dict[str, Any]:
-        replaced = {
-            old: one["by"] for one in given["groups"] for old in one["values"] if old != one["by"]
-        }
-        if given.get("preview"):
-            return {"items": len(edits.plan(given["field"], replaced)), "said": "", "number": None}
-        made = edits.replace(given["field"], replaced, who=editing.name(given))
-        if made is None:
-            return {"items": 0, "said": "Nothing to change.", "number": None}
-        changed(values=True)
-        return {"items": made.n_items, "said": made.said, "number": made.number}
+    items: Annotated[Count, "number of items"]
+    said: Annotated[str, "the change as a sentence; empty for a preview"]
+    number: Annotated[Count | None, "of the change, to undo it"]
 
-    def undo(given: Given) -> dict[str, Any]:
-        made = edits.undo(given["number"], who=editing.name(given))
-        changed(values=True)
-        return {"items": made.n_items, "said": f"Undone: {made.said}", "number": None}
 
-    def save(given: Given) -> dict[str, Any]:
-        query = given.get("query", "")
-        if query:
-            asked = read_parameters((*SELECTION, SORT), read_pairs(query.encode()))
-            usual = {one.name: one.default for one in (*SELECTION, SORT)}
-            kept = {key: value for key, value in asked.items() if value != usual[key]}
-            query = link("", **kept).removeprefix("?")
-            if not query:
-                raise Refused(400, "There is nothing to save: search for something, or filter.")
-        searches.save(given["name"], query, who=editing.name(given))
-        return {"searches": searches.all()}
+class SearchesData(TypedDict):
+    """Saved searches: the query string of each name."""
 
-    return [
-        editing.access.post("/edit/values.json", ValuesBody, replace),
-        editing.access.post("/edit/values-undo.json", UndoValuesBody, undo),
-        editing.access.post("/edit/search.json", SearchBody, save),
-    ]
+    searches: dict[str, str]
+
+
+def replace_values(served: Served, given: Given) -> ValueChangeData:
+    """Replace values of a key of the metadata."""
+    editing = served.editor
+    edits = MetadataEdits(editing.index)
+    replaced = {
+        old: one["by"] for one in given["groups"] for old in one["values"] if old != one["by"]
+    }
+    if given.get("preview"):
+        return {"items": len(edits.plan(given["field"], replaced)), "said": "", "number": None}
+    made = edits.replace(given["field"], replaced, who=editing.name(given))
+    if made is None:
+        return {"items": 0, "said": "Nothing to change.", "number": None}
+    served.renew(values=True)
+    return {"items": made.n_items, "said": made.said, "number": made.number}
+
+
+def undo_values(served: Served, given: Given) -> ValueChangeData:
+    """Undo a change of metadata."""
+    editing = served.editor
+    made = MetadataEdits(editing.index).undo(given["number"], who=editing.name(given))
+    served.renew(values=True)
+    return {"items": made.n_items, "said": f"Undone: {made.said}", "number": None}
+
+
+def save_search(served: Served, given: Given) -> SearchesData:
+    """Save a search under a name, or remove the one of that name."""
+    editing, query = served.editor, given.get("query", "")
+    if query:
+        asked = read_parameters((*SELECTION, SORT), read_pairs(query.encode()))
+        usual = {one.name: one.default for one in (*SELECTION, SORT)}
+        kept = {key: value for key, value in asked.items() if value != usual[key]}
+        query = link("", **kept).removeprefix("?")
+        if not query:
+            raise Refused(400, "There is nothing to save: search for something, or filter.")
+    searches = SavedSearches(editing.index)
+    searches.save(given["name"], query, who=editing.name(given))
+    return {"searches": searches.all()}

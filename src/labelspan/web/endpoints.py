@@ -1,0 +1,339 @@
+"""The table of all addresses: routes, OpenAPI, tools and the reference derive from it.
+
+Only what is under ``/api/1/``, and the tools, are promised to stay as they are; the JSON of a page
+changes with the page.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from . import (
+    api,
+    edit_routes,
+    home_page,
+    item_list,
+    item_pages,
+    label_pages,
+    map_points,
+    review_page,
+    teach_page,
+    value_page,
+)
+from .endpoint import Endpoint
+from .item_list import BALANCE_INPUT, QUERY, SELECTION, SORT
+from .requests import LONGEST_QUERY, LONGEST_TEXT, text_input, texts_input, whole_input
+
+__all__ = ["ENDPOINTS", "PAGES"]
+
+_VIEW = r"(-?[0-9]{1,6}\.-?[0-9]{1,6}\.[0-9]{1,7})?"
+_PAGE = whole_input("page", "Number of the page, from 1.", 1, 100_000, 1)
+_ITEM = text_input("id", "The item.", None)
+_COUNT = whole_input("k", "Maximum number of results.", 10, 100, 1)
+_K = whole_input("k", "Number of results on a page.", 10, 100, 1)
+_ID = text_input("id", "Id of the item.", None)
+# Ids may have slashes.
+_ONE = "/api/1/items/{id:path}"
+
+PAGES: tuple[Endpoint, ...] = (
+    Endpoint("home", "/", home_page.home, title="Explore"),
+    Endpoint(
+        "search",
+        "/search",
+        item_list.search,
+        (
+            *SELECTION,
+            SORT,
+            text_input("show", "cards, or table.", "cards", pattern="cards|table"),
+            texts_input("open", "Lists of labels and values to show longer."),
+            _PAGE,
+        ),
+        title="Items",
+    ),
+    Endpoint(
+        "why",
+        "/why",
+        item_pages.why,
+        (
+            _ITEM,
+            QUERY,
+            texts_input("label", "The labels searched for, if there was no text."),
+            BALANCE_INPUT,
+        ),
+        title="Why",
+    ),
+    Endpoint("item", "/item", item_pages.item, title="Item", parameters=(_ITEM, _COUNT)),
+    Endpoint(
+        "map",
+        "/map",
+        home_page.map_page,
+        (
+            text_input("item", "An item to highlight."),
+            text_input("colour", "A label to colour by."),
+            text_input("colour_meta", "A key of the metadata to colour by."),
+            text_input(
+                "view",
+                "What is visible: the centre and the zoom in percent, as x.y.zoom.",
+                pattern=_VIEW,
+            ),
+            *SELECTION,
+        ),
+        title="Map",
+    ),
+    Endpoint(
+        "labels",
+        "/labels",
+        label_pages.labels,
+        (
+            text_input("q", "Only labels whose name contains this.", largest=LONGEST_QUERY),
+            text_input(
+                "sort", f"What to sort by: {', '.join(label_pages.SORTS)}; with a minus, reversed."
+            ),
+            _PAGE,
+        ),
+        title="Labels",
+    ),
+    Endpoint(
+        "label",
+        "/label",
+        label_pages.label,
+        title="Label",
+        parameters=(text_input("name", "The label.", None),),
+    ),
+    Endpoint(
+        "values",
+        "/values",
+        value_page.values,
+        title="Similar names",
+        parameters=value_page.VALUE_INPUTS,
+    ),
+    Endpoint(
+        "review",
+        "/review",
+        review_page.review,
+        (
+            text_input("kind", "Only findings of this kind; pairs for wrong and missing labels."),
+            text_input("label", "Only findings about this label."),
+            text_input(
+                "show", "Which findings: waiting, or skipped.", "waiting", pattern="waiting|skipped"
+            ),
+            _PAGE,
+        ),
+        title="Review",
+    ),
+    Endpoint(
+        "teach", "/teach", teach_page.teach, title="Teach", parameters=teach_page.TEACH_INPUTS
+    ),
+    Endpoint(
+        "finding",
+        "/finding",
+        review_page.finding,
+        (text_input("key", "Key of the finding.", None, pattern=review_page.KEY),),
+        title="Finding",
+    ),
+    Endpoint(
+        "axis",
+        "/axis",
+        item_pages.axis,
+        (whole_input("number", "Number of the axis, from 0.", 0, 100_000),),
+        title="Axis",
+    ),
+    Endpoint(
+        "tag",
+        "/tag",
+        label_pages.tag,
+        (text_input("text", "The text.", largest=LONGEST_TEXT), _COUNT),
+        title="Tag a text",
+        form=True,
+    ),
+)
+
+# What scripts of the pages ask for, and downloads.
+_DATA = (
+    Endpoint("ids", "/search/ids.json", item_list.ids, (*SELECTION, SORT)),
+    Endpoint("teach_map", "/teach/map.json", teach_page.map_colours, (teach_page.LESSON,)),
+    Endpoint("matches", "/map/matches.json", item_list.matches, SELECTION),
+    Endpoint(
+        "complete",
+        "/labels/complete.json",
+        label_pages.complete,
+        (
+            text_input("q", "What a name begins with, or has in it.", largest=LONGEST_QUERY),
+            whole_input("n", "Maximum number of labels.", 10, 100, 1),
+        ),
+    ),
+    Endpoint(
+        "table",
+        "/search.csv",
+        item_list.send_table,
+        (*SELECTION, SORT),
+        media="text/csv; charset=utf-8",
+    ),
+    Endpoint(
+        "lines",
+        "/search.jsonl",
+        item_list.send_lines,
+        (*SELECTION, SORT),
+        media="application/jsonl; charset=utf-8",
+    ),
+    Endpoint(
+        "points",
+        map_points.POINTS,
+        map_points.points,
+        media=map_points.BYTES,
+        respond=map_points.send_points,
+    ),
+    Endpoint(
+        "sketch",
+        map_points.SKETCH,
+        map_points.sketch,
+        media=map_points.BYTES,
+        respond=map_points.send_sketch,
+    ),
+)
+
+# Version 1 of the API for other programs. Those with a tool are also for assistants.
+_API = (
+    Endpoint(
+        "search",
+        "/api/1/search",
+        api.search,
+        (
+            *(one for one in SELECTION if one.name not in ("finding", "lasso", "match")),
+            SORT,
+            _K,
+            _PAGE,
+        ),
+        access="token",
+        tool='Find items by words and by meaning, best first. In q, "two words" in quotes must '
+        "follow one another, -word excludes, begin* matches all words with that beginning. "
+        "Without q, list the items that have the labels and metadata asked for. Items with weak "
+        "have few of the words.",
+    ),
+    Endpoint(
+        "similar",
+        "/api/1/similar",
+        api.similar,
+        (_ID, _K, _PAGE),
+        access="token",
+        tool="Find items whose texts and labels are similar to those of a given item.",
+    ),
+    Endpoint(
+        "labels",
+        "/api/1/labels",
+        api.labels,
+        (
+            text_input("q", "Only labels whose name contains this.", largest=LONGEST_QUERY),
+            whole_input("k", "Number of results on a page.", 100, 1000, 1),
+            _PAGE,
+        ),
+        access="token",
+        tool="List labels with the number of items that have them, the most frequent first.",
+    ),
+    Endpoint(
+        "item",
+        _ONE,
+        api.item,
+        (
+            replace(_ID, in_path=True),
+            whole_input("start", "Where in the text to begin.", 0, 10**9 - 1),
+            whole_input("n", "Maximum number of characters of the text.", 20_000, 10**7, 1),
+        ),
+        access="token",
+        tool="Read an item: its text, labels and metadata. Of a long text, start and n choose a "
+        "part.",
+    ),
+    Endpoint(
+        "tag",
+        "/api/1/tag",
+        api.tag,
+        method="POST",
+        body=api.TagBody,
+        access="token",
+        tool="Suggest labels of this collection for new texts, the most probable first. Those with "
+        "chosen are the ones that labelspan would assign by itself.",
+    ),
+    Endpoint("embed", "/api/1/embed", api.embed, method="POST", body=api.EmbedBody, access="token"),
+    Endpoint(
+        "put_items",
+        "/api/1/items",
+        api.put_items,
+        method="POST",
+        body=api.ItemsBody,
+        access="token",
+        writes=True,
+    ),
+    Endpoint(
+        "remove_item",
+        _ONE,
+        api.remove_item,
+        (replace(_ID, in_path=True),),
+        "DELETE",
+        access="token",
+        writes=True,
+    ),
+    Endpoint(
+        "feedback",
+        "/api/1/feedback",
+        api.feedback,
+        method="POST",
+        body=api.FeedbackBody,
+        access="token",
+        writes=True,
+    ),
+)
+
+
+def _edit(name: str, path: str, answer: Any, body: Any) -> Endpoint:
+    return Endpoint(name, path, answer, method="POST", body=body, access="edit", writes=True)
+
+
+# They exist only with ``labelspan serve --edit``.
+_EDITS = (
+    Endpoint("session", "/edit/session.json", edit_routes.session, access="edit"),
+    Endpoint(
+        "history",
+        "/history",
+        edit_routes.history,
+        edit_routes.HISTORY_INPUTS,
+        access="edit",
+        title="History",
+    ),
+    Endpoint(
+        "changes",
+        "/changes",
+        edit_routes.changes,
+        access="edit",
+        title="Corrected file",
+        shown=True,
+    ),
+    Endpoint(
+        "corrected",
+        "/changes/file",
+        edit_routes.send_corrected,
+        access="edit",
+        media=map_points.BYTES,
+    ),
+    _edit("labels", "/edit/labels.json", edit_routes.edit_labels, edit_routes.LabelsBody),
+    _edit("replace", "/edit/replace.json", edit_routes.replace_labels, edit_routes.ReplaceBody),
+    _edit("decide", "/edit/decide.json", edit_routes.decide, edit_routes.DecideBody),
+    _edit("undo", "/edit/undo.json", edit_routes.undo, edit_routes.UndoBody),
+    _edit("start", "/edit/teach/start.json", teach_page.start_lesson, teach_page.StartBody),
+    _edit("answer", "/edit/teach/answer.json", teach_page.answer_question, teach_page.AnswerBody),
+    _edit("unanswer", "/edit/teach/undo.json", teach_page.undo_answer, teach_page.UndoAnswerBody),
+    _edit("apply", "/edit/teach/apply.json", teach_page.apply_lesson, teach_page.ApplyBody),
+    Endpoint(
+        "answers",
+        "/teach/answers.csv",
+        teach_page.send_answers,
+        (teach_page.LESSON,),
+        access="edit",
+        media="text/csv; charset=utf-8",
+    ),
+    _edit("values", "/edit/values.json", value_page.replace_values, value_page.ValuesBody),
+    _edit("unvalues", "/edit/values-undo.json", value_page.undo_values, value_page.UndoValuesBody),
+    _edit("save", "/edit/search.json", value_page.save_search, value_page.SearchBody),
+)
+
+ENDPOINTS: tuple[Endpoint, ...] = (*PAGES, *_DATA, *_API, *_EDITS)
