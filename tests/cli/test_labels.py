@@ -40,10 +40,13 @@ def test_relabel_changes_an_item(saved):
     assert "fun, game" in new.stdout
     answer = json.loads(run("relabel", "item0", "--unknown", "-i", saved, "--json").stdout)
     assert answer == {"id": "item0", "before": ["fun", "game"], "labels": None}
-    assert "none" in run("relabel", "item0", "-i", saved).stdout
+    assert "or --none to remove all" in one_sentence(run("relabel", "item0", "-i", saved))
+    assert "none" in run("relabel", "item0", "--none", "-i", saved).stdout
     wrong = one_sentence(run("relabel", "item0", "game", "--unknown", "-i", saved))
-    assert "either labels or --unknown" in wrong
-    assert "There is no item 'nothing'" in one_sentence(run("relabel", "nothing", "-i", saved))
+    assert "either labels, --unknown or --none" in wrong
+    assert "There is no item 'nothing'" in one_sentence(
+        run("relabel", "nothing", "--none", "-i", saved)
+    )
 
 
 def test_a_relabel_is_a_decision_that_can_be_undone(saved):

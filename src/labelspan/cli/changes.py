@@ -126,12 +126,13 @@ def relabel(  # noqa: PLR0917 - typer reads options from parameters
     item: Annotated[str | None, typer.Argument(metavar="ID", help="Id of the item.")] = None,
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="LABEL", help="Its new labels; give none to remove all."),
+        typer.Argument(metavar="LABEL", help="Its new labels, instead of those that it has."),
     ] = None,
     index: IndexOption = DEFAULT,
     unknown: Annotated[
         bool, typer.Option("--unknown", help="The labels of the item are not known.")
     ] = False,
+    none: Annotated[bool, typer.Option("--none", help="The item has no labels.")] = False,
     changes: Annotated[
         str | None,
         typer.Option(
@@ -162,14 +163,16 @@ def relabel(  # noqa: PLR0917 - typer reads options from parameters
         from ..errors import Mismatch  # noqa: PLC0415
         from ..index.inputs import read_label_lists  # noqa: PLC0415
 
-        if unknown and names:
-            raise Mismatch("Give either labels or --unknown, not both.")
+        if bool(names) + unknown + none > 1:
+            raise Mismatch("Give either labels, --unknown or --none, not two of them.")
         if (item is None) == (changes is None):
             raise Mismatch("Give either the id of an item and its labels, or --from FILE.")
         if changes is not None:
             wanted = _read_changes(changes)
         else:
             assert item is not None
+            if not (names or unknown or none):
+                raise Mismatch(f"Give the new labels of {item}, or --none to remove all of them.")
             wanted = {item: None if unknown else list(names or [])}
         with open_index(index, write=True) as opened:
             _check_new(opened, wanted.values(), create=new_label, similar=similar)

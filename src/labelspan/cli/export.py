@@ -103,8 +103,8 @@ def export(
         str,
         typer.Argument(
             metavar="TARGET",
-            help="A .parquet or .jsonl file, postgresql://USER@HOST/DATABASE, or for the labels in "
-            "SKOS a .ttl, .nt, .jsonld or .rdf file.",
+            help="A .parquet, .jsonl or .csv file, postgresql://USER@HOST/DATABASE, or for the "
+            "labels in SKOS a .ttl, .nt, .jsonld or .rdf file.",
             show_default=False,
         ),
     ],
@@ -130,6 +130,7 @@ def export(
     with plain_errors():
         from ..errors import InvalidParameter  # noqa: PLC0415
         from ..export import export_file, export_postgresql, export_skos  # noqa: PLC0415
+        from ..export.item_file import check_table  # noqa: PLC0415
         from ..export.postgresql import EXAMPLES  # noqa: PLC0415
         from ..export.skos_file import SKOS_SUFFIXES  # noqa: PLC0415
 
@@ -147,6 +148,7 @@ def export(
             return
         if update:
             raise InvalidParameter("--update is for PostgreSQL; a file is written as a whole.")
+        check_table(target)
         with open_index(index) as opened, progress_bar("placing items") as report:
             count = export_file(opened, target, with_map=not no_map, progress=report)
         typer.echo(f"{counted(count, 'item')}: {target}")

@@ -146,6 +146,8 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
         from ..errors import LabelspanError, Mismatch  # noqa: PLC0415
 
         start = time.perf_counter()
+        # Before all else: what is not there cannot be read, whatever else is.
+        check_corpus(corpus, reading["vocabulary"])
         if dry_run:
             try:
                 _show_reading(corpus, language, reading, as_json=as_json)
@@ -158,8 +160,6 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
         if older is not None and out == DEFAULT:
             out = Path(corpus)
         _check_out(out, force=force or (older is not None and out == Path(corpus)))
-        if older is None:
-            check_corpus(corpus, reading["vocabulary"])
         language = _checked(language, device, static)
         if stream is None:
             stream = device is None and _is_too_large(corpus)

@@ -18,14 +18,16 @@ from .shared import (
     AsJson,
     IndexOption,
     PlainConsole,
+    counted,
     open_index,
     plain_errors,
     plain_table,
+    print_json,
     standard_lines,
 )
 
 if TYPE_CHECKING:
-    from ..index import Hit
+    from ..index import Filter, Hit, SemanticIndex
     from ..index.results import Explanation
 
 __all__ = ["hit_table", "search"]
@@ -100,6 +102,8 @@ def search(  # noqa: PLR0917 - typer reads options from parameters
       labelspan search edit photos
       labelspan search '"web browser" -java comput*'
       labelspan search --like gimp --without interface::commandline
+      labelspan search --having use::playing
+      labelspan search notes.labelspan music
       labelspan search music --having use::playing --where section=sound --explain
       cat queries.txt | labelspan search - --json
     """
@@ -113,9 +117,13 @@ def search(  # noqa: PLR0917 - typer reads options from parameters
                 labels=tuple(having or ()), without=tuple(without or ()), metadata=metadata
             )
             queries = _queries(query)
+            filtered = bool(having or without or where)
             asked: dict[str, Any] = {"items": tuple(like or ()), "labels": tuple(label or ())}
             if queries == [None] and not like and not label:
-                raise _empty("Nothing to search for; give words, --like or --label.")
+                if not filtered:
+                    raise _empty("Nothing to search for; give words, --like, --label or --having.")
+                _list(opened, wanted, number, as_json=as_json)
+                return
             # Together they cost little more than one.
             several = len(queries) > 1
             together = queries if several else queries[0]
@@ -137,6 +145,20 @@ def search(  # noqa: PLR0917 - typer reads options from parameters
                     typer.echo(json.dumps(answer, indent=None if several else 2))
                 else:
                     _print(text if several else None, found, opened.labels, reasons, note)
+
+
+def _list(opened: SemanticIndex, wanted: Filter, number: int, *, as_json: bool) -> None:
+    """Print the items that pass a filter, in the order of their titles."""
+    matching = opened.browse(filter=wanted)
+    hits = matching.page(1, number)
+    more = matching.total - len(hits)
+    note = (
+        f"{counted(matching.total, 'item')}, of which {len(hits):,} are shown (-n)" if more else ""
+    )
+    if as_json:
+        print_json({"query": None, "hits": [*map(asdict, hits)], "note": note, "unknown": {}})
+    else:
+        _print(None, hits, opened.labels, (), note, scores=False)
 
 
 def _queries(words: list[str] | None) -> list[str | None]:
@@ -192,6 +214,8 @@ def _print(
     counts: Mapping[str, int],
     reasons: Sequence[Explanation | None],
     note: str,
+    *,
+    scores: bool = True,
 ) -> None:
     console = PlainConsole()
     if text is not None:
@@ -203,19 +227,24 @@ def _print(
             "Nothing found: no word of the query is known, or the filters are too strict."
         )
         return
-    console.print(hit_table(found, counts, reasons))
+    console.print(hit_table(found, counts, reasons, scores=scores))
 
 
 def hit_table(
-    found: Sequence[Hit], counts: Mapping[str, int], reasons: Sequence[Explanation | None] = ()
+    found: Sequence[Hit],
+    counts: Mapping[str, int],
+    reasons: Sequence[Explanation | None] = (),
+    *,
+    scores: bool = True,
 ) -> Table:
     """Make a table of hits: score, id, the start of the text and the labels below it.
 
     ``counts`` is the number of items with each label; rarer labels, which say more, come first.
+    Without ``scores`` their column is empty, for a list in which nothing was compared.
     """
     width = min(max(len(hit.id) for hit in found), 24)
     table = plain_table(
-        {"justify": "right", "no_wrap": True, "min_width": 4},
+        {"justify": "right", "no_wrap": True, "min_width": 4 if scores else 0},
         {"no_wrap": True, "width": width, "overflow": "ellipsis", "style": "bold"},
         {"ratio": 1},
         expand=True,
@@ -227,7 +256,7 @@ def hit_table(
             about.append(Text(", ".join(rare), style="dim", no_wrap=True, overflow="ellipsis"))
         if reason is not None:
             about.append(Text(_why(reason), style="italic"))
-        table.add_row(f"{hit.score:.2f}", Text(hit.id), Group(*about))
+        table.add_row(f"{hit.score:.2f}" if scores else "", Text(hit.id), Group(*about))
     return table
 
 

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Protocol
 
@@ -226,8 +227,60 @@ def standard_lines() -> list[str]:
     return typer.get_text_stream("stdin").read().splitlines()
 
 
+def _checked_words(command: Any, words: list[str]) -> list[str]:
+    """Return the words behind a command, with an index at their beginning as ``--index``.
+
+    An option as the value of another one is an error: a value was forgotten.
+    """
+    options = {name: one for one in command.params for name in (*one.opts, *one.secondary_opts)}
+    for option, value in pairwise(words):
+        takes_value = option in options and not getattr(options[option], "is_flag", True)
+        if option == "--":
+            break
+        if takes_value and value.startswith("-") and value in options:
+            raise typer.BadParameter(
+                f"{option} needs a value, but {value} follows; to give {value!r} as the value, "
+                f"write {option}={value}."
+            )
+    first = words[0] if words else ""
+    if "--index" not in options or not _names_index(first):
+        return words
+    others = [one for one in words if one in ("-i", "--index") or one.startswith("--index=")]
+    if others:
+        raise typer.BadParameter(f"Give one index, but {first!r} and {others[0]} were given.")
+    return ["--index", *words]
+
+
+def _names_index(word: str) -> bool:
+    """Return whether a word is the folder of an index, or is called like one."""
+    if not word or word.startswith("-"):
+        return False
+    try:
+        return word.rstrip("/").endswith(DEFAULT.suffix) or (Path(word) / "manifest.json").is_file()
+    except OSError:
+        return False
+
+
+def _without_type(ctx: Any) -> None:
+    """Return no type of a flag, for the help."""
+
+
 class CommandGroup(TyperGroup):
     """All commands; Ctrl-C, a full disk and too little memory end each with one message."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command, in whose help flags have no type."""
+        command = super().get_command(ctx, cmd_name)
+        parameters: list[Any] = [] if command is None else command.get_params(ctx)
+        for one in parameters:
+            if getattr(one, "is_flag", False):
+                one.display_type_rich = _without_type
+        return command
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return a command and its words, in which an index may come first."""
+        name, command, words = super().resolve_command(ctx, args)
+        return name, command, words if command is None else _checked_words(command, words)
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command."""
@@ -321,6 +374,8 @@ def progress_bar(what: str, *, as_json: bool = False) -> Iterator[StepReport]:
 # --- an index -------------------------------------------------------------------------------
 
 DEFAULT = Path("index.labelspan")
+# Indexes that are named where the one that was meant is missing.
+_FEW = 5
 
 IndexOption = Annotated[
     Path, typer.Option("--index", "-i", help="Folder of the index made by `labelspan fit`.")
@@ -368,11 +423,20 @@ def check_index(path: Path) -> None:
     except OSError:
         # Something is there that cannot be read; opening it says what.
         there = True
-    if not there:
+    if there:
+        return
+    others = sorted(one.parent.name for one in path.parent.glob("*/manifest.json"))
+    others = [one for one in others if one.endswith(DEFAULT.suffix)]
+    if others:
+        more = ", ..." if len(others) > _FEW else ""
         raise MissingData(
-            f"There is no index in {str(path)!r}; make one with `labelspan fit CORPUS --out "
-            f"{path}`, or give the folder of an existing one."
+            f"There is no index in {str(path)!r}, but there are {', '.join(others[:_FEW])}{more}; "
+            f"name one first, as `labelspan COMMAND {others[0]} ...`."
         )
+    raise MissingData(
+        f"There is no index in {str(path)!r}; make one with `labelspan fit CORPUS --out "
+        f"{path}`, or give the folder of an existing one."
+    )
 
 
 def open_index(path: Path, *, write: bool = False, verify: bool = False) -> SemanticIndex:
@@ -510,24 +574,67 @@ def open_corpus(
     from ..corpus import CorpusReader  # noqa: PLC0415
 
     labels = "" if labels in ("", [""]) else labels or None
-
     reader = None
     if corpus == BUNDLED and not Path(corpus).exists():
         found = _bundled(labelled=labels != "")
     else:
-        reader = CorpusReader(
-            standard_input() if corpus == "-" else corpus,
-            empty="none" if empty_is_none else "unknown",
-            vocabulary=vocabulary,
-            label_language=None if vocabulary is None else label_language(language),
-            labels=labels,
+        given = {
+            "empty": "none" if empty_is_none else "unknown",
+            "vocabulary": vocabulary,
+            "label_language": None if vocabulary is None else label_language(language),
+            "labels": labels,
             **options,
-        )
+        }
+
+        def read(**more: Any) -> CorpusReader:
+            return CorpusReader(standard_input() if corpus == "-" else corpus, **given | more)
+
+        reader = _asked(read) if sample and corpus != "-" and _is_terminal() else read()
         found = reader.head if stream else reader.collect(min_count=min_count)
     notes = found.notes if reader is None or not sample else reader.report(found).lines()
     for line in notes if sample is not None else ():
         note(line)
     return reader, found
+
+
+def _is_terminal() -> bool:
+    """Return whether a person can be asked: both ends are a terminal."""
+    return bool(sys.stdin and sys.stdin.isatty() and sys.stderr and sys.stderr.isatty())
+
+
+def _asked(read: Callable[..., CorpusReader]) -> CorpusReader:
+    """Read a corpus, and ask a person for the fields that are not sure."""
+    from ..errors import InvalidParameter  # noqa: PLC0415
+
+    given: dict[str, Any] = {}
+    reader: CorpusReader | None = None
+    try:
+        reader = read()
+        unsure = {
+            role: dict.fromkeys(names, "") for role, names in reader.reading["unsure"].items()
+        }
+    except InvalidParameter as error:
+        if not error.choices:
+            raise
+        unsure = {role: dict(choices) for role, choices in error.choices.items()}
+    for role, choices in unsure.items():
+        if role not in ("text", "labels"):
+            continue
+        names = list(choices)[:9]
+        typer.echo(f"Which field has the {role}?", err=True)
+        for number, name in enumerate(names, 1):
+            echo(f"  {number}  {name}  {choices[name]}".rstrip(), err=True)
+        typer.echo("  0  none of them", err=True)
+        chosen = -1
+        while not 0 <= chosen <= len(names):
+            chosen = typer.prompt("Number", type=int, default=0, err=True)
+        if chosen:
+            own = names[chosen - 1]
+            title = () if role == "labels" or reader is None else reader.reading["text"]
+            given[role] = [*title, own]
+    if reader is not None and not given:
+        return reader
+    return read(**given)
 
 
 def _bundled(*, labelled: bool) -> TaggedTexts:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -63,24 +64,30 @@ def tag(  # noqa: PLR0917 - typer reads options from parameters
 ) -> None:
     """Suggest labels, with probabilities, for one text or many.
 
-    With several texts, --json prints one object per line.
+    One word that is the name of a file or folder is read as --corpus is. With several texts,
+    --json prints one object per line.
 
     For example:
       labelspan tag "A drawing program for vector graphics"
       labelspan tag --corpus new.jsonl --json > tagged.jsonl
+      labelspan tag mails.mbox
       cat lines.txt | labelspan tag -
       labelspan tag "A chess program" --explain
     """
     with plain_errors():
         from ..errors import Mismatch  # noqa: PLC0415
 
+        if corpus is None and words and len(words) == 1 and _is_file(words[0]):
+            corpus, words = words[0], None
         if corpus is None:
             names, texts = _lines(words)
+            titles = [_title(one) for one in texts]
         elif words:
             raise Mismatch("Give either a text or --corpus, not both.")
         else:
             _, items = open_corpus(corpus, labels="", sample=False, **reading)
             names, texts = list(items.ids), list(items.texts)
+            titles = [_title(one) for one in texts]
         with open_index(index) as opened:
             found = opened.tag(texts, number)
             known = opened.vocabulary
@@ -98,7 +105,8 @@ def tag(  # noqa: PLR0917 - typer reads options from parameters
         for answer in answers:
             typer.echo(json.dumps(answer, indent=2 if single else None))
         return
-    _print(names, kept)
+    best = [max(tags, key=lambda one: one.probability, default=None) for tags in found]
+    _print(names, titles, kept, best)
     for name, own in zip(names, reasons, strict=True):
         for reason in own:
             if reason is not None:
@@ -133,17 +141,49 @@ def _as_json(
     return answer
 
 
-def _print(names: Sequence[str], found: Sequence[Sequence[Tag]]) -> None:
+def _is_file(word: str) -> bool:
+    """Return whether a word is the name of a file or folder, and not a text."""
+    try:
+        return ("." in word or "/" in word) and Path(word).exists()
+    except OSError:
+        return False
+
+
+def _title(text: str) -> str:
+    """Return the first line of a text."""
+    return text.strip().partition("\n")[0]
+
+
+def _print(
+    names: Sequence[str],
+    titles: Sequence[str],
+    found: Sequence[Sequence[Tag]],
+    best: Sequence[Tag | None],
+) -> None:
+    """Print the labels of one text, or a row for each of several."""
     if len(names) > 1:
-        table = plain_table({"style": "bold", "overflow": "fold"}, {"ratio": 1})
-        for name, tags in zip(names, found, strict=True):
-            table.add_row(Text(name), Text(", ".join(one.label for one in tags) or "-"))
-    elif not found[0]:
+        columns = ({"no_wrap": True, "overflow": "ellipsis", "ratio": ratio} for ratio in (1, 3))
+        table = plain_table(*columns, {"overflow": "fold", "ratio": 3}, expand=True)
+        without = 0
+        for name, title, tags, first in zip(names, titles, found, best, strict=True):
+            labels = Text(", ".join(f"{one.label} {one.probability:.0%}" for one in tags))
+            if not tags:
+                without += 1
+                labels = Text(f"- {first.label} {first.probability:.0%}" if first else "-", "dim")
+            table.add_row(Text(name, "bold"), Text(title if title != name else ""), labels)
+        PlainConsole().print(table)
+        if without:
+            typer.echo(
+                f"{without:,} of {len(names):,} have no label above its threshold; after a dash, "
+                "the most probable one.",
+                err=True,
+            )
+        return
+    if not found[0]:
         typer.echo("No label is above its threshold; --all shows the most probable ones.")
         return
-    else:
-        table = plain_table({"justify": "right"}, {})
-        for one in found[0]:
-            style = "" if one.chosen else "dim"
-            table.add_row(f"{one.probability:.0%}", Text(one.label), style=style)
+    table = plain_table({"justify": "right"}, {})
+    for one in found[0]:
+        style = "" if one.chosen else "dim"
+        table.add_row(f"{one.probability:.0%}", Text(one.label), style=style)
     PlainConsole().print(table)

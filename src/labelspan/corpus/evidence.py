@@ -92,6 +92,8 @@ class Field:
         self.per_value = total / max(1, len(some))
         self.n_labels = len(counts)
         self.n_values = len({str(value) for value in values[:1000]})
+        # Ten answers or fewer, in many items.
+        self.is_choice = self.strings and count >= 20 and self.n_values <= min(10, count / 4)
         # Values that name one item each.
         self.is_unique = total >= 20 and repeats < 0.02
         # Short and of several words, as titles are.
@@ -181,10 +183,10 @@ class Field:
 
     @property
     def is_people(self) -> bool:
-        """Whether it has names of people: "authors", "First Author", "author.family"."""
+        """Whether it has names of people: "authors", "First Author", "modified by"."""
         known = known_names("people")
         paths = (one.removesuffix(" name").split() for one in self.path if one)
-        return any(" ".join(words) in known or words[-1] in known for words in paths)
+        return any(" ".join(own) in known or own[-1] in (*known, "by") for own in paths)
 
 
 def _are_measures(cells: Sequence[str]) -> bool:

@@ -81,12 +81,18 @@ def _guess_labels(free: Sequence[Field], n_fields: int, *, by_name: bool) -> _Gu
         if seldom and full and len(chosen) == 1:
             return _Guess((*chosen, *full), sure=False)
         return _Guess(chosen, others, "name")
+    decided = [one for one in free if one.indicates and one.is_named("decisions")]
+    if decided and not named and len(columns) < 3 and not by_name:
+        return _Guess(decided[:1], [*decided[1:], *rest])
     if len(columns) > 2 or (columns and n_fields < len(columns) + _FEW):
         return _Guess(columns)
     several = [one for one in rest if one.lists or one.per_value >= 1.3]
     if several:
         others = [one for one in (*rest, *_kinds(free)) if one is not several[0]]
-        return _Guess(several[:1], others, sure=len(several) == 1)
+        # Lists inside objects may be anything, as files or reactions.
+        known = "." not in several[0].short or several[0].has_label_name
+        sure = len(several) == 1 and known
+        return _Guess(several[:1], others, sure=sure)
     # One short value that repeats may be a kind, a state or a place as well.
     candidates = [*rest, *(one for one in columns if one not in rest)]
     sure = len(candidates) == 1 and n_fields <= _FEW
@@ -220,9 +226,12 @@ def _guess_text(free: Sequence[Field], n_fields: int, *, by_name: bool) -> _Gues
     # Marks such as x in some items are none either.
     strings = [one for one in strings if one.length >= 25 or one.is_named("texts")]
     strings = [one for one in strings if one.n_values > 1 or one.filled == 1]
+    # A few answers that come again and again are a choice.
+    strings = [one for one in strings if few or not one.is_choice]
     main = _likeliest(strings, "texts") or _likeliest(
         (one for one in worded if not one.strings), "texts"
     )
+    main = _fuller(main, worded, by_name=by_name)
     # Headings have a known name, or one of them ends in such a name.
     headings = [one for one in free if one.is_main and one.is_named("headings") and one.filled]
     headings = [one for one in headings if (one.strings or one.lists) and not one.indicates]
@@ -247,6 +256,10 @@ def _guess_text(free: Sequence[Field], n_fields: int, *, by_name: bool) -> _Gues
                 for one in varied
                 if one.is_title and not one.is_circumstance and one.length < main.length
             ][:1]
+        more = [one for one in strings if main.is_title and one.is_named("texts") and one.is_prose]
+        if not headings and more:
+            # "content" may be the line of a task, above a description.
+            headings, main = [main], max(more, key=lambda one: one.length)
         return _Guess([*(one for one in headings if one is not main), main], how="name")
     if by_name:
         return _Guess(headings, how="name")
@@ -278,6 +291,16 @@ def _guess_text(free: Sequence[Field], n_fields: int, *, by_name: bool) -> _Gues
         return _Guess((), prose[:3], sure=False)
     # Without any text, short texts are better than none, as in "good service", "positive".
     return _Guess(sorted(plain, key=lambda one: -one.distinct)[: n_fields <= 3])
+
+
+def _fuller(main: Field | None, worded: Sequence[Field], *, by_name: bool) -> Field | None:
+    """Return the text by its name, or the only prose of all items if that is of a few items."""
+    if main is None or by_name or main.filled >= 0.5:
+        return main
+    prose = [one for one in worded if one.is_prose and one.strings and one.filled >= 0.9]
+    prose = [one for one in prose if one.distinct > 0.5 and not one.is_circumstance]
+    prose = [one for one in prose if not one.is_named("headings", "names")]
+    return prose[0] if len(prose) == 1 else main
 
 
 def _guess_ids(

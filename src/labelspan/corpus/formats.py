@@ -246,6 +246,16 @@ class CorpusFiles:
                 "have (--text, --labels, --ids)."
             )
 
+    @property
+    def are_tables(self) -> bool:
+        """Whether there are several files with several items each."""
+        return len(self.members) > 1 and not self._fields
+
+    def note(self, line: str) -> None:
+        """Add a note on how a file was read."""
+        if line not in self._notes:
+            self._notes.append(line)
+
     def where(self, file: int, number: int) -> str:
         """Return the place of an item, for messages."""
         place = "" if self._fields else f", {_KINDS[self.how.kind][1]} {number}"

@@ -311,7 +311,9 @@ def truths_of(values: Iterable[Any]) -> set[bool]:
 
 
 def is_bracketed(text: str) -> bool:
-    """Return whether a string looks like a list, a tuple or a set."""
+    """Return whether a string looks like a list, a tuple or a set; a remark has no quotes."""
+    if text[:1] == "(" and "'" not in text and '"' not in text:
+        return False
     return len(text) > 1 and (text[0], text[-1]) in (("[", "]"), ("(", ")"), ("{", "}"))
 
 

@@ -7,7 +7,8 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, groupby, islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, BinaryIO
 from unicodedata import normalize
@@ -27,8 +28,10 @@ from .label_values import (
     words_of_truth,
 )
 from .label_vocabulary import names_of_labels, read_vocabulary
+from .names import known_names, normal
 from .notes import inline_tags
 from .plain_text import plain_text
+from .read_twice import TWICE, is_read_twice
 from .reading_report import ReadingReport, make_report, shorten
 from .sources import check_encoding, open_source
 from .tagged_texts import Item, TaggedTexts
@@ -44,6 +47,10 @@ _HTML = re.compile(
     r"</?(?:\w+:)?(?:p|br|div|a|li|ul|em|strong|span|h\d|code|pre|blockquote)\b[^<>]*>", re.I
 )
 _SHARE = 0.3
+# Rows of a file from which the separator of its labels is guessed, and strings at least.
+_FIRST_ROWS, _FEW_TEXTS = 500, 5
+# Texts that are looked at for characters that were read twice.
+_HEAD_TEXTS = 2000
 # Formats in which nothing is left to guess.
 _FIXED = ("lines", "folder", "uris", "fasttext")
 
@@ -83,6 +90,7 @@ class CorpusReader:
         Whether the labels of an item without any are unknown, or it is known to have none.
     encoding : str or None, default=None
         The encoding of text, for example ``"latin-1"``. None uses the byte order mark, else UTF-8.
+        ``"utf-8-twice"`` reads text that a program took for cp1252 and saved as UTF-8 again.
     vocabulary : path or None, default=None
         A file of names for labels: per line a URI or code, a tab and a name, or a SKOS thesaurus
         (see :func:`read_vocabulary`). A label may be the code or any name of a concept, and gets
@@ -179,12 +187,15 @@ class CorpusReader:
         for file, row in {file: row for file, _, row in first}.items():
             files.check(file, row)
         if vocabulary is not None:
-            used = {label for row in items for label in self._labels(row) or ()}
+            used = {label for row in items for label in self._labels(row, self.parsers) or ()}
             self.vocabulary = read_vocabulary(vocabulary, label_language, encoding, used=used)
             self._names, self._ambiguous = names_of_labels(self.vocabulary)
         # By field: the share of the first items that have a value, and an example.
         self._examples = _examples(items)
         # All of them, if the corpus is small: nothing is parsed twice.
+        self._parsers_of: dict[int, list[LabelParser]] = {}
+        # A table of several may separate its labels in its own way.
+        self._by_file = separator is None and files.are_tables and bool(self.parsers)
         self._first_records = list(self._records(first))
         self.n_joined = 0
         self.head = self._as_texts(self._joined(record for *_, record in self._first_records))
@@ -374,10 +385,10 @@ class CorpusReader:
             count = len(records)
             records = list(self._joined(records))
             self.n_joined = count - len(records)
-        twice = len({record.id for record in records}) < len(records)
-        if twice:
+        again = len({record.id for record in records}) < len(records)
+        if again:
             records = [replace(record, id=str(row)) for row, record in enumerate(records)]
-        return self._as_texts(records, min_count, numbered=twice)
+        return self._as_texts(records, min_count, numbered=again)
 
     def _read_head(self, size: int) -> tuple[list[Placed], bool]:
         """Return the first rows, and whether they are all."""
@@ -397,6 +408,8 @@ class CorpusReader:
             self.reading[key] for key in ("ids", "text", "metadata", "html")
         )
         tagged = INLINE in self.reading["labels"]
+        if self._by_file:
+            rows = self._with_parsers(rows)
         for count, (file, number, row) in enumerate(rows, start):
             try:
                 if tagged and INLINE not in row:
@@ -404,28 +417,44 @@ class CorpusReader:
                 record = Item(
                     str(count) if ids is None else _id(row, ids),
                     _text(row, text, html),
-                    self._labels(row),
+                    self._labels(row, self._parsers_of.get(file, self.parsers)),
                     {key: plain(row[key]) for key in metadata if key in row},
                 )
             except ValueError as error:
                 raise InvalidFile(f"{self.files.where(file, number)}: {error}") from None
             yield file, number, row, record
 
-    def _labels(self, row: dict[str, Any]) -> tuple[str, ...] | None:
+    def _with_parsers(self, rows: Iterable[Placed]) -> Iterator[Placed]:
+        """Yield rows; before those of a file, find out how its labels are separated."""
+        for file, group in groupby(rows, key=itemgetter(0)):
+            own = iter(group)
+            first = [] if file in self._parsers_of else list(islice(own, _FIRST_ROWS))
+            if first:
+                found = [_of_file(one, [row for *_, row in first]) for one in self.parsers]
+                self._parsers_of[file] = found
+                for new, old in zip(found, self.parsers, strict=True):
+                    if new is not old:
+                        name = self.files.members[file].path
+                        self.files.note(f"{name}: labels are {new.how}, not {old.how}")
+            yield from chain(first, own)
+
+    def _labels(
+        self, row: dict[str, Any], parsers: Sequence[LabelParser]
+    ) -> tuple[str, ...] | None:
         if not self._labelled:
             return None
-        found = [label for parse in self.parsers for label in parse(row.get(parse.field)) or ()]
-        if not found and self.parsers and self.parsers[0].column:
+        found = [label for parse in parsers for label in parse(row.get(parse.field)) or ()]
+        if not found and parsers and parsers[0].column:
             # All cells say 0: it is known that there are none.
-            return () if any(p(row.get(p.field)) is not None for p in self.parsers) else None
-        if not found and any(row.get(one.field) is NO_LABELS for one in self.parsers):
+            return () if any(p(row.get(p.field)) is not None for p in parsers) else None
+        if not found and any(row.get(one.field) is NO_LABELS for one in parsers):
             return ()
         if self._names:
             written = [normalize("NFC", label) for label in found]
             found = [self._names.get(label, label) for label in written]
             pairs = zip(written, found, strict=True)
             self.renamed |= {old: new for old, new in pairs if old != new}
-        if len(self.parsers) > 1 or self._names:
+        if len(parsers) > 1 or self._names:
             found = list(dict.fromkeys(found))
         return tuple(found) or (None if self._empty == "unknown" else ())
 
@@ -442,6 +471,12 @@ class CorpusReader:
         if blank:
             notes.append(f"{blank:,} item(s) have no text")
         counts = Counter(label for record in records for label in record.labels or ())
+        twice = sum(is_read_twice(record.text) for record in records[:_HEAD_TEXTS])
+        if twice > 0.01 * min(len(records), _HEAD_TEXTS):
+            notes.append(
+                f"text looks like UTF-8 that was read as cp1252, as Ã© for é, in {twice:,} "
+                f"item(s) (--encoding {TWICE} reads it as it was)"
+            )
         notes += self._vocabulary_notes(counts)
         rare = {label for label, count in counts.items() if count < min_count}
         if rare:
@@ -570,7 +605,8 @@ def _parsers(
     """Return what reads the labels of each field; columns of 0 and 1 are labels by their names."""
     values = {field: [row.get(field) for row in items] for field in fields}
     cells = [one for own in values.values() for one in own if not _is_empty(one)]
-    columns = len(fields) > 1 and bool(truths_of(cells))
+    decided = len(fields) == 1 and normal(fields[0]) in known_names("decisions")
+    columns = (len(fields) > 1 or decided) and bool(truths_of(cells))
     words = ("1", "0")
     if columns:
         words = words_of_truth(one for own in values.values() for one in own)
@@ -590,6 +626,17 @@ def _parsers(
     ]
 
 
+def _of_file(parser: LabelParser, rows: Sequence[dict[str, Any]]) -> LabelParser:
+    """Return what reads the labels of one file of several: with its own separator if it has one."""
+    values = [row.get(parser.field) for row in rows]
+    texts = [one for one in values if isinstance(one, str)]
+    if parser.column or parser.has_lists or not parser.mark or len(texts) < _FEW_TEXTS:
+        return parser
+    own = LabelParser(values, parser.field, None)
+    uses, others = (sum(mark in one for one in texts) for mark in (own.mark, parser.mark))
+    return own if own.mark.strip() and own.mark != parser.mark and uses > 2 * others else parser
+
+
 def _key(row: dict[str, Any], text: Sequence[str]) -> tuple[str, ...]:
     return tuple(str(row.get(field) or "") for field in text)
 
@@ -605,17 +652,18 @@ def _is_repeated(
     again = sum(count for key, count in counts.items() if count > 1 and any(key))
     if again < max(2, 0.1 * len(items)) or len(counts) < 2:
         return False
-    groups: dict[tuple[str, ...], list[list[str] | None]] = {}
+    # Rows that are the same twice say nothing: of each text, the different labels.
+    groups: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
     for row in items:
         try:
-            own = parse(row.get(parse.field))
+            own = tuple(parse(row.get(parse.field)) or ())
         except ValueError:
             return False
-        groups.setdefault(_key(row, text), []).append(own)
-    several = [own for key, own in groups.items() if len(own) > 1 and any(key)]
-    single = all(len(one or ()) <= 1 for own in groups.values() for one in own)
-    differ = sum(len({tuple(one or ()) for one in own}) == len(own) for own in several)
-    return single and differ >= 0.9 * len(several)
+        groups.setdefault(_key(row, text), set()).add(own)
+    single = all(len(one) <= 1 for own in groups.values() for one in own)
+    several = [own for key, own in groups.items() if counts[key] > 1 and any(key)]
+    differ = sum(len(own) > 1 for own in several)
+    return single and differ >= max(2, 0.5 * len(several))
 
 
 def _hashtags(

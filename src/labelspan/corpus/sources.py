@@ -25,6 +25,7 @@ from typing import Any, BinaryIO, cast
 
 from .._files import check_there
 from ..errors import InvalidFile, InvalidParameter
+from .read_twice import TWICE
 
 __all__ = [
     "READABLE",
@@ -393,7 +394,7 @@ def check_encoding(encoding: str) -> None:
     except (LookupError, ValueError):
         raise InvalidParameter(
             f"encoding must be one that Python knows, for example utf-8, utf-16, latin-1 or "
-            f"cp1252, but {encoding!r} was given."
+            f"cp1252, or {TWICE}, but {encoding!r} was given."
         ) from None
 
 

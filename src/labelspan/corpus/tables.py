@@ -234,6 +234,10 @@ def header_of(
     titles = _title_rows(rows)
     rows = rows[titles:]
     notes = []
+    if count is None and _has_groups(rows):
+        groups = next(filter(None, rows[0]))
+        notes = [f"the line of groups above the names of the columns left out: {groups!r:.60}, ..."]
+        return titles + 1, 1, column_names(_grouped(rows[0], rows[1])), notes
     if count is None and rows:
         names = [cell.strip() for cell in rows[0]]
         count = _name_rows(rows) or int(_is_header(names, rows[1:]))
@@ -351,6 +355,31 @@ def _title_rows(rows: Sequence[Sequence[str]]) -> int:
         if 2 * len(title) < sum(map(bool, rows[place + 1])):
             return place + 1 if all(len(row) == width for row in rows[place + 1 :]) else 0
     return 0
+
+
+def _has_groups(rows: Sequence[Sequence[str]]) -> bool:
+    """Return whether the first row has names of groups, in merged cells, and the second columns."""
+    if len(rows) < 3:
+        return False
+    above, names = ([cell.strip() for cell in row] for row in rows[:2])
+    groups, filled = list(filter(None, above)), list(filter(None, names))
+    if not 2 <= len(groups) <= 0.7 * len(filled) or len(filled) < 0.9 * len(names):
+        return False
+    # A value that comes again is the value of an item, and so is a long one.
+    below = {cell.strip() for row in rows[2:] for cell in row}
+    # "No." is an abbreviation.
+    values = any(_is_value(cell.rstrip(".") or cell) for cell in (*groups, *filled))
+    return not (below & set(filled)) and any(map(is_known, filled)) and not values
+
+
+def _grouped(above: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Return names of columns, behind that of their group where one comes twice or is missing."""
+    found, group = [], ""
+    for place, name in enumerate(names):
+        group = (above[place].strip() if place < len(above) else "") or group
+        twice = names.count(name) > 1
+        found.append(f"{group} {name}".strip() if twice or not name.strip() else name)
+    return found
 
 
 # How numbers and dates begin.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -19,7 +21,7 @@ from ..errors import InvalidParameter
 if TYPE_CHECKING:
     from ..index import SemanticIndex
 
-__all__ = ["export_file"]
+__all__ = ["check_table", "export_file"]
 
 _ITEMS_AT_ONCE = 1000
 _MOST_TAGS = 30
@@ -44,8 +46,9 @@ def export_file(
     index : SemanticIndex
         Fitted.
     path : path
-        A ``.parquet`` file, which pandas, polars, DuckDB and embedding-atlas read, or ``.jsonl``
-        with one object per item. It is written under another name and renamed.
+        A ``.parquet`` file, which pandas, polars, DuckDB and embedding-atlas read, ``.jsonl`` with
+        one object per item, or ``.csv``, in which labels have bars between them and which has no
+        vectors. It is written under another name and renamed.
     with_map : bool, default=False
         Whether to compute coordinates on the map.
     progress : function or None, default=None
@@ -75,12 +78,8 @@ def export_file(
     >>> row["text"], row["labels"]
     ('a chess game', ['game'])
     """
-    write = {".parquet": _parquet, ".jsonl": _json_lines}.get(Path(path).suffix.lower())
-    if write is None:
-        raise InvalidParameter(
-            "A table must end in .parquet or .jsonl, or begin with postgresql://, but "
-            f"{str(path)!r} was given."
-        )
+    check_table(path)
+    write = _WRITERS[Path(path).suffix.lower()]
     points = stored_layout(index, index.ids, progress=progress) if with_map else None
     write_whole(Path(path), write(_rows(index, points)))
     return len(index)
@@ -122,6 +121,27 @@ def _json_lines(rows: Iterator[dict[str, Any]]) -> Callable[[BinaryIO], None]:
     return write
 
 
+def _csv(rows: Iterator[dict[str, Any]]) -> Callable[[BinaryIO], None]:
+    """Make a table without vectors, whose columns are those of all items."""
+    every = list(rows)
+    for row in every:
+        del row["vector"]
+    columns = list(dict.fromkeys(name for row in every for name in row))
+
+    def write(file: BinaryIO) -> None:
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows([_cell(row.get(name)) for name in columns] for row in every)
+        text.detach()
+
+    return write
+
+
+def _cell(value: Any) -> Any:
+    return "|".join(map(str, value)) if isinstance(value, list | tuple) else value
+
+
 def _parquet(rows: Iterator[dict[str, Any]]) -> Callable[[BinaryIO], None]:
     """Make columns of one type each; metadata of several types are written as JSON."""
     pyarrow = needed("A parquet file", "pyarrow", "io")
@@ -144,3 +164,19 @@ def _parquet(rows: Iterator[dict[str, Any]]) -> Callable[[BinaryIO], None]:
     flat = pyarrow.array(vectors.ravel())
     arrays["vector"] = pyarrow.FixedSizeListArray.from_arrays(flat, vectors.shape[1])
     return lambda file: parquet.write_table(pyarrow.table(arrays), file)
+
+
+_WRITERS: dict[str, Callable[[Iterator[dict[str, Any]]], Callable[[BinaryIO], None]]] = {
+    ".parquet": _parquet,
+    ".jsonl": _json_lines,
+    ".csv": _csv,
+}
+
+
+def check_table(path: str | os.PathLike[str]) -> None:
+    """Raise an error for a file that is none of the tables that can be written."""
+    if Path(path).suffix.lower() not in _WRITERS:
+        raise InvalidParameter(
+            "A table must end in .parquet, .jsonl or .csv, or begin with postgresql://, but "
+            f"{str(path)!r} was given."
+        )
