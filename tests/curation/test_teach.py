@@ -241,7 +241,7 @@ def test_other_indexes(kind):
     if kind == "vectors":
         vectors = np.random.default_rng(0).standard_normal((len(texts), 5)).astype(np.float32)
         vectors[::3] += 3
-        index = SemanticIndex().fit(texts, labels, ids, vectors=vectors)
+        index = SemanticIndex().fit([""] * len(texts), labels, ids, vectors=vectors)
     elif kind == "no labels":
         index = SemanticIndex(LSI()).fit(texts, ids=ids)
     else:

@@ -20,7 +20,7 @@ def brute_force(index, query, balance):
     words, store = index.store.words, index.store
     scores = words.score(parse_query(query))
     Z = index.vectors().astype(float)
-    q = np.asarray(index.model.vectors([query], None, "")[0], float)
+    q = np.asarray(index.embed(query), float)
     cosines = np.where(Z @ q > store.vectors.slack, Z @ q, 0)
     a = (1 - balance) / scores.scores.std() if scores.scores.any() else 0.0
     b = balance / (Z @ q).std() if q.any() else 0.0
@@ -141,7 +141,7 @@ def test_the_language_is_kept(tmp_path):
     assert plain.language_ == "none"
     with pytest.raises(InvalidParameter, match="language must be"):
         SemanticIndex(language="klingon").fit(texts, [["a"], ["b"]])
-    by_vectors = SemanticIndex().fit(texts, [["a"], ["b"]], vectors=np.eye(2, 3) + 1)
+    by_vectors = SemanticIndex().fit(["", ""], [["a"], ["b"]], vectors=np.eye(2, 3) + 1)
     assert by_vectors.language_ is None
 
 

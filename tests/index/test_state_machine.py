@@ -44,7 +44,7 @@ VOCABULARIES = [
 
 
 def counted(texts):
-    """Vectors of texts for an index that takes no words."""
+    """Vectors of texts, for an index that takes these next to the words."""
     numbers = [[crc32(word.encode()) % 16 for word in text.casefold().split()] for text in texts]
     return np.array([1.0 + np.bincount(own, minlength=16) for own in numbers])
 
@@ -64,8 +64,8 @@ def original(tmp_path_factory):
 
 
 def put(index, texts, own, names, **options):
-    """Add items, with their vectors where the index takes no words."""
-    vectors = counted(texts) if index.language_ is None else None
+    """Add items, with their vectors where the index takes these next to the words."""
+    vectors = None if index.model.block is None else counted(texts)
     index.add(texts, own, names, vectors=vectors, **options)
 
 
@@ -91,15 +91,13 @@ def answers(index):
     """What an index says, by ids, and without the order of equal scores."""
     found = {"items": sorted((i.id, i.text, i.labels, str(i.metadata)) for i in index.items())}
     found["labels"] = index.labels
-    if index.language_ is None:
-        found["both"] = [hits(index, query=one) for one in counted(QUERIES)]
-    else:
-        found["words"] = [hits(index, query=query, balance=0) for query in QUERIES]
-        found["both"] = [hits(index, query=query) for query in QUERIES]
+    if index.model.block is not None:
+        found["meaning"] = [hits(index, query=one) for one in counted(QUERIES)]
+    found["words"] = [hits(index, query=query, balance=0) for query in QUERIES]
+    found["both"] = [hits(index, query=query) for query in QUERIES]
     found["like"] = [hits(index, items=name) for name in index.ids[:3]]
     found["label"] = [hits(index, labels=name) for name in index.labels]
-    asked = "" if index.language_ is None else "chess"
-    listed = index.browse(asked, {"without": [*index.labels][:1]})
+    listed = index.browse("chess", {"without": [*index.labels][:1]})
     found["browse"] = (listed.total, sorted(listed.ids))
     found["counts"] = listed.label_counts()
     found["tree"] = [(node.label, node.total) for node in index.label_tree()]
@@ -139,7 +137,7 @@ def findings(index):
 
 def tags(index):
     texts = ["chess", "a photo", "song"]
-    found = index.tag(counted(texts) if index.language_ is None else texts, k=9)
+    found = index.tag(texts, k=9)
     return [{tag.label: tag.probability for tag in own} for own in found]
 
 
@@ -372,7 +370,7 @@ class Changes(RuleBasedStateMachine):
 
 
 class ChangesOfVectors(Changes):
-    """The same in an index that takes vectors."""
+    """The same in an index that takes vectors next to the words."""
 
 
 def table_of(index, folder):

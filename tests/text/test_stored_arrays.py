@@ -5,10 +5,10 @@ import pytest
 from scipy import sparse
 
 from labelspan.errors import InvalidFile
+from labelspan.operators.joined import JoinedRows
 from labelspan.tagger import Tagger
 from labelspan.tagger.learning import learn_tagger
 from labelspan.text import TAGS, FeatureCounts, TextFeatures, Vocabulary, WordSegment
-from labelspan.text.static_vectors import PooledVectors
 
 TEXTS = ["a b\na", "b 数据", "", "chess b", "数据 chess a"]
 
@@ -37,8 +37,8 @@ def stored():
     for given, own in ((rows, limited), (rows.toarray(), limited[1:])):
         tagger = learn_tagger(labels, targets, given, np.arange(5))
         yield lambda own: Tagger.from_arrays(labels, own), tagger.arrays(), own
-    static = PooledVectors(["a", "b"], np.ones((2, 3), np.float16), np.zeros(3, np.float32))
-    yield PooledVectors.from_arrays, static.arrays(), ()
+    joined = learn_tagger(labels, targets, JoinedRows(rows, np.eye(5, 3, dtype="f4")), np.arange(5))
+    yield lambda own: Tagger.from_arrays(labels, own), joined.arrays(), limited
 
 
 def test_arrays_that_do_not_fit_together_are_refused():

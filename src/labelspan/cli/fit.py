@@ -109,12 +109,24 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
             show_default=False,
         ),
     ] = None,
-    static: Annotated[
-        Path | None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|FOLDER|URL",
+            help="Use a language model as well as the words: its name in the local cache, its "
+            "folder (ONNX; needs labelspan\\[model]), a file of word vectors, or a server such as "
+            "http://127.0.0.1:11434/v1#nomic-embed-text.",
+        ),
+    ] = None,
+    download: Annotated[
+        bool, typer.Option("--download", help="Download the model if it is not in the cache.")
+    ] = False,
+    vectors: Annotated[
+        str | None,
         typer.Option(
             metavar="FILE",
-            help="Use the word vectors of this file as well as the words: word2vec's text, or "
-            ".safetensors or .npy with a vocabulary next to it. The index does not need it later.",
+            help="Use these vectors of the items as well as the words: .npy, .npz, .safetensors or "
+            ".parquet (FILE:COLUMN), one row per item. With --model, they are its vectors.",
         ),
     ] = None,
     dry_run: Annotated[
@@ -137,7 +149,8 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
       labelspan fit letters/ --method lsi --labels ''
       labelspan fit papers.jsonl --device cuda
       labelspan fit everything.jsonl.gz --stream
-      labelspan fit papers.jsonl --static glove.6B.100d.txt
+      labelspan fit papers.jsonl --model all-MiniLM-L6-v2
+      labelspan fit papers.jsonl --vectors papers.npy
 
     Give the folder of an index to fit it again from its own items, even if its format is older:
       labelspan fit notes.labelspan
@@ -160,7 +173,8 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
         if older is not None and out == DEFAULT:
             out = Path(corpus)
         _check_out(out, force=force or (older is not None and out == Path(corpus)))
-        language = _checked(language, device, static)
+        language = _checked(language, device)
+        block = _block_source(model, vectors, device, download=download)
         if stream is None:
             stream = device is None and _is_too_large(corpus)
         if stream and device is not None:
@@ -182,7 +196,7 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
             tag_sample=TAG_SAMPLE if stream and older is None else None,
             device=device,
             fields={"name": _collection_name(corpus), **source.fields},
-            static=static,
+            source=block,
             vocabulary=source.vocabulary,
         )
         if stream:
@@ -304,7 +318,7 @@ def _is_too_large(corpus: str) -> bool:
     return size >= _SMALL and available is not None and _PER_BYTE * size > available
 
 
-def _checked(language: str, device: str | None, static: Path | None) -> str:
+def _checked(language: str, device: str | None) -> str:
     """Check options before a corpus is read; return the language as its code."""
     from ..text import check_language  # noqa: PLC0415
 
@@ -312,11 +326,29 @@ def _checked(language: str, device: str | None, static: Path | None) -> str:
         from ..operators.convert import check_device  # noqa: PLC0415
 
         check_device(device)
-    if static is not None:
-        from ..text.static_vectors import check_static  # noqa: PLC0415
-
-        check_static(static)
     return check_language("--language", language)
+
+
+def _block_source(
+    model: str | None, vectors: str | None, device: str | None, *, download: bool
+) -> Any:
+    """Open the model and the file of vectors before a corpus is read; None without them."""
+    if model is None and vectors is None:
+        return None
+    from ..datasets.vector_files import open_vectors  # noqa: PLC0415
+    from ..index.model_block import BlockSource  # noqa: PLC0415
+    from ..models import open_model  # noqa: PLC0415
+
+    opened = None if model is None else open_model(model, device=device, download=download)
+    if opened is not None:
+        # An address or a name that is wrong is told now.
+        opened.vectors(["labelspan"])
+    rows = None
+    if vectors is not None:
+        path, _, column = vectors.rpartition(":")
+        named = path and not Path(vectors).exists()
+        rows = open_vectors(path if named else vectors, name=column if named else None).read()
+    return BlockSource(opened, rows)
 
 
 def _index_items(corpus: str) -> Any:

@@ -35,7 +35,6 @@ __all__ = ["hit_table", "search"]
 _FILTERS = "Filters"
 _SHORT = 20
 # As in SemanticIndex.search; a test compares them.
-_BALANCE = 0.4
 
 
 def search(  # noqa: PLR0917 - typer reads options from parameters
@@ -81,11 +80,14 @@ def search(  # noqa: PLR0917 - typer reads options from parameters
         ),
     ] = None,
     balance: Annotated[
-        float,
+        float | None,
         typer.Option(
-            help="Weight of the space: 0 compares only words, 1 only meaning.", min=0, max=1
+            help="Weight of the space: 0 compares only words, 1 only meaning (default: 0.4, or 0.5 "
+            "with a language model).",
+            min=0,
+            max=1,
         ),
-    ] = _BALANCE,
+    ] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show why each item was found.")
     ] = False,

@@ -22,6 +22,7 @@ from .._typing import Array
 from ..errors import InvalidParameter, Mismatch
 from ..index.inputs import check_count
 from ..index.tagging import ItemTagger
+from ..operators.joined import words_of
 from ..operators.row_data import pair_products, unit_rows
 from ..tagger import Tagger
 from ..tagger.implied_labels import named_levels
@@ -321,7 +322,7 @@ def _duplicates(index: SemanticIndex, tagger: Tagger, names: Names) -> Iterator[
     near, cosines = tagger.voters.among
     rows, places = np.nonzero(cosines)
     pairs = np.unique(np.sort([rows, near[rows, places]], axis=0), axis=1)
-    units = unit_rows(tagger.features)
+    units = unit_rows(words_of(tagger.features))
     cosines = pair_products(units, pairs[0], units, pairs[1])
     found = []
     for pair in np.flatnonzero(cosines >= _NEARLY_EQUAL):
@@ -352,7 +353,7 @@ def _merge(index: SemanticIndex, tagger: Tagger, names: Names) -> Iterator[Findi
     columns, labels, both = _together(tagger, 3)
     counts = np.diag(both).copy()
     same_items = both / np.maximum(counts[:, None] + counts - both, 1)
-    same_words = _agreement(labels, counts, tagger.features)
+    same_words = _agreement(labels, counts, words_of(tagger.features))
     score = np.maximum(
         np.where(same_items >= _SAME_ITEMS, same_items, 0),
         np.where(same_words >= _SAME_WORDS, same_words, 0),

@@ -27,7 +27,6 @@ from ..estimators import LSI, MLSI
 from ..index import Item, SemanticIndex
 from ..index.inputs import LabelLists, read_ids, read_label_lists, read_texts
 from ..index.model import Space
-from ..index.searching import BALANCE
 from ..text import Analyzer, Vocabulary, WordSearch, WordSegment, detect_language, parse_query
 from .measurements import Record, ReportTable, Results
 from .text_features import learn_features
@@ -317,7 +316,7 @@ def _systems(
     def by_words(text: str, k: int) -> list[str]:
         return _best(ids, plain.score(parse_query(text)).scores, k)
 
-    def by_search(balance: float) -> Callable[[str, int], list[str]]:
+    def by_search(balance: float | None) -> Callable[[str, int], list[str]]:
         def find(text: str, k: int) -> list[str]:
             return [hit.id for hit in index.search(text, k, balance=balance)]
 
@@ -328,7 +327,7 @@ def _systems(
         "LSI": by_lsi,
         "BM25": by_words,
         "space": by_search(1.0),
-        "words + space": by_search(BALANCE),
+        "words + space": by_search(None),
     }
     return [(name, found[name]) for name in SYSTEMS]
 

@@ -36,7 +36,8 @@ def read_axes(model: IndexModel, store: ItemStore, numbers: Sequence[int], n: in
     def words(number: int) -> Ends:
         if names is None:
             return nothing
-        # Static vectors, the last features, have no names. Kept, because all others are looked at.
+        # The dimensions of a block, the last features, have no names. Kept, because all others
+        # are looked at.
         own = weights[: len(names), number][None]
         return store.once(f"{n} words of axis {number}", lambda: ends("axes", own, names, 0, n))
 
@@ -63,7 +64,7 @@ def explain(
     if placed is not None:
         places, vector = placed
         own = places.rows(np.array([row]))[0].astype(np.float64)
-    elif store.words is None or asked.query is None:
+    elif not asked.has_text:
         vectors, single = asked.vectors()
         vector = vectors[0]
     else:
@@ -103,15 +104,15 @@ def explain(
 def _words(model: IndexModel, own: Array, text: str, item: Item, n: int) -> tuple[WordShare, ...]:
     if model.names is None:
         return ()
-    features = model.features_of([text, item.text])
-    row, there = features[0], set(features[1].indices.tolist())
-    length = float(np.linalg.norm(row @ model.space.weights - model.space.offset))
+    assert model.features is not None
+    both = model.features.of_texts([text, item.text])
+    row, there = both[0], set(both[1].indices.tolist())
+    asked = model.query_features([text])
+    length = float(np.linalg.norm(asked @ model.space.weights - model.space.offset))
     if not length or not row.nnz:
         return ()
-    # Static vectors, the last features, are not words.
-    named = row.indices < len(model.names)
-    columns = row.indices[named]
-    shares = row.data[named] * (model.space.weights[columns].astype(np.float64) @ own) / length
+    columns = row.indices
+    shares = row.data * (model.space.weights[columns].astype(np.float64) @ own) / length
     order = np.argsort(-shares, kind="stable")[:n]
     return tuple(
         WordShare(str(model.names[columns[j]]), float(shares[j]), int(columns[j]) in there)

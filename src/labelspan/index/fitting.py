@@ -36,14 +36,14 @@ from sklearn.utils import get_tags
 from .._arrays import Rows
 from .._files import write_whole
 from .._typing import Array
-from ..adapt import Adapter
 from ..corpus import LabelVocabulary
 from ..errors import InvalidFile, InvalidInput, InvalidLabels, InvalidParameter, Mismatch
-from ..estimators import DLE, LPP, LSI, MLSI, Embedding
+from ..estimators import DLE, LPP, MLSI, Embedding
 from ..labels.reading import DENSE_ENTRIES
 from ..operators import Operator, RowFiles, RowWriter, as_operator
 from ..operators.array_backend import is_tensor, on_host
 from ..operators.digits import dead_dimensions
+from ..operators.joined import Joined, JoinedRows
 from ..operators.machine import own_threads
 from ..tagger import Tagger
 from ..tagger.learning import Fold, learn_tagger
@@ -60,13 +60,14 @@ from ..text import (
     check_language,
     detect_language,
 )
-from ..text.static_vectors import PooledVectors, check_static
 from ..text.vocabulary import pack_strings
+from .block_length import space_length, tag_length
 from .database import VOCABULARY, ItemDatabase, read_history
 from .folder import ITEMS, UNFINISHED, ArrayBlocks, Files, IndexFolder
-from .inputs import LabelLists, read_ids, read_label_lists, read_metadata
+from .inputs import LabelLists, read_ids, read_label_lists, read_metadata, read_vectors
 from .label_table import LabelTable
-from .model import IndexModel, ModelEncoder, Space, read_vectors, write_model
+from .model import IndexModel, Space, write_model
+from .model_block import ROWS_FILE, BlockSource, ModelBlock, fit_block
 from .results import Item
 
 __all__ = ["ONE_BLOCK", "FitOptions", "Fitted", "fit_items", "fit_stream"]
@@ -92,7 +93,8 @@ class FitOptions:
     Labels of fewer than ``min_count`` items are left out; ``empty_is_none`` says whether items
     without labels, after that, are known to have none. The tagger learns from at most
     ``tag_sample`` labelled items (None: all), the space on a ``device``.
-    ``fields`` says how more items are read later.
+    ``fields`` says how more items are read later. ``source`` has the vectors of a block of features
+    next to the words.
     """
 
     estimator: Any
@@ -102,7 +104,7 @@ class FitOptions:
     tag_sample: int | None = None
     device: Any = None
     fields: Mapping[str, Any] = field(default_factory=dict)
-    static: Any = None
+    source: BlockSource | None = None
     vocabulary: LabelVocabulary | None = None
 
     def checked(self, texts: Callable[[], Iterable[str]]) -> FitOptions:
@@ -120,22 +122,22 @@ class FitOptions:
         language = check_language("SemanticIndex", self.language)
         if language == AUTO:
             language = detect_language(list(texts()))
-        return replace(
-            self, language=language, static=self.static and check_static(self.static).resolve()
-        )
+        return replace(self, language=language)
 
 
 @dataclass(frozen=True)
 class Fitted:
     """What was fitted.
 
-    ``vectors`` is None if they are in a file, ``tag_sample`` counts the items that the tagger saw,
+    ``vectors`` is None if they are in a file, ``rows`` are those of the block next to the words, if
+    there is one and they are not in a file. ``tag_sample`` counts the items that the tagger saw,
     ``undercount`` the texts that a feature's count may lack, ``resumed`` items of an earlier run.
     """
 
     model: IndexModel
     database: ItemDatabase
     vectors: Array | None
+    rows: Array | None
     words: WordSearch | None
     labels: LabelTable
     language: str
@@ -148,27 +150,17 @@ def fit_items(
     items: Sequence[Item],
     options: FitOptions,
     *,
-    encoder: Callable[[list[str]], Any] | None = None,
-    vectors: Any = None,
     report: Report | None = None,
 ) -> Fitted:
-    """Fit an index in memory, of words, vectors, or vectors from an encoder."""
+    """Fit an index in memory: of words, of words and vectors next to them, or of vectors."""
     if options.estimator is None:
-        # Vectors of a model are adapted; without labels, PCA.
-        labelled = any(item.labels is not None for item in items)
-        space = Adapter() if labelled else LSI(center=True)
-        options = replace(options, estimator=MLSI("auto") if encoder is None else space)
+        options = replace(options, estimator=MLSI("auto"))
     texts = [item.text for item in items]
     fit = _Fit(options.checked(lambda: texts), report)
     fit.read(_batches(items, *ONE_BLOCK), "fit")
-    if encoder is not None:
-        model = ModelEncoder(encoder)
-        found = model.of_texts(texts) if vectors is None else vectors
-        found = np.asarray(read_vectors(found, len(items), "fit"))
-        model.size = int(found.shape[1])
-        return fit.learn(model, _less_rounding(found))
-    if vectors is not None:
-        return fit.learn(None, _less_rounding(read_vectors(vectors, len(items), "fit")))
+    source = options.source
+    if source is not None and source.model is None and not fit.has_words:
+        return fit.learn(None, _less_rounding(read_vectors(source.vectors, len(items), "fit")))
     return fit.learn(*fit.features())
 
 
@@ -214,8 +206,7 @@ def fit_stream(
         "language": chosen.language,
         "labels": [options.min_count, options.empty_is_none],
         "tags": options.tag_sample,
-        "static": chosen.static
-        and [str(chosen.static), chosen.static.stat().st_size, chosen.static.stat().st_mtime_ns],
+        "model": chosen.source and chosen.source.fingerprint,
         "block": list(block),
     }
     work, fit = out / UNFINISHED, None
@@ -318,6 +309,11 @@ class _Fit:
         self.database = ItemDatabase.build(folder / "index" / ITEMS, key)
 
     @property
+    def has_words(self) -> bool:
+        """Whether any text has a word."""
+        return len(self._vocabulary) > 0
+
+    @property
     def n_items(self) -> int:
         """Number of items that were read."""
         return sum(block["lengths"].size for block in self.blocks)
@@ -394,16 +390,12 @@ class _Fit:
 
     def features(self) -> tuple[TextFeatures, Any]:
         """Choose the features, and compute those of all items."""
-        vocabulary, static = self._vocabulary, None
-        if self._options.static is not None:
-            self._report(1, _STEPS, "reading word vectors")
-            static = PooledVectors.learn(self._options.static, vocabulary, self._blocks)
-        counts = FeatureCounts(vocabulary, SPACE)
+        counts = FeatureCounts(self._vocabulary, SPACE)
         for block in self._blocks():
             self._report(1, _STEPS, f"words counted in {counts.n_texts:,} texts")
             counts.add(block)
         self._undercount = counts.undercount
-        chosen = counts.choose(static)
+        chosen = counts.choose()
         if not chosen.idf.size:
             raise InvalidInput("fit: the texts have no words to learn from; give texts with words.")
         if self._folder is None or len(self.blocks) == 1 or self._options.device is not None:
@@ -422,10 +414,14 @@ class _Fit:
 
     # --- 3: learning ------------------------------------------------------------------
 
-    def learn(self, features: TextFeatures | ModelEncoder | None, rows: Any) -> Fitted:
+    def learn(self, features: TextFeatures | None, rows: Any) -> Fitted:
         """Learn the space and the tags from features, and compute the vectors of all items."""
         labels = self._labels()
+        block, units = self._block() if features is not None else (None, None)
         self._report(_LEARNING, _STEPS, "learning the space")
+        if block is not None and units is not None:
+            block.length = self._space_length(rows, units, labels)
+            rows = _Beside(rows, np.float32(block.length) * units)
         estimator, space = self._learn_space(rows, labels)
         self._report(4, _STEPS, "computing vectors")
         vectors = self._vectors(space, rows)
@@ -437,15 +433,16 @@ class _Fit:
         if chosen.size:
             # Most of its products are short, and threads of BLAS would wait for the next one.
             with own_threads():
-                tagger = self._tagger(features, labels, chosen, rows, vectors, estimator)
+                tagger = self._tagger(features, labels, chosen, rows, vectors, estimator, units)
         words = None
         if features is not None:
             words = WordSearch(self._vocabulary, list(self._segments()))
         self._report(_STEPS, _STEPS, "done")
         return Fitted(
-            IndexModel(features, space, tagger),
+            IndexModel(features, space, tagger, block),
             self.database,
             vectors,
+            self._kept(units),
             words,
             labels,
             self._options.language,
@@ -462,17 +459,53 @@ class _Fit:
                 f"fit: {type(estimator).__name__} needs labels, but no item has a known label; "
                 "label some items, or use SemanticIndex(estimator=LSI())."
             )
-        if self._options.device is not None:
+        if isinstance(rows, _Beside):
+            rows = rows.operator(self._options.device)
+        elif self._options.device is not None:
             rows = as_operator(rows, device=self._options.device)
         fitted = _fitted(estimator, *_training(rows, labels, required))
         settled = fitted.settled() if hasattr(fitted, "settled") else estimator
         return settled, Space.of(fitted)
 
+    def _block(self) -> tuple[ModelBlock | None, Any]:
+        """Compute the rows of the block next to the words, if there is a source of them."""
+        source = self._options.source
+        if source is None:
+            return None, None
+
+        def texts() -> list[str]:
+            return [item.text for _, item in self.database.scan()]
+
+        return fit_block(
+            source, texts, self.n_items, lambda message: self._report(2, _STEPS, message)
+        )
+
+    def _space_length(self, rows: Any, units: Array, labels: LabelTable) -> float:
+        """Choose the length of the block in the embedding by the neighbours of left-out items."""
+
+        def learned(train: Any, table: LabelTable) -> Space:
+            required = get_tags(self._options.estimator).target_tags.required
+            return Space.of(_part(self._options.estimator, *_training(train, table, required)))
+
+        return space_length(lambda index: _words_of(rows, index), units, labels, learned)
+
+    def _kept(self, units: Array | None) -> Array | None:
+        """Keep the rows of the block: in memory, or in a file of the index."""
+        if units is None:
+            return None
+        rows = units.astype(np.float16)
+        if self._folder is None:
+            return rows
+        self.files.write(ROWS_FILE, {"rows": rows})
+        return None
+
     def _vectors(self, space: Space, rows: Any) -> Array | None:
         """Compute the vectors of all items: in memory, or in a file of the index."""
         if self._folder is None:
+            if isinstance(rows, _Beside):
+                ((_, rows),) = rows.blocks()
             return space.vectors(rows)
-        blocks = rows.blocks() if isinstance(rows, RowFiles) else [(0, rows)]
+        blocks = rows.blocks() if isinstance(rows, RowFiles | _Beside) else [(0, rows)]
         parts = (space.vectors(block) for _, block in blocks)
         shape = (self.n_items, space.n_dimensions)
         self.files.write("vectors", {"vectors": Rows(shape, "<f4", parts)})
@@ -482,12 +515,13 @@ class _Fit:
 
     def _tagger(  # noqa: PLR0917
         self,
-        features: TextFeatures | ModelEncoder | None,
+        features: TextFeatures | None,
         labels: LabelTable,
         chosen: Array,
         rows: Any,
         vectors: Array | None,
         estimator: Any,
+        units: Array | None,
     ) -> Tagger:
         """Learn to predict labels from some items.
 
@@ -496,7 +530,7 @@ class _Fit:
         that were learned without some items.
         """
         targets, names = labels.matrix(chosen), tuple(labels.names)
-        if isinstance(features, TextFeatures):
+        if features is not None:
             blocks, first = [], 0
             for block in self._blocks():
                 own = chosen[(chosen >= first) & (chosen < first + len(block))] - first
@@ -505,12 +539,21 @@ class _Fit:
             joined = TextBlock.join(blocks)
             counts = FeatureCounts(self._vocabulary, TAGS)
             counts.add(joined)
-            texts = counts.choose(features.static)
-            found = texts.transform(joined)
+            texts = counts.choose()
+            found, length = texts.transform(joined), 1.0
             sampled = chosen.size < int(labels.known.sum())
-            return learn_tagger(names, targets, found, chosen, texts=texts, sampled=sampled)
-        if features is not None:
-            return learn_tagger(names, targets, rows[chosen], chosen)
+            if units is not None:
+                length = tag_length(found, units[chosen], targets)
+                found = JoinedRows(found, np.float32(length) * units[chosen])
+            return learn_tagger(
+                names,
+                targets,
+                found,
+                chosen,
+                texts=texts,
+                sampled=sampled,
+                block_length=length,
+            )
         assert vectors is not None
         rng = np.random.RandomState(0)
         folds = min(_FOLDS, chosen.size // 2)
@@ -534,6 +577,30 @@ class _Fit:
         )
 
 
+class _Beside:
+    """Features of words, in memory or in files, with the dense block next to them."""
+
+    def __init__(self, words: Any, block: Array) -> None:
+        self._words, self._block = words, block
+
+    def operator(self, device: Any = None) -> Operator:
+        """Return the operator that the space is learned from."""
+        parts = (self._words, self._block)
+        return Joined([as_operator(part, device=device) for part in parts])
+
+    def blocks(self) -> Iterator[tuple[int, JoinedRows]]:
+        """Yield blocks of rows, each with the number of its first row."""
+        first, words = 0, self._words
+        for _, rows in words.blocks() if isinstance(words, RowFiles) else [(0, words)]:
+            yield first, JoinedRows(rows, self._block[first : first + rows.shape[0]])
+            first += rows.shape[0]
+
+
+def _words_of(rows: Any, index: Array) -> Any:
+    """Return some rows, increasing, as a sparse matrix in memory."""
+    return sparse.csr_matrix(rows.take(index)) if isinstance(rows, RowFiles) else rows[index]
+
+
 def _training(rows: Any, labels: LabelTable, required: bool) -> tuple[Any, Any]:
     """Return the rows and targets from which a space is learned.
 
@@ -542,7 +609,7 @@ def _training(rows: Any, labels: LabelTable, required: bool) -> tuple[Any, Any]:
     """
     if not labels.totals:
         return rows, None
-    dense = len(labels) * len(labels.names) <= DENSE_ENTRIES and not isinstance(rows, RowFiles)
+    dense = len(labels) * len(labels.names) <= DENSE_ENTRIES and not _on_disk(rows)
     if dense:
         targets = labels.matrix().toarray()
         targets[~labels.known] = np.nan
@@ -551,6 +618,12 @@ def _training(rows: Any, labels: LabelTable, required: bool) -> tuple[Any, Any]:
         return rows, None
     known = np.flatnonzero(labels.known)
     return (rows if known.size == len(labels) else _some(rows, known)), labels.matrix(known)
+
+
+def _on_disk(rows: Any) -> bool:
+    if isinstance(rows, Joined):
+        return any(_on_disk(part) for part in rows.parts)
+    return isinstance(rows, RowFiles)
 
 
 def _takes_operators(estimator: Any) -> bool:

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from ..errors import InvalidInput, InvalidLabels, InvalidParameter
+from ..errors import InvalidInput, InvalidLabels, InvalidParameter, Mismatch
 
 __all__ = [
     "LabelLists",
@@ -23,6 +24,7 @@ __all__ = [
     "read_label_lists",
     "read_metadata",
     "read_texts",
+    "read_vectors",
     "several_texts",
 ]
 
@@ -200,6 +202,33 @@ def _writable(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def read_vectors(vectors: Any, count: int, owner: str) -> Any:
+    """Check vectors given with items: finite numbers, one row per item."""
+    if vectors is None:
+        raise Mismatch(f"{owner}: this index takes vectors; give vectors=, one row per item.")
+    try:
+        found: Any = sparse.csr_matrix(vectors) if sparse.issparse(vectors) else np.asarray(vectors)
+        if found.dtype not in (np.float32, np.float64):
+            found = found.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"{owner}: vectors cannot be used: {error}") from error
+    if found.ndim != 2 or not found.shape[1]:
+        raise InvalidInput(
+            f"{owner}: vectors must be an array of two dimensions, but its shape is {found.shape}."
+        )
+    if not np.isfinite(found.data if sparse.issparse(found) else found).all():
+        raise InvalidInput(f"{owner}: vectors must be finite, but some are NaN or infinite.")
+    if sparse.issparse(found) and not found.data.all():
+        found = found.copy()
+        found.eliminate_zeros()
+    if found.shape[0] != count:
+        raise InvalidInput(
+            f"{owner}: vectors must have one row for each item; there are {count} items and "
+            f"{found.shape[0]} rows."
+        )
+    return found
 
 
 # --- data frames -----------------------------------------------------------------------------

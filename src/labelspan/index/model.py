@@ -1,7 +1,7 @@
 """What an index has learned, as searches use it: features of texts, a space, and a tagger.
 
 In a folder these are files of arrays: ``features``, ``space``, ``tagger``, ``words``, and
-``static`` if there are static word vectors; the manifest has the rest.
+``model_block`` if there are vectors next to the words; the manifest has the rest.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from scipy import sparse
 from .._arrays import ArrayFile, parse_json
 from .._typing import Array
 from ..errors import InvalidFile, InvalidInput, InvalidParameter, LabelspanError, Mismatch
+from ..operators.joined import JoinedRows
 from ..text import (
     NO_LANGUAGE,
     TAGS,
@@ -28,19 +29,19 @@ from ..text import (
     WordSegment,
     check_language,
 )
-from ..text.static_vectors import PooledVectors
 from .folder import Files, field
+from .inputs import read_vectors
+from .model_block import BLOCK_FILE, ModelBlock
 from .vectors import LabelDirections, unit_rows
 
 if TYPE_CHECKING:
     from ..tagger import Tagger
 
 __all__ = [
+    "BALANCE",
     "IndexModel",
-    "ModelEncoder",
     "Space",
     "read_model",
-    "read_vectors",
     "write_model",
     "write_tagger",
 ]
@@ -53,10 +54,12 @@ _DIRECTIONS, _MEANS = "label_directions_", "label_means_"
 _CLASSES = {"Adapter", "CCA", "DLE", "HSL", "LDA", "LPP", "LSI", "MLSI", "OPLS"}
 # Fitted attributes end with an underscore.
 _LEARNED = re.compile(r"[A-Za-z][A-Za-z0-9_]*_")
-# Kinds of features: vectors of a model, or words.
-_ENCODER, _WORDS = "encoder", "words"
+# Kind of features.
+_WORDS = "words"
 # Word numbers of one segment of the word index, about.
 _SEGMENT_TOKENS = 1 << 24
+# Weight of the space in a search by words only, and with a model.
+BALANCE, MODEL_BALANCE = 0.4, 0.5
 # Description of an estimator by plain data, and its arrays by attribute.
 Packed = tuple[dict[str, Any], dict[str, Array]]
 
@@ -117,8 +120,7 @@ class Space:
     def vectors(self, features: Any) -> Array:
         """Map features to unit vectors; rows without any feature to zeros."""
         out = unit_rows(np.asarray(features @ self.weights) - self.offset)
-        known = np.diff(features.indptr) if sparse.issparse(features) else features.any(axis=1)
-        out[known == 0] = 0.0
+        out[~_known(features)] = 0.0
         return out
 
     # --- files ------------------------------------------------------------------------
@@ -150,6 +152,14 @@ class Space:
             raise InvalidFile("The parts of the space do not fit together; the index is damaged.")
         packed = dict(described), {**arrays, _COMPONENTS: weights.T}
         return cls(weights, offset, eigenvalues, directions, packed=packed)
+
+
+def _known(features: Any) -> Array:
+    """Return which rows have any feature."""
+    if isinstance(features, JoinedRows):
+        return _known(features.words) | features.block.any(axis=1)
+    found = np.diff(features.indptr) if sparse.issparse(features) else features.any(axis=1)
+    return np.asarray(found != 0)
 
 
 def _estimator_class(name: Any) -> Any:
@@ -212,47 +222,21 @@ def _is_plain(value: Any) -> bool:
     return value is None or isinstance(value, str | bool | int | float)
 
 
-class ModelEncoder:
-    """Vectors of texts from a function, for example a language model, which is never written.
-
-    ``encode`` takes a list of texts, and returns an array with one row per text; ``size`` is the
-    number of dimensions, if it is known.
-    """
-
-    def __init__(self, encode: Callable[[list[str]], Any] | None, size: int | None = None) -> None:
-        self.encode, self.size = encode, size
-
-    def of_texts(self, texts: Sequence[str]) -> Array:
-        """Return the vectors of texts."""
-        if self.encode is None:
-            raise Mismatch(
-                "This index maps texts by a model that is not part of it; give the model as "
-                "SemanticIndex.load(path, encoder=...), or search by items= or labels=."
-            )
-        found = np.asarray(read_vectors(self.encode(list(texts)), len(texts), "encoder"))
-        if self.size is None:
-            self.size = int(found.shape[1])
-        if found.shape[1] != self.size:
-            raise InvalidInput(
-                f"The encoder gives vectors of {found.shape[1]} dimensions, but the index was "
-                f"fitted with {self.size}; give the model of the fit."
-            )
-        return found
-
-
 class IndexModel:
-    """Features of texts (None if the index takes vectors), the space, and the tagger.
+    """Features of texts (None if the index takes vectors), the space, the tagger, and a block.
 
-    The tagger may be a function that reads it.
+    The tagger may be a function that reads it. ``block`` is that of vectors next to the words, if
+    there is one.
     """
 
     def __init__(
         self,
-        features: TextFeatures | ModelEncoder | None,
+        features: TextFeatures | None,
         space: Space,
         tagger: Tagger | Callable[[], Tagger] | None,
+        block: ModelBlock | None = None,
     ) -> None:
-        self.features, self.space = features, space
+        self.features, self.space, self.block = features, space, block
         self._tagger = tagger
 
     @property
@@ -272,17 +256,24 @@ class IndexModel:
         """Whether features are computed from texts."""
         return self.features is not None
 
-    def use_encoder(self, encode: Any) -> None:
-        """Take a function for the vectors of texts, if the index was fitted with one."""
-        if isinstance(self.features, ModelEncoder):
-            self.features.encode = encode
-        elif encode is not None:
-            raise Mismatch("load: this index was fitted without an encoder; omit encoder=.")
+    def with_tagger(self, tagger: Tagger) -> IndexModel:
+        """Return the same with another tagger."""
+        return IndexModel(self.features, self.space, tagger, self.block)
 
-    def features_of(self, texts: Sequence[str]) -> Any:
-        """Compute the features of texts."""
+    @property
+    def balance(self) -> float:
+        """Weight of the space in a search, from 0 (only words) to 1 (only the space)."""
+        return BALANCE if self.block is None or not self.block.answers else MODEL_BALANCE
+
+    def query_features(self, texts: Sequence[str]) -> Any:
+        """Compute the features of queries; the model's are zeros if it is missing."""
         assert self.features is not None
-        return self.features.of_texts(texts)
+        words = self.features.of_texts(texts)
+        return words if self.block is None else self._joined(words, self.block.of_queries(texts))
+
+    def _joined(self, words: Any, units: Array) -> JoinedRows:
+        assert self.block is not None
+        return JoinedRows(words, np.float32(self.block.length) * units)
 
     def given(self, vectors: Any, count: int, owner: str) -> Any:
         """Check the vectors passed to the index."""
@@ -294,50 +285,36 @@ class IndexModel:
             )
         return found
 
-    def vectors(self, texts: Sequence[str], vectors: Any, owner: str) -> Array:
-        """Map texts, or given vectors, to unit vectors in the space."""
+    def items(self, texts: Sequence[str], vectors: Any, owner: str) -> tuple[Array, Array | None]:
+        """Map new items to unit vectors in the space; return also their rows of the block."""
         if self.features is None:
-            return self.space.vectors(self.given(vectors, len(texts), owner))
-        if vectors is not None:
-            raise Mismatch(f"{owner}: this index computes vectors from texts; omit vectors=.")
-        return self.space.vectors(self.features_of(texts))
+            return self.space.vectors(self.given(vectors, len(texts), owner)), None
+        if self.block is None:
+            if vectors is not None:
+                raise Mismatch(f"{owner}: this index computes vectors from texts; omit vectors=.")
+            return self.space.vectors(self.features.of_texts(texts)), None
+        units = self.block.of_items(texts, vectors, owner)
+        return self.space.vectors(self._joined(self.features.of_texts(texts), units)), units
+
+    def given_queries(self, vectors: Array) -> Array:
+        """Map vectors given as queries to unit vectors in the space."""
+        if self.features is None:
+            return self.space.vectors(self.given(vectors, len(vectors), "search"))
+        if self.block is None:
+            raise Mismatch("search: this index takes texts; give a text, items or labels.")
+        units = self.block.rows(read_vectors(vectors, len(vectors), "search"))
+        nothing = sparse.csr_matrix((len(vectors), self.features.size), dtype=np.float32)
+        return self.space.vectors(self._joined(nothing, units))
 
     @cached_property
     def names(self) -> Array | None:
         """Word or pair of words of the first features; None if features are not words.
 
-        Only static vectors, which come last, do not have a name.
+        Only the dimensions of a block, which come last, do not have a name.
         """
-        if not isinstance(self.features, TextFeatures):
+        if self.features is None:
             return None
         return np.array(self.features.names, dtype=object)
-
-
-def read_vectors(vectors: Any, count: int, owner: str) -> Any:
-    """Check vectors given with items: finite numbers, one row per item."""
-    if vectors is None:
-        raise Mismatch(f"{owner}: this index takes vectors; give vectors=, one row per item.")
-    try:
-        found: Any = sparse.csr_matrix(vectors) if sparse.issparse(vectors) else np.asarray(vectors)
-        if found.dtype not in (np.float32, np.float64):
-            found = found.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"{owner}: vectors cannot be used: {error}") from error
-    if found.ndim != 2 or not found.shape[1]:
-        raise InvalidInput(
-            f"{owner}: vectors must be an array of two dimensions, but its shape is {found.shape}."
-        )
-    if not np.isfinite(found.data if sparse.issparse(found) else found).all():
-        raise InvalidInput(f"{owner}: vectors must be finite, but some are NaN or infinite.")
-    if sparse.issparse(found) and not found.data.all():
-        found = found.copy()
-        found.eliminate_zeros()
-    if found.shape[0] != count:
-        raise InvalidInput(
-            f"{owner}: vectors must have one row for each item; there are {count} items and "
-            f"{found.shape[0]} rows."
-        )
-    return found
 
 
 # --- files ----------------------------------------------------------------------------------
@@ -348,13 +325,11 @@ def write_model(
 ) -> dict[str, Any]:
     """Write the fitted model next to the vectors; return the content of the manifest."""
     kind, text, features = None, None, model.features
-    if isinstance(features, ModelEncoder):
-        kind = _ENCODER
-    elif features is not None:
+    if features is not None:
         kind = _WORDS
         files.write("features", features.arrays())
-        if features.static is not None:
-            files.write("static", features.static.arrays())
+    if model.block is not None:
+        model.block.write(files)
     if words is not None:
         segments = _merged(words.segments)
         text = {"language": words.vocabulary.language, "segments": len(segments)}
@@ -393,23 +368,21 @@ def read_model(
     space = Space.read(files, field(content, "estimator", dict))
     words = _read_words(files, field(content, "text", dict)) if "words" in files else None
     language = NO_LANGUAGE if words is None else words.vocabulary.language
-    features: TextFeatures | ModelEncoder | None = None
-    static = PooledVectors.from_arrays(files.open("static").arrays()) if "static" in files else None
+    features: TextFeatures | None = None
+    block = ModelBlock.read(files.open(BLOCK_FILE)) if BLOCK_FILE in files else None
     described = content.get("features")
-    if described == _ENCODER:
-        features = ModelEncoder(None, len(space.weights))
-    elif described == _WORDS and words is not None:
+    if described == _WORDS and words is not None:
         arrays = files.open("features").arrays()
-        features = TextFeatures.from_arrays(language, arrays, stems=False, static=static)
-        if features.size != len(space.weights):
+        features = TextFeatures.from_arrays(language, arrays, stems=False)
+        if features.size + (0 if block is None else block.width) != len(space.weights):
             raise InvalidFile("The features do not fit the space; the index is damaged.")
     elif described is not None:
         raise InvalidFile("manifest.json: the kind of the features is unknown.")
     # Opened now, because a later save deletes the file; read only if it is asked for.
     tagger = None
     if content.get("tagger") is not None:
-        tagger = partial(_read_tagger, files.open(field(content, "tagger", str)), language, static)
-    return IndexModel(features, space, tagger), words, settings
+        tagger = partial(_read_tagger, files.open(field(content, "tagger", str)), language)
+    return IndexModel(features, space, tagger, block), words, settings
 
 
 def _merged(segments: Iterable[WordSegment]) -> list[WordSegment]:
@@ -425,7 +398,7 @@ def _merged(segments: Iterable[WordSegment]) -> list[WordSegment]:
     return [own[0] if len(own) == 1 else WordSegment.join(own) for own in groups]
 
 
-def _read_tagger(file: ArrayFile, language: str, static: PooledVectors | None) -> Tagger:
+def _read_tagger(file: ArrayFile, language: str) -> Tagger:
     from ..tagger import Tagger  # noqa: PLC0415 - searches do without it
 
     labels = parse_json(bytes(file.array("labels")), file.path)
@@ -433,7 +406,7 @@ def _read_tagger(file: ArrayFile, language: str, static: PooledVectors | None) -
         raise InvalidFile(f"{file.path} is damaged: it has no list of labels.")
     arrays, texts = file.arrays("texts_"), None
     if arrays:
-        texts = TextFeatures.from_arrays(language, arrays, stems=TAGS.stems, static=static)
+        texts = TextFeatures.from_arrays(language, arrays, stems=TAGS.stems)
     return Tagger.from_arrays(labels, file.arrays(), texts)
 
 

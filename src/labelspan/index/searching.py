@@ -26,7 +26,6 @@ from .store import ItemStore
 from .vectors import UnitVectors, kth_largest, unit_rows
 
 __all__ = [
-    "BALANCE",
     "Filter",
     "Query",
     "Ranking",
@@ -41,8 +40,6 @@ __all__ = [
 
 _LABELS = ("labels", "without")
 _METADATA = ("metadata", "without_metadata")
-# Weight of the space in a search, from 0 (only words) to 1 (only the space).
-BALANCE = 0.4
 # A match with less than this share of the query's words, weighted by their rarity, is weak.
 _WEAK_COVERAGE = 1 / 3
 # For a query that has only a vector, the cosine decides.
@@ -232,6 +229,12 @@ class Query:
         self.model, self.store, self.query = model, store, query
         self.items, self.labels = as_names(items), as_names(labels)
 
+    @property
+    def has_text(self) -> bool:
+        """Whether words are searched for."""
+        given = self.query is not None and self.store.words is not None
+        return given and not _is_vector(self.model, self.query)
+
     def vectors(self, query: Any = None) -> tuple[Array, bool]:
         """Compute unit vectors, and whether it is a single query.
 
@@ -287,7 +290,7 @@ def rank(asked: Query, *, k: int, mask: Array, balance: float) -> tuple[list[Ran
     if places is not None:
         found = places[0].top(places[1][None], k, mask)
         return [Ranking.by_space(*found[0])], True
-    if asked.query is not None and asked.store.words is not None:
+    if asked.has_text:
         texts, single = asked.texts(balance)
         return [text.top(k, mask) for text in texts], single
     vectors, single = asked.vectors()
@@ -301,7 +304,7 @@ def match_all(
 
     The last are only looked for if few items match. Words that no item has come third.
     """
-    if asked.store.words is None:
+    if not asked.has_text:
         vector, rows = asked.vectors()[0][0], np.flatnonzero(mask)
         found = Ranking.by_space(*asked.store.vectors.rank(vector, rows, len(mask)))
         enough = found.scores >= _WEAK_COSINE
@@ -321,8 +324,10 @@ def weak(hits: Sequence[Hit]) -> str:
     )
 
 
-def check_balance(owner: str, balance: Any) -> float:
-    """Return a weight of the space; raise an error unless it is a number from 0 to 1."""
+def check_balance(owner: str, balance: Any, model: IndexModel) -> float:
+    """Return a weight of the space, by default that of the model; refuse all but 0 to 1."""
+    if balance is None:
+        return model.balance
     fine = isinstance(balance, int | float | np.number) and not isinstance(balance, bool)
     if not fine or not 0 <= float(balance) <= 1:
         raise InvalidParameter(
@@ -334,14 +339,19 @@ def check_balance(owner: str, balance: Any) -> float:
 
 def text_vectors(model: IndexModel, query: Any) -> tuple[Array, bool]:
     """Map texts, or vectors if the index takes these, to unit vectors in the space."""
-    if model.reads_texts:
+    if model.reads_texts and not _is_vector(model, query):
         texts, single = several_texts(query, "search")
-        return model.space.vectors(model.features_of(texts)), single
+        return model.space.vectors(model.query_features(texts)), single
     rows = np.asarray(query)
     if rows.dtype.kind not in "fiub" or rows.ndim not in (1, 2):
         raise Mismatch("This index takes vectors: a query is a vector, or rows of vectors.")
     several = np.atleast_2d(rows)
-    return model.space.vectors(model.given(several, len(several), "search")), rows.ndim == 1
+    return model.given_queries(several), rows.ndim == 1
+
+
+def _is_vector(model: IndexModel, query: Any) -> bool:
+    """Return whether a query is a vector, for an index of words and vectors."""
+    return model.block is not None and isinstance(query, np.ndarray) and query.dtype.kind in "fiu"
 
 
 def similar_labels(store: ItemStore, label: str, k: int) -> list[tuple[str, float]]:

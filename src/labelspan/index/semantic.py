@@ -32,6 +32,7 @@ from .inputs import (
 from .label_tree import FoundLabel, LabelNode, find_labels, label_tree
 from .metadata_fields import FieldKind
 from .model import IndexModel, read_model, write_model, write_tagger
+from .model_block import as_source
 from .results import (
     Axis,
     Explanation,
@@ -40,11 +41,12 @@ from .results import (
     ResultTable,
     TagExplanation,
 )
-from .searching import BALANCE, Filter, Query, check_balance, mask_rows, rank
+from .searching import Filter, Query, check_balance, mask_rows, rank
 from .store import ItemStore
 from .tagging import ItemTagger
 
 if TYPE_CHECKING:
+    from ..models import TextModel
     from ..tagger import Tagger
 
 __all__ = ["SemanticIndex"]
@@ -84,8 +86,8 @@ class SemanticIndex:
     Features are TF-IDF of words and pairs of words after Unicode normalisation and case folding:
     ``1 + log(tf)``, rows of length 1, at most 30,000 features; with 1,000 texts or more, features
     in only one text or in more than half of them are dropped. In scripts without spaces each
-    character counts as a word. Alternatively, features can be given as vectors or come from a
-    language model: see ``vectors`` and ``encoder`` of :meth:`fit`.
+    character counts as a word. Vectors of a language model can be used next to the words: see
+    ``model``, and ``vectors`` and ``encoder`` of :meth:`fit`.
 
     Parameters
     ----------
@@ -95,11 +97,12 @@ class SemanticIndex:
     language : str, default="auto"
         Language of the texts, for word search: "auto" detects it, "none" neither stems words nor
         ignores frequent ones; otherwise a code, for example "en" or "fi".
-    static : path or None, default=None
-        File of word vectors: word2vec's text, or ``.safetensors`` or ``.npy`` with a vocabulary
-        next to it. The mean of the vectors of a text's words is used next to TF-IDF, for the space
-        and for tags. The index keeps the vectors of the words that its texts have at the fit, at
-        most 100,000, and does not need the file later; a new fit does.
+    model : str, path or None, default=None
+        A language model whose vectors are used next to the words, for the space and for tags: a
+        name in the local cache of the hub, the folder of a transformer (ONNX, or for
+        sentence-transformers) or of model2vec, a file of word vectors, or a server and its model,
+        ``http://127.0.0.1:11434/v1#nomic-embed-text``. It is opened when it is needed first.
+        Nothing is downloaded.
 
     Attributes
     ----------
@@ -148,18 +151,20 @@ class SemanticIndex:
         estimator: Any = None,
         *,
         language: str = "auto",
-        static: str | os.PathLike[str] | None = None,
+        model: str | os.PathLike[str] | None = None,
     ) -> None:
         self.estimator = estimator
-        self.static = static
+        self.text_model = model
         self.language = language
         # Whether the estimator of a loaded index was the default.
         self._default = True
-        self._encoder: Callable[[list[str]], Any] | None = None
+        # A model given to load, by which texts are encoded instead of the one that is remembered.
+        self._given: TextModel | None = None
         # What was learned and the items, which a change replaces together: a thread that has read
         # both can go on with them.
         self._content: tuple[IndexModel, ItemStore] | None = None
         self._folder: IndexFolder | None = None
+        self._device: Any = None
         self._mapped = True
         self.corpus_fields: dict[str, Any] = {}
         # What a server does after a change, instead of learning while the caller waits.
@@ -194,18 +199,21 @@ class SemanticIndex:
         metadata : list of dict or None, default=None
             For each item a dict of strings, numbers, booleans or None.
         vectors : array or sparse matrix of shape (n, d) or None, default=None
-            Features of the items, instead of their words: an index of vectors, in which :meth:`add`
-            and queries take vectors as well. With ``encoder``, its output for the texts.
+            Vectors of the items, which are used next to the words of their texts; :meth:`add` takes
+            vectors as well. Texts as queries are then compared by their words, unless there is a
+            ``model`` or an ``encoder`` that these vectors come from; vectors can be queries too. If
+            no text has a word, the vectors are all that there is.
         encoder : function or None, default=None
-            Takes a list of texts and returns one vector for each, for example the ``encode`` of a
-            sentence-transformers model. The embedding is then learned from the model's vectors
-            instead of words, by default by :class:`~labelspan.Adapter`; search still compares words
-            as well. The function is not saved: pass it to :meth:`load` again.
+            A language model: takes a list of texts and returns one vector for each, for example the
+            ``encode`` of a sentence-transformers model. Its vectors are used next to the words. The
+            function is not saved: pass it to :meth:`load` again. Unlike those of a ``model``, its
+            vectors are not stored for the next fit.
         progress : function or None, default=None
             Called with the number of steps done, their total, and what is being done.
         device : str, torch device or None, default=None
-            Where the space is learned, for example "cuda"; needs torch. Everything else is done
-            on the host, and the index is the same up to rounding. Only for the linear estimators.
+            Where the space is learned and the model runs, for example "cuda"; needs torch.
+            Everything else is done on the host, and the index is the same up to rounding. Only for
+            the linear estimators.
 
         Returns
         -------
@@ -217,19 +225,18 @@ class SemanticIndex:
 
         if not self.writable:
             raise self._read_only("fit")
-        if self.static is not None and not (vectors is None and encoder is None):
-            taken = "vectors" if encoder is None else "encoder"
-            raise Mismatch(f"fit: static= is used next to words; omit it, or {taken}=.")
         items = self._items("fit", texts, labels, ids, metadata)
         estimator = self.estimator
         if estimator is None and not self._default:
             estimator = self.space
-        options = FitOptions(estimator, self.language, device=device, static=self.static)
-        found = fit_items(items, options, encoder=encoder, vectors=vectors, report=progress)
+        source = as_source(self.text_model, encoder, vectors, device)
+        options = FitOptions(estimator, self.language, device=device, source=source)
+        found = fit_items(items, options, report=progress)
         assert found.vectors is not None
+        store = ItemStore(found.database, found.vectors, found.words, block_rows=found.rows)
         with self.write_lock:
-            self._encoder = encoder
-            self._content = found.model, ItemStore(found.database, found.vectors, found.words)
+            self._given = None if source is None else source.model
+            self._content = found.model, store
         return self
 
     def _items(self, owner: str, texts: Any, labels: Any, ids: Any, metadata: Any) -> list[Item]:
@@ -326,8 +333,8 @@ class SemanticIndex:
             items = self._items("add", texts, labels, ids, metadata)
             if not items:
                 return store
-            found = self.model.vectors([item.text for item in items], vectors, "add")
-            return store.add(items, found, replace=replace)
+            found = self.model.items([item.text for item in items], vectors, "add")
+            return store.add(items, *found, replace=replace)
 
         return self.change("add", added)
 
@@ -427,8 +434,7 @@ class SemanticIndex:
                 return False
             if self._folder is not None:
                 self._folder.replace_tagger(lambda files: write_tagger(files, learned))
-            changed = IndexModel(model.features, model.space, learned)
-            self._content = changed, items.copy()
+            self._content = model.with_tagger(learned), items.copy()
         return True
 
     @_reads
@@ -499,7 +505,9 @@ class SemanticIndex:
             Zeros for a text without known words.
         """
         given = read_texts([texts] if isinstance(texts, str) else texts, "embed")
-        found = self.model.vectors(given, None, "embed")
+        if not self.model.reads_texts:
+            raise Mismatch("embed: this index takes vectors; it has no words.")
+        found = self.model.space.vectors(self.model.query_features(given))
         return found[0] if isinstance(texts, str) else found
 
     def __len__(self) -> int:
@@ -610,6 +618,18 @@ class SemanticIndex:
         return None if words is None else words.vocabulary.language
 
     @property
+    def model_name(self) -> str:
+        """Name of the language model next to the words; empty without one."""
+        block = self.model.block
+        return "" if block is None else block.name
+
+    @property
+    def problem(self) -> str:
+        """Why only words are compared, if the language model of the fit is missing; else empty."""
+        block = self.model.block
+        return "" if block is None else block.problem
+
+    @property
     def space(self) -> Any:
         """The fitted estimator."""
         return self.model.space.estimator
@@ -651,7 +671,7 @@ class SemanticIndex:
         *,
         items: str | Sequence[str] = (),
         labels: str | Sequence[str] = (),
-        balance: float = BALANCE,
+        balance: float | None = None,
     ) -> Any:
         """Find items by a text, by items, by labels, or by a combination of these.
 
@@ -675,8 +695,9 @@ class SemanticIndex:
             Ids of example items, which are not among the results.
         labels : str or list of str, default=()
             Labels, learned or not.
-        balance : float, default=0.4
-            Weight of the embedding in a text search: 0 uses only words, 1 only the embedding.
+        balance : float or None, default=None
+            Weight of the embedding in a text search: 0 uses only words, 1 only the embedding. None
+            is 0.4, or 0.5 with a language model.
 
         Returns
         -------
@@ -685,7 +706,7 @@ class SemanticIndex:
         """
         model, store = self._fitted()
         check_count("search", "k", k)
-        balance = check_balance("search", balance)
+        balance = check_balance("search", balance, model)
         asked = Query(model, store, query, items, labels)
         mask = mask_rows(store, Filter.of(filter), asked.items)
         found, single = rank(asked, k=k, mask=mask, balance=balance)
@@ -698,7 +719,7 @@ class SemanticIndex:
         query: Any = "",
         filter: Filter | Mapping[str, Any] | None = None,
         *,
-        balance: float = BALANCE,
+        balance: float | None = None,
         sort: str = "",
         within: Any = None,
     ) -> ItemList:
@@ -714,7 +735,7 @@ class SemanticIndex:
             As in :meth:`search`; an empty text matches all items.
         filter : Filter, dict or None, default=None
             Condition on labels and metadata of the items.
-        balance : float, default=0.4
+        balance : float or None, default=None
             As in :meth:`search`.
         sort : str, default=""
             "score", "title", "id", "labels" (number of labels) or "meta.KEY"; a minus before it
@@ -741,7 +762,7 @@ class SemanticIndex:
         (2, ['0', '1'], {'game': 2, 'net': 1})
         """
         model, store = self._fitted()
-        balance = check_balance("browse", balance)
+        balance = check_balance("browse", balance, model)
         return browse(model, store, query, filter, balance, sort, within)
 
     def fields(self) -> dict[str, FieldKind]:
@@ -869,7 +890,7 @@ class SemanticIndex:
         *,
         items: str | Sequence[str] = (),
         labels: str | Sequence[str] = (),
-        balance: float = BALANCE,
+        balance: float | None = None,
     ) -> Explanation:
         """Explain why an item was found: words in its text, shared axes, words and labels.
 
@@ -883,7 +904,7 @@ class SemanticIndex:
             Maximum number of axes, and of words.
         items, labels : str or list of str, default=()
             As in :meth:`search`.
-        balance : float, default=0.4
+        balance : float or None, default=None
             As in :meth:`search`.
 
         Returns
@@ -905,7 +926,7 @@ class SemanticIndex:
         model, store = self._fitted()
         check_count("explain", "n", n)
         asked = Query(model, store, query, items, labels)
-        balance = check_balance("explain", balance)
+        balance = check_balance("explain", balance, model)
         tagger = self._tagger(model, store)
         return explain(asked, tagger, store.item(id), n=n, balance=balance)
 
@@ -973,7 +994,7 @@ class SemanticIndex:
                 raise self._read_only("save")
             tagger = self.tagger
             if tagger is not None:
-                model = IndexModel(model.features, model.space, tagger)
+                model = model.with_tagger(tagger)
             settings = {
                 "default_estimator": self.estimator is None and self._default,
                 "language": self.language,
@@ -1012,7 +1033,9 @@ class SemanticIndex:
         write: bool = False,
         verify: bool = False,
         mapped: bool = True,
+        model: Any = None,
         encoder: Callable[[list[str]], Any] | None = None,
+        device: Any = None,
     ) -> Self:
         """Open a saved index. No code from its files is run.
 
@@ -1031,9 +1054,14 @@ class SemanticIndex:
             Whether arrays are memory-mapped. Otherwise they are read into memory, and a file that
             is truncated later does no harm; a process that reads a mapped file beyond its end is
             killed by the system.
+        model : str, path or None, default=None
+            The language model of the fit, if it is elsewhere now; None finds it by its name. It
+            must give the same vectors. Without it, queries are compared by their words, and
+            :attr:`problem` says why.
         encoder : function or None, default=None
-            The model of an index that was fitted with ``encoder=``; without it, such an index can
-            only be searched by items and labels.
+            That of an index that was fitted with ``encoder=``, which is not found by a name.
+        device : str or None, default=None
+            Where the model runs, for example "cuda".
 
         Returns
         -------
@@ -1052,7 +1080,10 @@ class SemanticIndex:
             If the process has too many open files.
         """
         index = cls()
-        index._encoder = encoder
+        if model is not None or encoder is not None:
+            given = as_source(model, encoder, None, device)
+            index._given = None if given is None else given.model
+        index._device = device
         index._mapped = mapped
         index._folder = IndexFolder(Path(path), write=write)
         try:
@@ -1084,7 +1115,10 @@ class SemanticIndex:
 
         model, store, settings = folder.read(read, verify=verify, mapped=self._mapped)
         try:
-            model.use_encoder(self._encoder)
+            if model.block is not None:
+                model.block.use(self._given, self._device)
+            elif self._given is not None:
+                raise Mismatch("load: this index was fitted without a model; omit it.")
         except BaseException:
             store.close()
             raise

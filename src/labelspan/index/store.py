@@ -31,6 +31,7 @@ from .folder import ITEMS, Files, field
 from .inputs import did_you_mean
 from .label_table import Labels, LabelTable
 from .metadata_fields import MetadataField, read_fields
+from .model_block import ROWS_FILE
 from .results import Item
 from .vectors import LabelDirections, UnitVectors, label_places
 
@@ -58,6 +59,7 @@ class ItemStore:
         vectors: Array,
         words: WordSearch | None,
         folder: Path | None = None,
+        block_rows: Array | None = None,
     ) -> None:
         self._database = database
         self._lock = threading.RLock()
@@ -75,7 +77,15 @@ class ItemStore:
             if not fits or (words is not None and len(words) != first):
                 raise InvalidFile("Vectors or words do not fit the items; the index is damaged.")
             self.vectors = UnitVectors(vectors)
-            self.vectors.append(database.added(first, self.vectors.width))
+            width = 0 if block_rows is None else block_rows.shape[1]
+            if block_rows is not None and (block_rows.ndim != 2 or len(block_rows) != first):
+                raise InvalidFile("The rows of the model do not fit; the index is damaged.")
+            late_rows = database.added(first, self.vectors.width + width)
+            self.vectors.append(late_rows[:, : self.vectors.width])
+            # Rows of the block next to the words, of length 1.
+            self.block_rows = None if block_rows is None else UnitVectors(block_rows)
+            if self.block_rows is not None:
+                self.block_rows.append(late_rows[:, self.vectors.width :])
             if first < size:
                 # A removed row has no text any more.
                 late, nothing = dict(database.scan(first)), Item("", "", None, {})
@@ -100,7 +110,8 @@ class ItemStore:
         try:
             if files.verify or file_size(path) <= _SMALL_DATABASE:
                 database.verify()
-            return cls(database, vectors, words, files.folder)
+            rows = files.open(ROWS_FILE).array("rows") if ROWS_FILE in files else None
+            return cls(database, vectors, words, files.folder, rows)
         except BaseException:
             database.close()
             raise
@@ -122,6 +133,10 @@ class ItemStore:
             shape = (self.vectors.alive.size, self.vectors.width)
             parts = (block for _, block in self.vectors.blocks())
             files.write("vectors", {"vectors": Rows(shape, "<f4", parts)})
+            if self.block_rows is not None:
+                shape = (self.vectors.alive.size, self.block_rows.width)
+                half = (block.astype("<f2") for _, block in self.block_rows.blocks())
+                files.write(ROWS_FILE, {"rows": Rows(shape, "<f2", half)})
 
     def close(self) -> None:
         """Close the database, after what other threads read from it now."""
@@ -157,8 +172,16 @@ class ItemStore:
             yield cursor
         self._database.merge_log()
 
-    def add(self, items: Sequence[Item], vectors: Array, *, replace: bool) -> Self:
+    def add(
+        self,
+        items: Sequence[Item],
+        vectors: Array,
+        block_rows: Array | None = None,
+        *,
+        replace: bool,
+    ) -> Self:
         """Add items; ``replace`` allows them to replace items with the same ids."""
+        both = vectors if block_rows is None else np.hstack([vectors, block_rows])
         with self._lock:
             with self._change() as cursor:
                 there = self._known([item.id for item in items])
@@ -169,13 +192,15 @@ class ItemStore:
                     )
                 gone = list(there.values())
                 self._database.remove(cursor, gone)
-                first = self._database.insert(cursor, items, vectors)
+                first = self._database.insert(cursor, items, both)
                 lists: dict[int, Labels] = dict.fromkeys(gone)
                 lists |= {first + n: item.labels for n, item in enumerate(items)}
                 labels = self.labels.changed(lists)
                 self._database.put_labels(cursor, labels, lists)
             made = self._with(labels)
             made.vectors.append(vectors)
+            if made.block_rows is not None and block_rows is not None:
+                made.block_rows.append(block_rows)
             made._add_words(items)
             made._drop(gone)
             made._name_labels()
@@ -283,6 +308,7 @@ class ItemStore:
         """Return a store with other labels, vectors and words that can change, and no results."""
         made = copy(self)
         made.vectors, made.words = copy(self.vectors), copy(self.words)
+        made.block_rows = copy(self.block_rows)
         made.labels, made._computed = labels, {}
         made.revision = self._database.about(REVISION)
         return made

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from .._typing import Array
 from ..errors import InvalidInput, Mismatch
+from ..operators.joined import JoinedRows
 from .inputs import as_names, label_name, several_texts
 from .model import IndexModel
 from .results import LabelReport, ResultTable, Tag, TagExplanation, Vote, WordShare
@@ -53,19 +54,26 @@ class ItemTagger:
             vectors, single = text_vectors(self._model, query)
             return vectors, None, single
         texts, single = several_texts(query, "tag")
-        return self._of_texts(texts), None, single
+        block = self._model.block
+        units = None if block is None else block.of_queries(texts)
+        return self._joined(texts, units), None, single
 
     def of_rows(self, rows: Array) -> Any:
         """Compute the features of the items in some rows from which their labels are predicted."""
         if not self._model.reads_texts:
             return self._store.vectors.rows(rows)
         found = self._store.fetch(rows.tolist())
-        return self._of_texts([found[row].text if row in found else "" for row in rows.tolist()])
+        texts = [found[row].text if row in found else "" for row in rows.tolist()]
+        units = self._store.block_rows
+        return self._joined(texts, None if units is None else units.rows(rows))
 
-    def _of_texts(self, texts: list[str]) -> Any:
-        if self._tagger.texts is not None:
-            return self._tagger.texts.of_texts(texts)
-        return self._model.features_of(texts)
+    def _joined(self, texts: list[str], units: Array | None) -> Any:
+        """Compute the features of texts, next to which are the rows of a block."""
+        assert self._tagger.texts is not None
+        words = self._tagger.texts.of_texts(texts)
+        if units is None:
+            return words
+        return JoinedRows(words, np.float32(self._tagger.block_length) * units.astype(np.float32))
 
     def _tags(self, best: Array, chances: Array) -> list[ResultTable[Tag]]:
         """Return tags of columns, without those that are -1, and their probabilities."""
@@ -198,4 +206,10 @@ class ItemTagger:
         from ..tagger.learning import learn_tagger  # noqa: PLC0415
 
         parts = found.labels, found.targets, found.features, found.rows
-        return learn_tagger(*parts, unseen=unseen, texts=found.texts, sampled=found.sampled)
+        return learn_tagger(
+            *parts,
+            unseen=unseen,
+            texts=found.texts,
+            sampled=found.sampled,
+            block_length=found.block_length,
+        )

@@ -32,6 +32,7 @@ from scipy import linalg, sparse
 
 from .._typing import Array
 from ..errors import InvalidFile
+from ..operators.joined import JoinedRows
 from ..operators.row_data import product
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "add_sparse",
     "labels_of",
     "select_columns",
+    "turned",
 ]
 
 # Number of rows, or of vectors, for which a few passes over the features of all labelled rows are
@@ -63,6 +65,11 @@ class Directions(NamedTuple):
     def coordinates(self, features: Any) -> Array:
         """Return the coordinates (n, r) of rows along the directions."""
         axes, features = self.axes, select_columns(features, self.columns)
+        if isinstance(features, JoinedRows):
+            cut = features.words.shape[1]
+            words = Directions(np.arange(cut, dtype=np.int32), axes[:cut])
+            block = axes[cut:].astype(np.float32, copy=False)
+            return words.coordinates(features.words) + features.block @ block
         if sparse.issparse(features) and features.nnz < features.shape[1]:
             # Few features: the directions are stored in a file.
             used = np.unique(features.indices)
@@ -71,7 +78,10 @@ class Directions(NamedTuple):
 
 
 def select_columns(features: Any, columns: Array) -> Any:
-    """Select some columns, in increasing order."""
+    """Select some columns, in increasing order; of a dense block next to words, all."""
+    if isinstance(features, JoinedRows):
+        inside = columns[columns < features.words.shape[1]]
+        return JoinedRows(select_columns(features.words, inside), features.block)
     if columns.size == features.shape[1] or not sparse.issparse(features):
         return features if columns.size == features.shape[1] else features[:, columns]
     rows = sparse.csr_matrix(features)
@@ -81,6 +91,39 @@ def select_columns(features: Any, columns: Array) -> Any:
     starts = np.concatenate([[0], np.cumsum(inside)])[rows.indptr]
     shape = (rows.shape[0], columns.size)
     return sparse.csr_matrix((rows.data[inside], found[inside], starts), shape=shape)
+
+
+def turned(features: Any) -> Any:
+    """Return the transpose, in the layout in which products are fast."""
+    return features.T.tocsr() if sparse.issparse(features) else features.T
+
+
+def _column_sizes(rows: Any) -> tuple[Array, Array]:
+    """Return the sums of squares of columns, and numbers of rows that have them."""
+    if isinstance(rows, JoinedRows):
+        parts = zip(_column_sizes(rows.words), _column_sizes(rows.block), strict=True)
+        squares, counts = (np.concatenate(pair) for pair in parts)
+        return squares, counts
+    d = rows.shape[1]
+    if not sparse.issparse(rows):
+        return np.einsum("ij,ij->j", rows, rows, dtype=np.float64), (rows != 0).sum(axis=0)
+    squares = np.bincount(rows.indices, np.square(rows.data, dtype=np.float64), d)
+    return squares.astype(np.float64), np.bincount(rows.indices, minlength=d)
+
+
+def _products_of_rows(first: Any, second: Any) -> Array:
+    """Return the inner product of each row with the one of the same number."""
+    if isinstance(first, JoinedRows):
+        blocks = np.einsum("ij,ij->i", first.block, second.block)
+        return np.asarray(_products_of_rows(first.words, second.words) + blocks)
+    return np.asarray(sparse.csr_matrix(first).multiply(second).sum(axis=1)).ravel()
+
+
+def _times(rows: Any, sums: Any) -> Array:
+    """Return the products of some rows with sums over features, of words and of a block."""
+    if isinstance(rows, JoinedRows):
+        return np.asarray(product(rows.words, sums[0]) + rows.block @ sums[1])
+    return product(rows, sums)
 
 
 @dataclass(frozen=True)
@@ -124,16 +167,25 @@ class LabelledRows:
     @cached_property
     def _sizes(self) -> tuple[Array, Array]:
         """Sums of squares of the features, and numbers of rows that have them."""
-        rows, d = self.features, self.features.shape[1]
-        if not sparse.issparse(rows):
-            return np.einsum("ij,ij->j", rows, rows, dtype=np.float64), (rows != 0).sum(axis=0)
-        squares = np.bincount(rows.indices, np.square(rows.data, dtype=np.float64), d)
-        return squares.astype(np.float64), np.bincount(rows.indices, minlength=d)
+        return _column_sizes(self.features)
 
-    def scaled(self, features: Any, own: Array | None = None) -> sparse.csr_matrix:
+    def scaled(self, features: Any, own: Array | None = None) -> Any:
         """Divide features by their lengths over the other rows; ``own`` as in `RowView`."""
+        squares, counts = self._sizes
+        if isinstance(features, JoinedRows):
+            cut = features.words.shape[1]
+            words = self._scaled(features.words, own, squares[:cut], counts[:cut])
+            block = np.square(features.block, dtype=np.float64)
+            others = squares[cut:] - (block if own is None else block * (own >= 0)[:, None])
+            others = np.where(others > 0, others, np.inf)
+            return JoinedRows(words, (features.block / np.sqrt(others)).astype(np.float32))
+        return self._scaled(features, own, squares, counts)
+
+    def _scaled(
+        self, features: Any, own: Array | None, squares: Array, counts: Array
+    ) -> sparse.csr_matrix:
         rows = sparse.csr_matrix(features)
-        squares, counts = (one[rows.indices] for one in self._sizes)
+        squares, counts = squares[rows.indices], counts[rows.indices]
         if own is not None:
             inside = np.repeat(own >= 0, np.diff(rows.indptr))
             squares, counts = squares - inside * np.square(rows.data, dtype=float), counts - inside
@@ -144,10 +196,13 @@ class LabelledRows:
 
     @cached_property
     def _turned(self) -> Any:
-        return self.features.T.tocsr() if sparse.issparse(self.features) else self.features.T
+        return turned(self.features)
 
     @cached_property
     def _label_sums(self) -> Any:
+        if isinstance(self.features, JoinedRows):
+            words, block = self._turned.words, self._turned.block
+            return words @ self.labels, np.asarray(block @ self.labels)
         return self._turned @ self.labels
 
     @cached_property
@@ -191,15 +246,15 @@ class LabelledRows:
         if scaled:
             asked = self.scaled(features, own)
             along = self.directions.coordinates(asked)
-        remainders = np.asarray(sparse.csr_matrix(asked).multiply(features).sum(axis=1)).ravel()
+        remainders = _products_of_rows(asked, features)
         remainders = remainders - np.einsum("ij,ij->i", coordinates[:, :-1], along)
         near, label_sums = None, None
         if asked.shape[0] <= _FEW_ROWS:
-            dense = asked.toarray() if sparse.issparse(asked) else asked
+            dense = asked if isinstance(asked, np.ndarray) else asked.toarray()
             near = np.asarray(self.features @ dense.T, dtype=np.float32)
             sums = self.sums(near)
         else:
-            label_sums = product(asked, self._label_sums)
+            label_sums = _times(asked, self._label_sums)
             sums = np.asarray(asked @ self._coordinate_sums, dtype=np.float32)
         outside = sums if own is None else sums - along @ self.gram[:-1].astype(np.float32)
         return RowView(coordinates, along, remainders, sums, outside, near, label_sums, own)

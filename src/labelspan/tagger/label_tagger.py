@@ -14,6 +14,7 @@ from .._typing import Array
 from ..corpus import LabelVocabulary
 from ..errors import InvalidInput
 from ..graph.neighbors import NeighborSearch
+from ..operators.joined import JoinedRows, words_of
 from ..text import TextFeatures
 from ..text.vocabulary import checked_parts, offsets_rise, require, within
 from .decision import NEVER, Decision, LabelRecord, LeftOutTags, emphasis, make_comparable
@@ -46,7 +47,7 @@ _LEFT_OUT = 12
 _SHAPES = {
     "rows": "i8 n",
     "levels": "f8 2 knots",
-    "numbers": "f8 8",
+    "numbers": "f8 10",
     "thresholds": "f4 k",
     "columns": "i4 c",
     "directions": "f2 c r",
@@ -59,7 +60,7 @@ class Voters:
     """Labelled items, the nearest of which vote; frequent features are ignored."""
 
     def __init__(self, features: Any, labels: sparse.csr_matrix) -> None:
-        self._features, self._labels = features, labels
+        self._features, self._labels = words_of(features), labels
 
     @cached_property
     def _columns(self) -> Array:
@@ -83,7 +84,7 @@ class Voters:
         if own is not None and "among" in vars(self) and (own >= 0).all():
             return self.among[0][own], self.among[1][own]
         found, cosines = self._search.nearest(
-            _VOTERS, select_columns(features, self._columns), exclude=own, search="auto"
+            _VOTERS, select_columns(words_of(features), self._columns), exclude=own, search="auto"
         )
         cosines = np.where((found >= 0) & (cosines > 0), cosines, 0.0).astype(np.float32)
         return np.where(cosines > 0, found, 0), cosines
@@ -137,6 +138,8 @@ class Tagger:
     sampled: bool = False
     # Number of items that changed since it was learned.
     changes: int = 0
+    # Length of the dense block of features next to the words, if there is one.
+    block_length: float = 1.0
     # Broader labels; not stored.
     vocabulary: LabelVocabulary | None = None
 
@@ -296,11 +299,19 @@ class Tagger:
         lead, rest, _ = self.regression.feature_weights(column, own)
         has = own >= 0 and self.targets[own, column] > 0
         factors = emphasis(self.support[column] - has)
-        row = sparse.csr_matrix(features)
-        asked = self.regression.rows.scaled(row, np.array([own])) if self.scaled else row
+        asked = features
+        if self.scaled:
+            asked = self.regression.rows.scaled(features, np.array([own]))
         found = np.zeros(lead.size)
-        found[row.indices] = row.data * factors[0] * lead[row.indices]
-        found[row.indices] += asked.data * self.rest * factors[1] * rest[row.indices]
+        for values, factor, weights in (
+            (features, factors[0], lead),
+            (asked, self.rest * factors[1], rest),
+        ):
+            row = sparse.csr_matrix(words_of(values))
+            found[row.indices] += row.data * factor * weights[row.indices]
+            if isinstance(values, JoinedRows):
+                cut = values.words.shape[1]
+                found[cut:] += values.block[0] * factor * weights[cut:]
         return found
 
     # --- changes ----------------------------------------------------------------------
@@ -375,9 +386,15 @@ class Tagger:
     def arrays(self) -> dict[str, Array]:
         """Return the arrays to store, by name, without the names of the labels."""
         decision = self.decision
+        block = np.zeros((self.rows.size, 0), dtype=np.float16)
+        if isinstance(self.features, JoinedRows):
+            # Its rows of length 1 are numbers of half precision.
+            rows = self.features.block / np.float32(self.block_length)
+            block = rows.astype(np.float16)
         numbers = [
             *(self.alpha, self.rest, self.scaled, decision.weight, decision.threshold),
             *(self.sampled, self.n_features, self.changes),
+            *(self.block_length, block.shape[1]),
         ]
         texts = {} if self.texts is None else self.texts.arrays()
         return {
@@ -389,7 +406,8 @@ class Tagger:
             "directions": self.directions.axes,
             "gram": np.asarray(self.gram, dtype=np.float32),
             **_packed("targets", self.targets),
-            **_packed("features", self.features),
+            **_packed("features", words_of(self.features)),
+            "block": block,
             **{f"texts_{name}": array for name, array in texts.items()},
         }
 
@@ -414,10 +432,16 @@ class Tagger:
             np.isfinite(thresholds).all() and (np.diff(columns) > 0).all(),
             np.isfinite(gram).all() and (gram == gram.T).all(),
         )
-        alpha, rest, scaled, weight, threshold, sampled, width, changes = numbers.tolist()
-        features = _unpacked("features", arrays, rows.size, int(width))
+        alpha, rest, scaled, weight, threshold, sampled, width, changes = numbers[:8].tolist()
+        length, m = numbers[8:].tolist()
+        (block,) = checked_parts({"block": "f2 n m"}, arrays, _DAMAGED, n=rows.size, m=int(m))
+        require(_DAMAGED, np.isfinite(block).all(), length > 0)
+        own = int(width - m)
+        features = _unpacked("features", arrays, rows.size, own)
         targets = _unpacked("targets", arrays, rows.size, len(labels))
-        require(_DAMAGED, within(columns, int(width)), texts is None or texts.size == width)
+        require(_DAMAGED, within(columns, int(width)), texts is None or texts.size == own)
+        if m:
+            features = JoinedRows(features, np.float32(length) * block.astype(np.float32))
         found = cls(
             tuple(labels),
             alpha,
@@ -431,6 +455,7 @@ class Tagger:
             texts,
             sampled > 0,
             int(changes),
+            length,
         )
         return found.with_gram(gram)
 
@@ -446,6 +471,8 @@ def _highest(scores: Array, k: int) -> Array:
 
 def _stacked(first: Any, second: Any) -> Any:
     """Append rows to others."""
+    if isinstance(first, JoinedRows):
+        return JoinedRows.stacked(first, second)
     if not sparse.issparse(first):
         return np.vstack([first, second])
     found = sparse.csr_matrix(sparse.vstack([first, second], format="csr"))

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from .._typing import Array
+from ..operators.joined import JoinedRows, words_of
 from ..operators.row_data import row_squares
 from ..solvers.small_dense import orthonormalize, remove
 from ..text import TextFeatures
@@ -19,10 +20,11 @@ from .label_regression import (
     LabelRegression,
     add_sparse,
     select_columns,
+    turned,
 )
 from .label_tagger import Tagger, Voters
 
-__all__ = ["Fold", "leading_directions", "learn_tagger"]
+__all__ = ["Fold", "leading_directions", "learn_tagger", "left_out_quality"]
 
 # Items whose held-out scores choose the penalty and the weights, and then the map to
 # probabilities and the thresholds.
@@ -86,6 +88,7 @@ def learn_tagger(
     unseen: Array | None = None,
     texts: TextFeatures | None = None,
     sampled: bool = False,
+    block_length: float = 1.0,
     seed: int = 0,
 ) -> Tagger:
     """Learn to predict labels from the features (n, d) of labelled items.
@@ -96,7 +99,7 @@ def learn_tagger(
     learned without them. Otherwise leave-one-out scores come from the regression in closed form:
     of the items with the numbers ``unseen``, if only the features of these do not.
     ``texts`` computed the features, if the tagger stores it; ``sampled`` says that these
-    are not all labelled items.
+    are not all labelled items; ``block_length`` is that of the dense block of joined features.
     """
     targets = sparse.csr_matrix(targets, dtype=np.float32)
     targets.sort_indices()
@@ -107,11 +110,8 @@ def learn_tagger(
     elif unseen is not None:
         parts = [_ScoredRows(items, features[unseen], targets[unseen], unseen)]
     rng = np.random.default_rng(seed)
-    scale = max(float(row_squares(features).mean()), 1e-12) if targets.shape[0] else 1.0
     held = [one.some(_HELD_OUT // len(parts), rng) for one in parts]
-    usual = _Weights(_USUAL[0] * scale, _USUAL[1] / scale, _USUAL[2])
-    pairs = _Pairs.join([block for one in held for block in _pairs(one, usual, rng)])
-    chosen = _choose(pairs, usual)
+    pairs, chosen, _ = _settings(features, held, rng)
     found = HeldOutScores(pairs.scores(chosen), pairs.truth, pairs.weights, pairs.columns)
     expected = sum(
         one.labels.shape[0] / max(1, one.rows.labels.shape[0]) * one.rows.support for one in held
@@ -128,8 +128,37 @@ def learn_tagger(
         items.directions,
         texts,
         sampled,
+        block_length=block_length,
     )
     return tagger.with_gram(items.gram)
+
+
+def left_out_quality(targets: sparse.csr_matrix, features: Any, seed: int = 0) -> float:
+    """Return how well labels of items are predicted without the item: a mean of nDCG and F1."""
+    targets = sparse.csr_matrix(targets, dtype=np.float32)
+    targets.sort_indices()
+    rows = LabelledRows(features, targets, leading_directions(features, seed))
+    every = _ScoredRows(rows, features, targets, np.arange(targets.shape[0]))
+    rng = np.random.default_rng(seed)
+    return _settings(features, [every.some(_HELD_OUT, rng)], rng)[2]
+
+
+def _settings(
+    features: Any, held: Sequence[_ScoredRows], rng: np.random.Generator
+) -> tuple[_Pairs, _Weights, float]:
+    """Choose the weights by the scores of held-out rows; return their pairs and quality too."""
+    scale = max(_mean_square(features), 1e-12) if features.shape[0] else 1.0
+    usual = _Weights(_USUAL[0] * scale, _USUAL[1] / scale, _USUAL[2])
+    pairs = _Pairs.join([block for one in held for block in _pairs(one, usual, rng)])
+    return pairs, *_choose(pairs, usual)
+
+
+def _mean_square(features: Any) -> float:
+    """Return the mean of the squared lengths of rows."""
+    found = float(row_squares(words_of(features)).mean())
+    if isinstance(features, JoinedRows):
+        found += float(row_squares(features.block).mean())
+    return found
 
 
 def leading_directions(features: Any, seed: int = 0) -> Directions:
@@ -140,14 +169,15 @@ def leading_directions(features: Any, seed: int = 0) -> Directions:
     """
     n, d = features.shape
     columns = np.arange(d, dtype=np.int32)
-    if sparse.issparse(features):
-        counts = np.bincount(features.indices, minlength=d)
-        columns = columns[counts >= min(_RARE, 1 + n // _RARE_EACH)]
+    if sparse.issparse(words := words_of(features)):
+        counts = np.bincount(words.indices, minlength=words.shape[1])
+        frequent = counts >= min(_RARE, 1 + n // _RARE_EACH)
+        columns = columns[np.append(frequent, np.ones(d - frequent.size, dtype=bool))]
         features = select_columns(features, columns)
     rank = min(columns.size, n // 2, _MOST, int(_ROOTS * np.sqrt(n)))
     if rank < 1:
         return Directions(columns, np.zeros((columns.size, 0), dtype=np.float16))
-    turned = features.T.tocsr() if sparse.issparse(features) else features.T
+    across = turned(features)
     mean = np.asarray(features.mean(axis=0), dtype=np.float32).reshape(-1, 1)
     width = -(-(rank - 1) // _BLOCKS)
     image = np.random.default_rng(seed).standard_normal((columns.size, width), dtype=np.float32)
@@ -155,7 +185,7 @@ def leading_directions(features: Any, seed: int = 0) -> Directions:
     images = [mean]
     for _ in range(_BLOCKS):
         bases.append(orthonormalize(remove(features @ image, bases))[0])
-        image = np.asarray(turned @ bases[-1], dtype=np.float32)
+        image = np.asarray(across @ bases[-1], dtype=np.float32)
         images.append(image)
     found = orthonormalize(np.hstack(images)[:, :rank])[0]
     return Directions(columns, np.asarray(found, dtype=np.float16))
@@ -240,8 +270,8 @@ def _pairs(held: _ScoredRows, usual: _Weights, rng: np.random.Generator) -> Iter
         yield _Pairs(parts, *at, np.asarray(truth[at]).ravel() > 0, stands_for[some])
 
 
-def _choose(pairs: _Pairs, usual: _Weights) -> _Weights:
-    """Choose the weights with the best tags of held-out items."""
+def _choose(pairs: _Pairs, usual: _Weights) -> tuple[_Weights, float]:
+    """Choose the weights with the best tags of held-out items; return their quality too."""
     tags = _TagOrder.of(pairs)
     # The remainders of scaled features have another size.
     sizes = np.abs(pairs.parts[usual.alpha][1:3]).sum(axis=1) + 1e-30
@@ -258,7 +288,8 @@ def _choose(pairs: _Pairs, usual: _Weights) -> _Weights:
         found = with_rest(usual._replace(scaled=kind))
         tried.append(max((found._replace(votes=votes) for votes in _VOTES), key=quality))
     found = max(tried, key=quality)
-    return with_rest(max((found._replace(alpha=alpha) for alpha in pairs.parts), key=quality))
+    found = with_rest(max((found._replace(alpha=alpha) for alpha in pairs.parts), key=quality))
+    return found, quality(found)
 
 
 class _TagOrder(NamedTuple):

@@ -4,8 +4,7 @@ Features are chosen by their document frequencies over all blocks, and then comp
 block. Parts of words, four and five characters long with the ends of the word marked, connect the
 forms and compounds of a word that a stemmer does not; in scripts without spaces they are the
 sequences of one to three characters. They are a separate block of columns, with a smaller weight
-than the words. Both blocks use ``1 + log(tf)`` and have rows of constant length. A third
-block, of static word vectors, is optional.
+than the words. Both blocks use ``1 + log(tf)`` and have rows of constant length.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from scipy import sparse
 
 from .._typing import Array
 from .analysis import Analyzer, is_unspaced
-from .static_vectors import PooledVectors
 from .vocabulary import (
     Numbers,
     TextBlock,
@@ -130,8 +128,8 @@ class FeatureCounts:
             self.undercount += dropped
         self._pairs = keys, texts
 
-    def choose(self, static: PooledVectors | None = None) -> TextFeatures:
-        """Choose the most frequent features, and append ``static``.
+    def choose(self) -> TextFeatures:
+        """Choose the most frequent features.
 
         With 1,000 texts or more, a word or pair must be in two texts and in at most half of them, a
         part in three and in at most a twentieth.
@@ -165,7 +163,6 @@ class FeatureCounts:
             pairs=np.stack([own[1], own[2]], axis=1),
             parts=parts,
             idf=np.log((1 + self.n_texts) / (1 + every.astype(np.float64))) + 1,
-            static=static,
         )
         # The parts of known words are not looked up again.
         columns = np.full(len(known), -1, dtype=np.int32)
@@ -190,7 +187,7 @@ class TextFeatures:
     """Chosen features, which can be computed for blocks of any vocabulary of the same language.
 
     Columns are single words, then pairs, then parts of words (in scripts without spaces sequences
-    of characters), then static vectors. ``singles`` and ``pairs`` are numbers in ``words``, which
+    of characters). ``singles`` and ``pairs`` are numbers in ``words``, which
     are stems if ``stems``; ``idf`` has an entry for each column of words and parts.
     """
 
@@ -204,9 +201,8 @@ class TextFeatures:
         pairs: Array,
         parts: Sequence[str],
         idf: Array,
-        static: PooledVectors | None = None,
     ) -> None:
-        self.language, self.stems, self.static = language, stems, static
+        self.language, self.stems = language, stems
         self.words, self.parts = list(words), list(parts)
         self.singles, self.pairs = singles, pairs
         self.idf = np.asarray(idf, dtype=np.float32)
@@ -230,11 +226,11 @@ class TextFeatures:
     @property
     def size(self) -> int:
         """Number of columns."""
-        return self.idf.size + (0 if self.static is None else self.static.size)
+        return int(self.idf.size)
 
     @property
     def names(self) -> list[str]:
-        """Word, pair of words or part of a word of each column, without static vectors."""
+        """Word, pair of words or part of a word of each column."""
         words = self.words
         pairs = (f"{words[a]} {words[b]}" for a, b in self.pairs.tolist())
         return [*(words[n] for n in self.singles.tolist()), *pairs, *self.parts]
@@ -253,8 +249,6 @@ class TextFeatures:
             parts = self._counted_parts(block, lists)
             _weigh(parts, self.idf[self._n_words :], _WEIGHT_OF_PARTS)
             found.append(parts)
-        if self.static is not None:
-            found.append(self.static.transform(block))
         return sparse.csr_matrix(sparse.hstack(found, format="csr")) if found[1:] else words
 
     def _word_counts(self, block: TextBlock, numbers: Array) -> sparse.csr_matrix:
@@ -306,8 +300,8 @@ class TextFeatures:
         """Sum the contributions of the features of a text by the words that they come from.
 
         ``contributions`` has an entry per column. A feature that comes from several
-        words, for example a pair, is divided among them. Static vectors and frequent
-        words of the language are ignored.
+        words, for example a pair, is divided among them. Frequent words of the language are
+        ignored.
         """
         owners = list(self._owners(text))
         counts: dict[int, int] = {}
@@ -343,7 +337,7 @@ class TextFeatures:
             yield tuple(words[start : start + len(self.parts[column])]), self._n_words + column
 
     def arrays(self) -> dict[str, Array]:
-        """Return the arrays to store, by name, without the static vectors."""
+        """Return the arrays to store, by name."""
         return {
             "words": pack_strings(self.words),
             "singles": self.singles,
@@ -359,7 +353,6 @@ class TextFeatures:
         arrays: Mapping[str, Array],
         *,
         stems: bool,
-        static: PooledVectors | None = None,
     ) -> Self:
         """Restore features from :meth:`arrays`; raise InvalidFile if they are damaged."""
         words, parts = unpack_strings("words", arrays), unpack_strings("parts", arrays)
@@ -382,7 +375,6 @@ class TextFeatures:
             pairs=pairs,
             parts=parts,
             idf=idf,
-            static=static,
         )
 
 

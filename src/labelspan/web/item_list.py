@@ -20,7 +20,7 @@ from ..index import Hit
 from ..index.browsing import Facet, ItemList
 from ..index.label_tree import LabelNode, label_separator
 from ..index.metadata_fields import FieldKind, metadata_text
-from ..index.searching import BALANCE
+from ..index.model import BALANCE
 from .answer_parts import Asked, HitData, PageData, find_label, hits_data, page_of, rounded
 from .endpoint import File
 from .requests import LONGEST_QUERY, Refused, text_input, texts_input, whole_input

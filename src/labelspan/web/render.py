@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.responses import Response
 
 from .. import __version__
-from ..index.searching import BALANCE
+from ..index.model import BALANCE
 from .endpoint import Endpoint
 from .endpoints import PAGES
 from .fragments import FILTERS, link
