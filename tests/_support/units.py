@@ -1,7 +1,9 @@
-"""Data whose columns are in very different units, and an independent dense reference."""
+"""Data whose columns are in very different units, and independent dense references."""
+
+from typing import NamedTuple
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, sparse
 
 KINDS = (
     "lognormal 1",
@@ -99,3 +101,99 @@ class Reference:
             ]
         )
         return np.linalg.svd(stacked, compute_uv=False)[:count] ** 2
+
+
+class Case(NamedTuple):
+    """Generated data: features, a sparse array for some, labels, and in words what they are."""
+
+    X: object
+    Y: np.ndarray
+    words: str
+
+
+SIZES = {
+    "tall": ((100, 700), (5, 90)),
+    "wide": ((60, 250), (251, 900)),
+    "both large": ((1150, 1500), (1120, 1500)),
+}
+CASES = ("half", "most", "lognormal", "bytes", "decades", "equal")
+
+
+def generated(seed, size):
+    """Return columns in units of some kind, and one to 300 labels that depend on some of them.
+
+    Half or most columns are multiplied by one number of 1e2 to 1e7, all by lognormal numbers or by
+    ten to the power of 0 to 6, or ten are bytes.
+    """
+    rng = np.random.default_rng(seed)
+    rows, columns = (int(rng.integers(*limits)) for limits in SIZES[size])
+    kind = str(rng.choice(CASES, p=[0.19] * 5 + [0.05]))
+    form = str(rng.choice(["dense", "flags", "sparse"]))
+    if form == "dense":
+        Z = rng.standard_normal((rows, columns))
+    else:
+        there = rng.random((rows, columns)) < rng.choice([0.05, 0.3])
+        Z = there * (1.0 if form == "flags" else rng.exponential(size=there.shape))
+    order, units = rng.permutation(columns), np.ones(columns)
+    large = np.zeros(columns, dtype=bool)
+    if kind in {"half", "most"}:
+        large[order[: int((0.5 if kind == "half" else 0.9) * columns)]] = True
+        units[large] = 10 ** rng.uniform(2, 7)
+    elif kind == "bytes":
+        large[order[: min(10, columns // 2)]] = True
+        Z[:, large] = rng.lognormal(10, 1, (rows, int(large.sum())))
+    elif kind == "lognormal":
+        units = rng.lognormal(0, rng.uniform(1, 4), columns)
+    elif kind == "decades":
+        units = 10 ** rng.uniform(0, 6, columns)
+    which = str(rng.choice(["short", "all", "long"], p=[0.6, 0.3, 0.1])) if large.any() else "all"
+    pool = np.flatnonzero({"short": ~large, "all": large | True, "long": large}[which])
+    used = Z[:, rng.choice(pool, min(pool.size, int(rng.integers(2, 40))), replace=False)]
+    used = (used - used.mean(axis=0)) / np.maximum(used.std(axis=0), 1e-12)
+    labels = int(10 ** rng.uniform(0, np.log10(300.99)))
+    Y = used @ rng.standard_normal((used.shape[1], labels)) / np.sqrt(used.shape[1])
+    Y += rng.choice([0.1, 1.0, 3.0]) * rng.standard_normal(Y.shape)
+    flags = (rng.uniform(0, 1) < Y) * 1.0
+    if rng.random() < 0.7 and flags.std(axis=0).any():
+        Y = flags[:, flags.std(axis=0) > 0]
+    X = Z * units
+    words = f"{size} {seed}: {kind}, {form}, {X.shape}, {Y.shape[1]} labels on {which} columns"
+    return Case(sparse.csr_array(X) if form == "sparse" else X, Y, words)
+
+
+class BruteForce:
+    """Leave-one-out errors of ridge regression with an intercept, and their minimum.
+
+    By singular vectors of the centred columns, the longest first: none of the package is used.
+    """
+
+    def __init__(self, X, Y):
+        X = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
+        X = X - X.mean(axis=0)
+        lengths = np.linalg.norm(X, axis=0)
+        self.shortest, self.longest = lengths[lengths > 1e-13 * lengths.max()].min(), lengths.max()
+        left, singular, _ = np.linalg.svd(X[:, np.argsort(-lengths)], full_matrices=False)
+        keep = singular > 1e-14 * singular[0]
+        keep[len(X) - 1 :] = False
+        self.left, self.squares = left[:, keep], singular[keep] ** 2
+        T = Y - Y.mean(axis=0)
+        self.inside = self.left.T @ T
+        self.shares = self.left**2
+        free = 1 - 1 / len(X) - self.shares.sum(axis=1)
+        # A row that the others do not determine has nothing outside.
+        self.free = np.where((free < 1e-11) | (keep.sum() >= len(X) - 1), 0.0, free)
+        self.outside = (T - self.left @ self.inside) * (self.free > 0)[:, None]
+
+    def error(self, alpha):
+        kept = alpha / (self.squares + alpha)
+        gap = self.outside + self.left @ (kept[:, None] * self.inside)
+        return float(np.square(gap / (self.free + self.shares @ kept)[:, None]).sum() / len(gap))
+
+    def best(self):
+        """Return the smallest error from 1e-8 of the shortest square to ten times the longest."""
+        ends = np.log([1e-8 * self.shortest**2, 10 * self.longest**2])
+        grid = np.exp(np.linspace(*ends, int(np.ptp(ends) * 3 / np.log(10)) + 2))
+        errors = [self.error(alpha) for alpha in grid]
+        lowest = int(np.argmin(errors))
+        fine = np.geomspace(*grid[[max(lowest - 1, 0), min(lowest + 1, grid.size - 1)]], 9)
+        return min(*errors, *(self.error(alpha) for alpha in fine))

@@ -77,6 +77,10 @@ _GRAM_LABELS = 128
 _SMALLER = 30.0
 # Columns with squares below this fraction of the median are much shorter.
 _MUCH_SHORTER = 100.0
+# Up to this short side, data that is wide or tall by less than this factor is decomposed if its
+# columns are in very different units. With as many columns as rows the penalty of held-out rows
+# had an error up to 100 times the smallest.
+_LARGEST_SQUARE, _NEARLY_SQUARE = 2048, 0.4
 # Number of power iterations for the leading directions of the labels, which need not be exact.
 _POWERS = 3
 
@@ -213,12 +217,13 @@ def choose_alpha(X: Operator, labels: Operator, *, intercept: bool) -> AlphaCurv
     """Choose the penalty of the ridge regression of labels on features.
 
     Uses the exact leave-one-out error if one decomposition of the data is the cheapest way to a
-    fit, which then uses it as well; the error is averaged over 5,000 rows if there are more and
+    fit, which then uses it as well, and up to 2,048 columns in very different units of about as
+    many rows; the error is averaged over 5,000 rows if there are more and
     the columns are few, and over 16 random mixtures of the labels if there are more. Otherwise
     it uses the error on held-out rows (:func:`held_out`). Random numbers are the same in
     every call. X is centred if the fit centres; with an ``intercept`` the regression centres both.
     """
-    if not labels.dense or not decomposes(X):
+    if not (decomposes(X) or _needs_all_rows(X, intercept)):
         return held_out(X, labels, intercept=intercept)
     rows, k = labels.shape
     if k > 2 * _MIXED:
@@ -226,7 +231,7 @@ def choose_alpha(X: Operator, labels: Operator, *, intercept: bool) -> AlphaCurv
         block = host(labels.matmat(signs / np.sqrt(_MIXED)))
     else:
         block = host(labels.formed())
-    centered = X if not intercept or _is_centred(X) else X.centered()[0]
+    centered = _centred(X, intercept)
     basis = left_basis(centered, block)
     if basis is None:
         return held_out(X, labels, intercept=intercept)
@@ -249,10 +254,27 @@ def choose_alpha(X: Operator, labels: Operator, *, intercept: bool) -> AlphaCurv
     )
 
 
-def _is_centred(X: Operator) -> bool:
-    """Return whether the means of the columns are only rounding."""
+def _centred(X: Operator, intercept: bool) -> Operator:
+    """Return X minus its means, unless there is no intercept or they are only rounding."""
+    if not intercept:
+        return X
     size = np.sqrt(X.sum_of_squares() / max(1, X.shape[0]))
-    return bool(np.linalg.norm(host(X.column_means())) <= 1e-10 * size)
+    if np.linalg.norm(host(X.column_means())) <= 1e-10 * size:
+        return X
+    return X.centered()[0]
+
+
+def _needs_all_rows(X: Operator, intercept: bool) -> bool:
+    """Return whether the best penalty may depend on whether some of the rows are held out.
+
+    That is so if there are about as many columns as rows: then they fit all rows, or nearly. In
+    about equal units, penalties at which they do are far from the best. In very different
+    units, the columns in large units fit them at every penalty at which the others count.
+    """
+    shorter, longer = sorted(X.shape)
+    if X.short_side > _LARGEST_SQUARE or shorter < _NEARLY_SQUARE * longer:
+        return False
+    return bool(np.ptp(squared_units(_centred(X, intercept))) > 0)
 
 
 def held_out(

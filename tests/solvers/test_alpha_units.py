@@ -1,0 +1,76 @@
+"""The choice of alpha against a search by brute force, in columns of very different units."""
+
+import secrets
+import warnings
+
+import numpy as np
+import pytest
+from _support.units import BruteForce, generated
+from scipy import sparse
+
+from labelspan import Adapter
+from labelspan.errors import UncertainPenalty
+from labelspan.operators import RowFiles, RowWriter, as_operator
+from labelspan.solvers.alpha import choose_alpha, warn_at_end
+
+
+def excess(case, Y=None):
+    """Return by what fraction the error is above the smallest one; 0 if the choice warned."""
+    labels = as_operator(case.Y if Y is None else Y)
+    curve = choose_alpha(as_operator(case.X), labels, intercept=True)
+    with warnings.catch_warnings(record=True, category=UncertainPenalty) as said:
+        warnings.simplefilter("always")
+        warn_at_end(curve, "it")
+    reference = BruteForce(case.X, case.Y)
+    return 0.0 if said else reference.error(curve.alpha) / reference.best() - 1
+
+
+def assert_near_the_best(seeds, size):
+    cases = [generated(seed, size) for seed in seeds]
+    found = {case.words: excess(case) for case in cases}
+    assert not {words: above for words, above in found.items() if above > 0.01}
+
+
+@pytest.mark.parametrize(("size", "count"), [("tall", 30), ("wide", 8)])
+def test_some_cases_are_near_the_best(size, count):
+    assert_near_the_best(range(count), size)
+
+
+def test_as_many_columns_as_rows_are_near_the_best():
+    assert_near_the_best([3], "both large")
+
+
+@pytest.mark.parametrize("size", ["tall", "wide"])
+def test_200_fresh_cases_are_near_the_best(size):
+    assert_near_the_best([secrets.randbits(32) for _ in range(200)], size)
+
+
+def test_100_fresh_large_cases_are_near_the_best():
+    assert_near_the_best([secrets.randbits(32) for _ in range(100)], "both large")
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_sparse_labels_are_chosen_for_alike(seed):
+    case = generated(seed, "tall")
+    assert excess(case, sparse.csr_array(case.Y)) < 0.01
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_in_files_are_chosen_for_alike(seed, tmp_path):
+    case = generated(seed, "tall")
+    with RowWriter(tmp_path) as writer:
+        for start in range(0, len(case.Y), 100):
+            writer.append(case.X[start : start + 100])
+    files, labels = as_operator(RowFiles(tmp_path)), as_operator(case.Y)
+    found = choose_alpha(files, labels, intercept=True).alpha
+    reference = BruteForce(case.X, case.Y)
+    assert reference.error(found) < 1.01 * reference.best()
+
+
+def test_an_adapter_next_to_large_dimensions():
+    rng = np.random.default_rng(0)
+    flags = (rng.random((400, 10)) < 0.3) * 1.0
+    X = np.c_[flags, rng.lognormal(10, 1, (400, 10))]
+    Y = (flags + 0.4 * rng.standard_normal(flags.shape) > 0.5).astype(int)
+    adapter, reference = Adapter(compare=False).fit(X, Y), BruteForce(X, Y)
+    assert reference.error(adapter.alpha_) < 1.01 * reference.best()
