@@ -25,6 +25,7 @@ LAYERS = [
     {"tagger", "adapt", "checks"},
     {"index"},
     {"display", "export", "curation"},
+    {"answers"},
     {"papers", "evaluation"},
     {"web"},
     {"cli"},

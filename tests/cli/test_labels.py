@@ -111,7 +111,7 @@ def test_tags_are_explained(saved):
     best = answer["labels"][0]
     assert best["label"] == "game"
     assert {one["word"] for one in best["words"]} == {"chess", "dice"}
-    assert best["votes"][0]["has_label"]
+    assert best["neighbours"][0]["has_label"]
     assert "nearest items: " in run("tag", "chess dice", "-i", saved, "--explain").stdout
 
 

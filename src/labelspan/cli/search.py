@@ -204,10 +204,13 @@ def _metadata(where: list[str] | None) -> dict[str, Any]:
 
 
 def _as_json(hit: Hit, reason: Explanation | None) -> dict[str, Any]:
+    from ..answers import hit_data  # noqa: PLC0415
+
+    answer = {**hit_data(hit), "text": hit.text}
     if reason is None:
-        return asdict(hit)
+        return answer
     why = asdict(reason) | {"axes": {str(one.axis.number): one.share for one in reason.axes}}
-    return {**asdict(hit), "why": why}
+    return {**answer, "why": why}
 
 
 def _print(

@@ -26,8 +26,7 @@ from .shared import (
 )
 
 if TYPE_CHECKING:
-    from ..corpus import LabelVocabulary
-    from ..index import Tag
+    from ..index import SemanticIndex, Tag
     from ..index.results import TagExplanation
 
 __all__ = ["tag"]
@@ -90,17 +89,19 @@ def tag(  # noqa: PLR0917 - typer reads options from parameters
             titles = [_title(one) for one in texts]
         with open_index(index) as opened:
             found = opened.tag(texts, number)
-            known = opened.vocabulary
             kept = [[one for one in tags if every or one.chosen] for tags in found]
             reasons: list[list[TagExplanation | None]] = [
                 [opened.explain_tag(one.label, text) if why else None for one in tags]
                 for text, tags in zip(texts, kept, strict=True)
             ]
+            answers = [
+                {
+                    "id": name,
+                    "labels": [_as_json(opened, *pair) for pair in zip(*both, strict=True)],
+                }
+                for name, *both in zip(names, kept, reasons, strict=True)
+            ]
     if as_json:
-        answers = [
-            {"id": name, "labels": [_as_json(*pair, known) for pair in zip(tags, own, strict=True)]}
-            for name, tags, own in zip(names, kept, reasons, strict=True)
-        ]
         single = len(answers) == 1
         for answer in answers:
             typer.echo(json.dumps(answer, indent=2 if single else None))
@@ -129,16 +130,14 @@ def _lines(words: list[str] | None) -> tuple[list[str], list[str]]:
     return names if words == ["-"] else ["text"], texts
 
 
-def _as_json(
-    one: Tag, reason: TagExplanation | None, known: LabelVocabulary | None
-) -> dict[str, Any]:
-    answer = {**asdict(one), "chosen": one.chosen}
-    if known is not None:
-        answer["uri"] = known.code(one.label)
+def _as_json(index: SemanticIndex, one: Tag, reason: TagExplanation | None) -> dict[str, Any]:
+    from ..answers import tag_data, tag_reason  # noqa: PLC0415
+
+    found: dict[str, Any] = {**tag_data(index, one)}
     if reason is not None:
-        answer |= {"words": [*map(asdict, reason.words)], "votes": [*map(asdict, reason.votes)]}
-        answer["implied_by"] = reason.implied_by
-    return answer
+        found |= tag_reason(index, reason)
+        found["words"] = [*map(asdict, found["words"])]
+    return found
 
 
 def _is_file(word: str) -> bool:

@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from typing_extensions import TypedDict
 
+from ..answers import HitData, hit_data
 from ..index import Hit, Item, Tag
 from ..index.inputs import label_name
 from ..index.passages import passage
-from ..index.results import Vote
 from .requests import Refused
-from .schema import Count, Unit
+from .schema import Count
 from .snapshot import Snapshot
 
 __all__ = [
     "Asked",
-    "HitData",
-    "NearItemData",
     "PageData",
+    "ShownHitData",
     "find_item",
     "find_label",
     "hits_data",
     "labels_by_count",
-    "near_items",
     "page_of",
-    "rounded",
 ]
 
 _SUGGESTED = 5
@@ -78,56 +75,15 @@ def page_of(asked: Asked, found: Sequence[_T], each: int) -> tuple[list[_T], Pag
     return shown, {"count": len(found), "page": page, "pages": pages}
 
 
-class NearItemData(TypedDict):
-    """A labelled item near an item or a text."""
-
-    id: str
-    title: str
-    similarity: float
-    has_label: bool
-
-
-def near_items(snapshot: Snapshot, votes: Sequence[Vote]) -> list[NearItemData]:
-    """Return the items whose labels speak for or against a label, with their titles."""
-    there = snapshot.index.items([vote.id for vote in votes if vote.id in snapshot.index])
-    titles = {item.id: item.title for item in there}
-    return [
-        {
-            "id": vote.id,
-            "title": titles.get(vote.id, vote.id),
-            "similarity": rounded(vote.similarity),
-            "has_label": vote.has_label,
-        }
-        for vote in votes
-    ]
-
-
 def labels_by_count(snapshot: Snapshot) -> list[tuple[str, int]]:
     """Return all labels with their numbers of items, the most frequent first."""
     return sorted(snapshot.labels.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
-def rounded(value: float) -> float:
-    """Return a number with four digits."""
-    return round(float(value), 4)
+class ShownHitData(HitData):
+    """An item in the list of a page."""
 
-
-class HitData(TypedDict):
-    """An item in a list."""
-
-    id: str
-    score: Annotated[Unit | None, "share of the largest possible score; null if there is none"]
-    from_words: Annotated[Unit, "part of it from words of the query"]
-    from_space: Annotated[Unit, "part of it from closeness in the space"]
-    exact: Annotated[
-        Literal["id", "title"] | None, "whether the query is the id or the title of the item"
-    ]
-    weak: Annotated[bool, "whether it has less than a third of the words"]
-    title: Annotated[str, "first line or sentence of the text"]
-    snippet: Annotated[str, "a passage of the rest"]
-    words: Annotated[list[str], "words of both that were searched for"]
-    labels: Annotated[list[str] | None, "null if they are not known"]
-    metadata: dict[str, Any]
+    words: Annotated[list[str], "words of title and snippet that were searched for"]
     suggested: Annotated[list[Tag], "labels that are predicted, and that it does not have"]
 
 
@@ -138,7 +94,7 @@ def hits_data(
     *,
     scored: bool = True,
     suggest: bool = True,
-) -> list[HitData]:
+) -> list[ShownHitData]:
     """Return items of a list with passages that have words of a query, and labels they may lack."""
     ids = [hit.id for hit in hits]
     predicted = snapshot.predicted(ids, chosen=True) if suggest else [[] for _ in hits]
@@ -146,17 +102,10 @@ def hits_data(
     shown = [passage(hit, wanted) for hit in hits]
     return [
         {
-            "id": hit.id,
-            "score": rounded(hit.score) if scored else None,
-            "from_words": rounded(hit.from_words),
-            "from_space": rounded(hit.from_space),
-            "exact": hit.exact,
-            "weak": hit.weak,
+            **hit_data(hit, scored=scored),
             "title": part.title,
             "snippet": part.text,
             "words": list(part.words),
-            "labels": None if hit.labels is None else list(hit.labels),
-            "metadata": hit.metadata,
             "suggested": _suggested(tags, hit.labels),
         }
         for hit, tags, part in zip(hits, predicted, shown, strict=True)

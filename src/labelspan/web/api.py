@@ -14,17 +14,17 @@ from typing import Annotated, Any, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from ..answers import HitData, TagData, TagReasonData, hit_data, tag_data, tag_reason
 from ..curation import Review
 from ..curation.label_edits import doubted
 from ..index import Hit, Item, Tag
-from ..index.results import Vote, WordShare
-from .answer_parts import PageData, find_item, labels_by_count, page_of, rounded
+from .answer_parts import PageData, find_item, labels_by_count, page_of
 from .edit_routes import Create, DecisionData, Labels, Similar, decision_data, known_items
 from .editing import Name, Who
 from .endpoint import Given
 from .item_list import browse
 from .requests import LONGEST_TEXT, Refused
-from .schema import WHOLE, Body, Count, MaxLen, Unit, body
+from .schema import WHOLE, Body, Count, MaxLen, body
 from .snapshot import Served, Snapshot
 
 __all__ = [
@@ -73,23 +73,10 @@ class TagBody(Body):
     why: NotRequired[Annotated[bool, f"explain every label; for at most {_MOST_EXPLAINED} texts"]]
 
 
-class TagWhyData(TypedDict):
-    """What speaks for and against a label: words of the text, and labelled items near it."""
-
-    words: tuple[WordShare, ...]
-    neighbours: tuple[Vote, ...]
-    implied_by: Annotated[str | None, "narrower label that gives it its probability, if one does"]
-
-
-class SuggestedData(TypedDict):
+class SuggestedData(TagData):
     """A suggested label."""
 
-    label: str
-    uri: Annotated[str | None, "of the label in the vocabulary of the index"]
-    probability: Unit
-    threshold: Annotated[float, "probability from which the label is chosen"]
-    chosen: bool
-    why: TagWhyData | None
+    why: TagReasonData | None
 
 
 class SuggestionsData(TypedDict):
@@ -175,22 +162,10 @@ class LabelListData(PageData):
     labels: list[StoredLabelData]
 
 
-class FoundItemData(TypedDict):
-    """An item in a list."""
-
-    id: str
-    title: Annotated[str, "first line or sentence of the text"]
-    snippet: Annotated[str, f"beginning of the text; values of metadata have {_CUT} characters"]
-    labels: Annotated[list[str] | None, "null if they are not known"]
-    metadata: dict[str, Any]
-    score: Annotated[Unit | None, "share of the largest possible score; null if there is none"]
-    weak: Annotated[bool, "whether it has less than a third of the words"]
-
-
 class ItemListData(PageData):
     """Items of a list."""
 
-    items: list[FoundItemData]
+    items: Annotated[list[HitData], f"values of their metadata have {_CUT} characters"]
 
 
 class WholeItemData(TypedDict):
@@ -218,22 +193,14 @@ def _stored(snapshot: Snapshot, names: Iterable[str]) -> list[StoredLabelData]:
     ]
 
 
-def _found(hits: Iterable[Hit], *, scored: bool = True) -> list[FoundItemData]:
+def _found(hits: Iterable[Hit], *, scored: bool = True) -> list[HitData]:
     def short(value: Any) -> Any:
         return f"{value[:_CUT]}…" if isinstance(value, str) and len(value) > _CUT else value
 
-    return [
-        {
-            "id": hit.id,
-            "title": hit.title,
-            "snippet": hit.snippet,
-            "labels": None if hit.labels is None else list(hit.labels),
-            "metadata": {key: short(value) for key, value in hit.metadata.items()},
-            "score": rounded(hit.score) if scored else None,
-            "weak": hit.weak,
-        }
-        for hit in hits
-    ]
+    found = [hit_data(hit, scored=scored) for hit in hits]
+    for one in found:
+        one["metadata"] = {key: short(value) for key, value in one["metadata"].items()}
+    return found
 
 
 def labels(snapshot: Snapshot, given: Given) -> LabelListData:
@@ -294,21 +261,10 @@ def tag(snapshot: Snapshot, given: Given) -> SuggestionsData:
         raise Refused(400, f"why: at most {_MOST_EXPLAINED} texts can be explained at once.")
     index = snapshot.index
     tags = index.tag(texts, given.get("k", 10)) if texts else []
-    uri_of = _uris(snapshot)
-
-    def reasons(label: str, text: str) -> TagWhyData:
-        why = index.explain_tag(label, text)
-        return {"words": why.words, "neighbours": why.votes, "implied_by": why.implied_by}
 
     def suggested(tag: Tag, text: str) -> SuggestedData:
-        return {
-            "label": tag.label,
-            "uri": uri_of(tag.label),
-            "probability": rounded(tag.probability),
-            "threshold": rounded(tag.threshold),
-            "chosen": tag.chosen,
-            "why": reasons(tag.label, text) if explained else None,
-        }
+        why = tag_reason(index, index.explain_tag(tag.label, text)) if explained else None
+        return {**tag_data(index, tag), "why": why}
 
     pairs = zip(texts, tags, strict=True)
     return {"results": [[suggested(tag, text) for tag in own] for text, own in pairs]}

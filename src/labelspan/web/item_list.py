@@ -13,6 +13,7 @@ import numpy as np
 from typing_extensions import TypedDict
 
 from .._typing import Array
+from ..answers import item_data, rounded
 from ..curation import SavedSearches
 from ..curation.audit_results import KINDS
 from ..errors import InvalidInput
@@ -21,7 +22,7 @@ from ..index.browsing import Facet, ItemList
 from ..index.label_tree import LabelNode, label_separator
 from ..index.metadata_fields import FieldKind, metadata_text
 from ..index.model import BALANCE
-from .answer_parts import Asked, HitData, PageData, find_label, hits_data, page_of, rounded
+from .answer_parts import Asked, PageData, ShownHitData, find_label, hits_data, page_of
 from .endpoint import File
 from .requests import LONGEST_QUERY, Refused, text_input, texts_input, whole_input
 from .schema import Count, json_text
@@ -131,8 +132,10 @@ class SearchData(PageData):
     unknown: Annotated[list[SpellingData], "words of the query that no item has"]
     sorts: Annotated[list[str], "what the items can be sorted by"]
     columns: Annotated[list[str], "keys of the metadata that a table shows"]
-    hits: Annotated[list[HitData], "items of this page"]
-    close: Annotated[list[HitData], "on the last page: the first that are only close in meaning"]
+    hits: Annotated[list[ShownHitData], "items of this page"]
+    close: Annotated[
+        list[ShownHitData], "on the last page: the first that are only close in meaning"
+    ]
     close_count: Annotated[Count, "number of items that are only close in meaning; in no count"]
     groups: Annotated[list[GroupData], "labels of all items that match, by their beginnings"]
     facets: Annotated[list[FacetData], "metadata of all items that match"]
@@ -150,7 +153,7 @@ def search(snapshot: Snapshot, asked: Asked) -> SearchData:
     near = found.close if page["page"] == page["pages"] else None
     fields = snapshot.index.fields()
 
-    def shown(hits: list[Hit]) -> list[HitData]:
+    def shown(hits: list[Hit]) -> list[ShownHitData]:
         return hits_data(snapshot, hits, asked["q"], scored=found.scored, suggest=not table)
 
     return {
@@ -394,12 +397,9 @@ def _found(snapshot: Snapshot, asked: Asked) -> Iterator[list[dict[str, Any]]]:
     return (
         [
             {
-                "id": hit.id,
-                "title": hit.title,
+                **item_data(hit),
                 "text": hit.text,
                 "score": rounded(hit.score) if found.scored else None,
-                "labels": None if hit.labels is None else list(hit.labels),
-                "metadata": hit.metadata,
             }
             for hit in hits
         ]

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from typing_extensions import TypedDict
 
 from .._axis_ends import Entry
 from .._typing import Array
+from ..answers import ItemData, item_data, rounded
 from ..index import Item, Tag
 from ..index.metadata_fields import FieldKind, metadata_text
 from ..index.passages import SharedWords, passage
 from ..index.results import WordShare
-from .answer_parts import Asked, find_item, find_label, rounded
+from .answer_parts import Asked, find_item, find_label
 from .requests import Refused
 from .schema import Count, Unit
 from .snapshot import Snapshot
@@ -107,36 +108,29 @@ class NeighbourData(TypedDict):
     shared_words: Annotated[list[str], "the rarest first"]
 
 
-class ItemData(TypedDict):
+class ItemPageData(ItemData):
     """The answer of ``/item``."""
 
-    id: str
-    title: Annotated[str, "first line of the text"]
     text: Annotated[str, f"at most {_LONGEST_SHOWN:,} characters of it"]
     rest: Annotated[str, "the text after its title"]
     cut: Annotated[bool, "whether the text is longer"]
-    labels: Annotated[list[str] | None, "null if they are not known"]
-    metadata: dict[str, Any]
     fields: Annotated[dict[str, FieldKind], "what kind of values each key of the metadata has"]
     values: Annotated[dict[str, list[str]], "metadata that is shown; a list has several values"]
     predicted: Annotated[list[Tag], "the most probable labels"]
     neighbours: Annotated[list[NeighbourData], "other items, the most similar first"]
 
 
-def item(snapshot: Snapshot, asked: Asked) -> ItemData:
+def item(snapshot: Snapshot, asked: Asked) -> ItemPageData:
     """Return an item with its text, labels, predicted labels and neighbours."""
     found = find_item(snapshot, asked["id"])
     near = snapshot.index.search(None, asked["k"], items=found.id)
     shared = None if snapshot.words is None else SharedWords(snapshot.words, found.text)
     parts, own = [passage(hit) for hit in near], found.labels or ()
     return {
-        "id": found.id,
-        "title": found.title,
+        **item_data(found),
         "text": found.text[:_LONGEST_SHOWN],
         "rest": found.text[:_LONGEST_SHOWN].removeprefix(found.title).lstrip(),
         "cut": len(found.text) > _LONGEST_SHOWN,
-        "labels": None if found.labels is None else list(found.labels),
-        "metadata": found.metadata,
         "fields": snapshot.index.fields(),
         "values": _values(snapshot, found),
         "predicted": snapshot.predicted([found.id])[0],

@@ -7,22 +7,20 @@ from typing import Annotated, Any
 
 from typing_extensions import TypedDict
 
+from ..answers import TagReasonData, rounded, tag_reason
 from ..index import Tag
 from ..index.inputs import label_name
 from ..index.label_tree import FoundLabel
-from ..index.results import LabelReport, WordShare
+from ..index.results import LabelReport
 from ..index.searching import similar_labels
 from .answer_parts import (
     Asked,
-    HitData,
-    NearItemData,
     PageData,
+    ShownHitData,
     find_label,
     hits_data,
     labels_by_count,
-    near_items,
     page_of,
-    rounded,
 )
 from .requests import Refused
 from .schema import Count, Unit
@@ -126,8 +124,8 @@ class LabelData(TypedDict):
     count: Annotated[Count, "number of items that have it"]
     report: Annotated[LabelReport | None, "how well it is predicted; null if it is not"]
     neighbours: Annotated[list[NearData], "labels with similar items"]
-    items: Annotated[list[HitData], "items that have it, the most typical first"]
-    others: Annotated[list[HitData], "similar items that do not have it"]
+    items: Annotated[list[ShownHitData], "items that have it, the most typical first"]
+    others: Annotated[list[ShownHitData], "similar items that do not have it"]
 
 
 def label(snapshot: Snapshot, asked: Asked) -> LabelData:
@@ -150,20 +148,11 @@ def label(snapshot: Snapshot, asked: Asked) -> LabelData:
     }
 
 
-class ReasonData(TypedDict):
-    """Why a label is predicted for a text."""
-
-    label: str
-    words: Annotated[list[WordShare], "words of the text, and what they add to the score"]
-    neighbours: Annotated[list[NearItemData], "the nearest labelled items"]
-    implied_by: Annotated[str | None, "narrower label that gives it its probability, if one does"]
-
-
 class TaggedData(TypedDict):
     """The answer of ``/tag``."""
 
     tags: Annotated[list[Tag], "labels, the most probable first"]
-    reasons: Annotated[list[ReasonData], "of the chosen labels, or of the first; at most three"]
+    reasons: Annotated[list[TagReasonData], "of the chosen labels, or of the first; at most three"]
 
 
 def tag(snapshot: Snapshot, asked: Asked) -> TaggedData:
@@ -171,16 +160,7 @@ def tag(snapshot: Snapshot, asked: Asked) -> TaggedData:
     index, text = snapshot.index, asked["text"]
     tags = index.tag(text, asked["k"]) if text.strip() else []
     explained = [one for one in tags if one.chosen][:_EXPLAINED] or tags[:1]
-    why = [index.explain_tag(one.label, text) for one in explained]
     return {
         "tags": tags,
-        "reasons": [
-            {
-                "label": one.label,
-                "words": list(one.words),
-                "neighbours": near_items(snapshot, one.votes),
-                "implied_by": one.implied_by,
-            }
-            for one in why
-        ],
+        "reasons": [tag_reason(index, index.explain_tag(one.label, text)) for one in explained],
     }

@@ -9,10 +9,11 @@ from typing import Annotated, Any, Literal
 
 from typing_extensions import TypedDict
 
+from ..answers import NearItemData, near_items, rounded
 from ..curation import Finding, LabelDecision
 from ..curation.audit_results import KINDS, PAIRS
 from ..index.results import WordShare
-from .answer_parts import Asked, NearItemData, PageData, find_item, near_items, page_of, rounded
+from .answer_parts import Asked, PageData, find_item, page_of
 from .requests import Refused
 from .schema import Count, Unit
 from .snapshot import Snapshot
@@ -156,6 +157,6 @@ def finding(snapshot: Snapshot, asked: Asked) -> EvidenceData:
         "probability": rounded(one.evidence["probability"]),
         "base_rate": rounded(one.evidence["base_rate"]),
         "words": list(why.words) if why else [],
-        "neighbours": near_items(snapshot, why.votes if why else ()),
+        "neighbours": near_items(snapshot.index, why.votes if why else ()),
         "implied_by": why.implied_by if why else None,
     }

@@ -13,11 +13,12 @@ from weakref import WeakKeyDictionary
 
 from typing_extensions import TypedDict
 
+from ..answers import rounded
 from ..curation import Teacher, TeachProgress
 from ..curation.teach import Lesson, Question
 from ..index import SemanticIndex
 from ..index.results import WordShare
-from .answer_parts import Asked, rounded
+from .answer_parts import Asked
 from .editing import Name, Text, Who
 from .endpoint import File, Given
 from .requests import LONGEST_QUERY, Refused, text_input
