@@ -269,10 +269,9 @@ class Kills:
 
         def undo() -> None:
             with SemanticIndex.load(self.out, write=True) as index:
-                review = Review(index)
-                for group in review.history(20):
-                    if group.action == "review" and not group.undone:
-                        review.undo(group.number)
+                for entry in index.history(20):
+                    if entry.action == "review" and not entry.undone:
+                        index.undo(entry.number)
 
         self.killed("review", decide, undo)
         with SemanticIndex.load(self.out, write=True) as index:
@@ -280,7 +279,7 @@ class Kills:
             made = [one for one in Review(index).decisions() if one.action == "review"]
         expected = {name: set(own or ()) for name, own in before.items()}
         for one in made:
-            change = expected[one.item].add if one.wanted else expected[one.item].discard
+            change = expected[one.item].add if one.answer == "yes" else expected[one.item].discard
             change(one.label)
         found = {name: set(own or ()) for name, own in (self.state() or {}).items()}
         assert found == expected, "review: labels without their decision, or the reverse"

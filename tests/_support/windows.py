@@ -19,7 +19,7 @@ from labelspan.index.database import ItemDatabase
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 
-methods = {"before": "put_decisions", "after": "merge_log"}
+methods = {"before": "log", "after": "merge_log"}
 with mock.patch.object(ItemDatabase, methods[sys.argv.pop(1)], die):
     app()
 """

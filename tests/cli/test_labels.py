@@ -9,7 +9,6 @@ from _support.commands import one_sentence, run
 from _support.topics import fresh, planted_index
 
 from labelspan import SemanticIndex
-from labelspan.curation import Review
 
 
 @pytest.fixture
@@ -55,13 +54,12 @@ def test_a_relabel_is_a_decision_that_can_be_undone(saved):
     run("relabel", "item0", "game", "fun", "--new-label", "-i", saved)
     run("relabel", "item1", "--unknown", "-i", saved)
     with SemanticIndex.load(saved, write=True) as index:
-        review = Review(index)
-        last, first = review.history()
+        last, first = index.history()
         assert "Add fun to 1 item" in first.said
-        assert last.action == "edit"
+        assert last.action == "relabel"
         assert index.item("item1").labels is None
-        review.undo()
-        review.undo()
+        index.undo()
+        index.undo()
         assert index.items(["item0", "item1"]) == before
 
 

@@ -53,7 +53,7 @@ def test_keys_decide_and_undo(saved):
 def test_decisions_are_exported_and_applied(saved, tmp_path):
     review(saved, "ys", "--kind", "wrong")
     rows = [json.loads(line) for line in run("review", saved, "--export", "-").stdout.splitlines()]
-    assert [row["decision"] for row in rows] == ["accept", "skip"]
+    assert [(row["answer"], row["changed"]) for row in rows] == [("no", True), ("unsure", False)]
     assert "2 decisions" in run("review", saved, "--export", tmp_path / "made.csv").stdout
     with (tmp_path / "made.csv").open() as file:
         assert [row["item"] for row in csv.DictReader(file)] == [row["item"] for row in rows]
@@ -126,7 +126,7 @@ def test_labels_are_merged_and_renamed(spelt):
     # Undone, left as it is, and asked about again by the next review.
     run("review", "-i", spelt, "--kind", "merge", input="u\n")
     with SemanticIndex.load(spelt, write=True) as index:
-        Review(index).undo()
+        index.undo()
     assert counts(spelt) == before
     shown = run("review", "-i", spelt, "--kind", "merge", input="n\nq\n").stdout
     assert "Left as it is." in shown

@@ -24,7 +24,7 @@ def test_a_preview_changes_nothing_and_counts_what_the_edit_changes(review):
     before, ids = labels(review), review.index.ids[:10]
     edit = review.plan_edit(ids, add=["sound", "fresh"], remove="game")
     assert labels(review) == before
-    assert review.history() == []
+    assert review.index.history() == []
     assert edit.new_labels == ("fresh",)
     made = review.apply(edit, who="anna", create=True)
     after = labels(review)
@@ -32,12 +32,12 @@ def test_a_preview_changes_nothing_and_counts_what_the_edit_changes(review):
     for name in before:
         wanted = {*before[name], "sound", "fresh"} - {"game"} if name in ids else {*before[name]}
         assert set(after[name]) == wanted
-    assert (made.who, made.action, made.changed.n_items) == ("anna", "edit", edit.n_items)
-    # Done once, nothing is left to do, and no decision is kept for it.
+    assert (made.who, made.action, made.n_items) == ("anna", "edit", edit.n_items)
+    # Done once, nothing is left to do, and nothing is logged for it.
     again = review.plan_edit(ids, add=["sound", "fresh"])
     assert (again.n_items, again.said) == (0, "Nothing to change.")
     assert review.apply(again) is None
-    assert len(review.history()) == 1
+    assert len(review.index.history()) == 1
 
 
 def test_labels_are_renamed_merged_dropped_and_undone(review):
@@ -56,52 +56,55 @@ def test_labels_are_renamed_merged_dropped_and_undone(review):
     np.testing.assert_allclose(chances("audio"), learned, atol=1e-6)
     assert "sound" not in review.index.labels
     assert not review.waiting(label="sound")
-    review.undo()
+    review.index.undo()
     edit = review.plan_replace(["game", "sound"], "game")
     assert edit.said == f"Merge sound into game in {edit.n_items} items."
     both = {name for name, own in before.items() if {"game", "sound"} & set(own)}
     review.apply(edit)
     assert {name for name, own in labels(review).items() if "game" in own} == both
-    review.undo()
+    review.index.undo()
     assert labels(review) == before
     review.apply(review.plan_replace("sound", None), who="ben")
     assert "sound" not in review.index.labels
-    # A review that reads the decisions knows as much as the one that wrote them.
-    made = Review(review.index).undo()
-    assert {one.label for one in made.parts} == {"sound"}
+    made = review.index.undo()
+    assert made.entry.removed == ("sound",)
     assert labels(review) == before
-    assert Review(review.index).history(5)[0].undone
+    assert review.index.history(5)[1].undone
 
 
-def test_a_decision_among_others_is_undone_unless_a_later_one_needs_it(review):
+def test_a_change_among_others_is_undone_unless_a_later_one_changed_the_same(review):
     first = review.apply(review.plan_edit("item0", add="x"), create=True)
     second = review.apply(review.plan_edit("item1", add="x"))
     third = review.apply(review.plan_edit("item1", remove="x"))
-    with pytest.raises(InvalidInput, match=f"decision {third.number} is also about 'x' of 'item1'"):
-        review.undo(second.number)
-    review.undo(first.number)
-    assert "x" not in review.index.labels
-    for number, message in ((first.number, "it was undone before"), (99, "there is none")):
+    index = review.index
+    with pytest.raises(InvalidInput, match=f"was changed since, by {third.number}"):
+        index.undo(second.number)
+    undo = index.undo(first.number)
+    assert "x" not in index.labels
+    for number, message in ((first.number, "it was undone before"), (99, "not in the history")):
         with pytest.raises(InvalidInput, match=message):
-            review.undo(number)
+            index.undo(number)
     finding = review.waiting(kind="wrong")[0]
     last = review.decide([finding], "reject", who="cleo")
     assert (last.who, last.action) == ("cleo", "review")
     assert last.said == f"Keep {finding.labels[0]} of {finding.items[0]}."
     # The history has pages and filters.
-    newest = review.history(2)
-    rest = review.history(2, before=newest[-1].number)
+    newest = index.history(2)
+    rest = index.history(3, before=newest[-1].number)
     assert [(one.number, one.undone) for one in newest + rest] == [
         (last.number, False),
+        (undo.number, False),
         (third.number, False),
         (second.number, False),
         (first.number, True),
     ]
-    assert [one.number for one in review.history(item="item0", label="x")] == [first.number]
+    found = index.history(item="item0", label="x")
+    assert [one.number for one in found] == [undo.number, first.number]
     for _ in range(3):
-        review.undo()
-    assert review.undo() is None
-    assert "x" not in review.index.labels
+        index.undo()
+    with pytest.raises(InvalidInput, match="nothing to undo"):
+        index.undo()
+    assert "x" not in index.labels
 
 
 def test_bad_edits_are_refused(review):
@@ -123,4 +126,4 @@ def test_bad_edits_are_refused(review):
     with pytest.raises(InvalidInput, match="200 characters"):
         review.apply(review.plan_edit("item0", add="y"), who="w" * 201, create=True)
     assert labels(review) == before
-    assert review.history() == []
+    assert review.index.history() == []

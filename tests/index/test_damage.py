@@ -290,7 +290,8 @@ TABLES = {
         "UPDATE item_labels SET counts = 'text', numbers = 3",
     ],
     f"a part of the added vectors {WRITTEN}": ["INSERT INTO added VALUES (8, x'00', x'00')"],
-    f"a decision {WRITTEN}": ["INSERT INTO decisions VALUES (1,'','','','','',0,0,'','',x'00')"],
+    f"an entry of the history {WRITTEN}": ["INSERT INTO history VALUES (1,'','','',0,x'00')"],
+    f"a change of the history {WRITTEN}": ["INSERT INTO changes VALUES (1,1,'','','','',x'00')"],
 }
 
 

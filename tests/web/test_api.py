@@ -242,14 +242,14 @@ def test_feedback_is_a_decision_and_is_learned_at_once(folder):
         assert best["label"] == "marsupial"
         body = {"item": "q0", "accepted": ["marsupial"], "rejected": ["game"]}
         said = send("feedback", body).json()["decision"]
-        assert said["said"] == "Reject 2 labels of q0."
-        assert (said["who"], said["action"], said["items"]) == ("api", "feedback", 0)
+        assert said["said"] == "Answer 2 labels of q0."
+        assert (said["who"], said["action"], said["items"]) == ("api", "feedback", 1)
         body = {"item": "q0", "rejected": ["marsupial"]}
         assert send("feedback", body).json()["labels"] == []
         with served.lease() as snapshot:
             found = [{tag.label for tag in own} for own in snapshot.predicted(["q0", "q1"])]
             assert ["marsupial" in own for own in found] == [False, True], "it was rejected"
-        review.undo()
+        review.index.undo()
         assert review.index.item("q0").labels == ("marsupial",)
         # A decision is not asked about in a review.
         assert ("q0", "game") not in {(f.items[0], f.labels[0]) for f in review.order().waiting()}
@@ -290,7 +290,7 @@ def test_bad_input_changes_nothing(folder):
             assert answer.status_code == status, answer.text
             assert message in answer.json()["detail"]
         assert served.editing.review.index.items() == before
-        assert served.editing.review.history() == []
+        assert served.editing.review.index.history() == []
 
 
 def test_bodies_that_are_not_json_are_refused(folder):

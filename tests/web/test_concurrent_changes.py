@@ -73,7 +73,7 @@ def test_changes_by_python(own):
                 elif kind == 1:
                     edit = review.plan_edit([item], add=[label])
                     group = review.apply(edit, create=True)
-                    review.undo(group.number)
+                    index.undo(group.number)
                     done.append(("lacks", item, label))
                 elif kind == 2:
                     with index.write_lock:

@@ -186,9 +186,10 @@ def test_only_pages_of_this_server_change_labels(folder, address):
         assert post(headers) == 403
         for get in GETS:
             assert client.get(get).status_code == 403
-        assert served.editing.review.history() == []
+        assert served.editing.review.index.history() == []
         client.cookies.update(cookies)
-        assert post(headers) == 200
+        # There is nothing to undo.
+        assert post(headers) == (409 if address == "/edit/undo.json" else 200)
 
 
 def test_ten_items_are_changed_at_once_and_undone(folder):
@@ -216,21 +217,39 @@ def test_ten_items_are_changed_at_once_and_undone(folder):
         renamed = post("replace", labels=["new one"], by="newer", create=True).json()["decision"]
         assert (renamed["action"], renamed["who"], renamed["items"]) == ("rename", "anna", 10)
         number = made["decision"]["number"]
-        blocked = post("undo", number=number)
-        assert blocked.status_code == 409
-        assert "undo that one first" in blocked.json()["detail"]
         undone = post("undo", **show).json()
         assert undone["decision"]["undone"]
-        assert undone["said"] == "Undone: Rename new one to newer in 10 items."
+        assert undone["said"] == "Undone: Rename new one to newer."
         assert "new one" in undone["labels"][ids[0]]
-        assert post("undo", number=number).json()["items"] == 10
+        again = post("undo", number=undone["number"], **show).json()
+        assert again["said"] == "Undone: Undo: Rename new one to newer."
+        assert "newer" in again["labels"][ids[0]]
+        # In any order.
+        done = post("undo", number=number, who="cleo").json()
+        assert (done["items"], done["restored"], done["kept"]) == (10, 10, {})
         assert {item.id: list(item.labels) for item in index.items()} == before
-        assert post("undo").json()["decision"] is None
-        page = client.get("/history.json", params={"n": 1}).json()
-        assert [one["action"] for one in page["decisions"]] == ["rename"]
+        blocked = post("undo", number=number)
+        assert blocked.status_code == 409
+        assert "it was undone before" in blocked.json()["detail"]
+        assert post("undo").status_code == 200
+        assert post("undo").json()["detail"] == "There is nothing to undo."
+        page = client.get("/history.json", params={"n": 2}).json()
+        assert [(one["action"], one["undoes"]) for one in page["decisions"]] == [
+            ("undo", renamed["number"]),
+            ("undo", number),
+        ]
+        assert page["decisions"][1]["who"] == "cleo"
         rest = client.get("/history.json", params={"before": page["next"]}).json()
-        assert [(one["action"], one["undone"]) for one in rest["decisions"]] == [("edit", True)]
+        assert [(one["action"], one["undone"]) for one in rest["decisions"]][-2:] == [
+            ("rename", True),
+            ("edit", True),
+        ]
         assert rest["next"] is None
+        cells = client.get("/history/changes.json", params={"number": number}).json()["changes"]
+        named = [one for one in cells if one["field"] == "label new one"]
+        assert [(one["item"], one["before"], one["after"]) for one in named] == [
+            (name, False, True) for name in ids
+        ]
 
 
 def test_the_same_change_twice_answers_with_what_is_stored(folder):
@@ -319,7 +338,7 @@ WRONG = [
     ("replace", {"labels": ["sound"]}, 400, "by: Field required"),
     ("decide", {"findings": [], "decision": "perhaps"}, 400, "decision: Input should be 'accept'"),
     ("undo", {"number": -1}, 400, "number: Input should be greater than or equal to 0"),
-    ("undo", {"number": 7}, 409, "there is none"),
+    ("undo", {"number": 7}, 409, "not in the history"),
 ]
 
 
@@ -335,7 +354,7 @@ def test_bad_bodies_change_nothing(folder):
         large = b'{"items": ["' + b"x" * (1 << 23) + b'"]}'
         assert client.post("/edit/labels.json", content=large, headers=given).status_code == 413
         assert served.editing.review.index.items() == before
-        assert served.editing.review.history() == []
+        assert served.editing.review.index.history() == []
 
 
 def test_decisions_under_a_replaced_index_are_refused(folder, tmp_path):
@@ -353,6 +372,6 @@ def test_decisions_under_a_replaced_index_are_refused(folder, tmp_path):
         key = client.get("/review.json").json()["rows"][0]["key"]
         body = {"findings": [key], "decision": "accept"}
         assert client.post("/edit/decide.json", json=body, headers=headers).status_code == 409
-        assert served.editing.review.history() == []
+        assert served.editing.review.index.history() == []
     with SemanticIndex.load(folder, verify=True) as index:
-        assert index.store.decisions() == []
+        assert index.history() == []

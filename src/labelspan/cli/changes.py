@@ -159,7 +159,6 @@ def relabel(  # noqa: PLR0917 - typer reads options from parameters
       labelspan relabel --from changes.csv
     """
     with plain_errors():
-        from ..curation import LabelEdits  # noqa: PLC0415
         from ..errors import Mismatch  # noqa: PLC0415
         from ..index.inputs import read_label_lists  # noqa: PLC0415
 
@@ -178,7 +177,7 @@ def relabel(  # noqa: PLR0917 - typer reads options from parameters
             _check_new(opened, wanted.values(), create=new_label, similar=similar)
             before = {one.id: one.labels for one in opened.items(list(wanted))}
             lists = read_label_lists(list(wanted.values()), len(wanted), "relabel")
-            LabelEdits(opened).relabel(dict(zip(wanted, lists, strict=True)))
+            opened.relabel(list(wanted), lists)
             after = {one.id: one.labels for one in opened.items(list(wanted))}
     if as_json:
         answers = [{"id": one, "before": before[one], "labels": after[one]} for one in after]

@@ -23,6 +23,7 @@ from .serve import mcp, serve
 from .shared import CommandGroup, main_options
 from .tag import tag
 from .teaching import teach
+from .undoing import history, undo
 
 __all__ = ["app"]
 
@@ -35,8 +36,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 _COMMANDS: tuple[Callable[..., None], ...] = (
-    *(demo, fit, search, tag, add, relabel, remove, labels, audit, review, teach, evaluate, adapt),
-    *(corpus_map, serve, mcp, export, info),
+    *(demo, fit, search, tag, add, relabel, remove, history, undo, labels, audit, review, teach),
+    *(evaluate, adapt, corpus_map, serve, mcp, export, info),
 )
 
 

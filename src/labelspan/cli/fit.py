@@ -198,6 +198,7 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
             fields={"name": _collection_name(corpus), **source.fields},
             source=block,
             vocabulary=source.vocabulary,
+            past=None if older is None else older.past,
         )
         if stream:
             note("read in blocks; if this is interrupted, the same command continues")

@@ -25,8 +25,9 @@ from .shared import (
 
 if TYPE_CHECKING:
     from ..corpus import CorpusEdit
-    from ..curation import DecisionGroup, Finding, Review
+    from ..curation import Finding, Review
     from ..curation.decisions import Verdict
+    from ..index import HistoryEntry, SemanticIndex
 
 __all__ = ["review"]
 
@@ -161,7 +162,7 @@ def _ask(index: Path, label: str, kind: str, *, skipped: bool) -> None:
         queue = _queue(review, label, kind, skipped=skipped)
         keys = pressed_keys("r")
         # What was answered, with the decision; a merge that is rejected makes none.
-        done: list[tuple[Finding, Verdict, DecisionGroup | None]] = []
+        done: list[tuple[Finding, Verdict, HistoryEntry | None]] = []
         while queue or done:
             if queue:
                 _show(review, queue[0], len(done), len(done) + len(queue))
@@ -171,15 +172,15 @@ def _ask(index: Path, label: str, kind: str, *, skipped: bool) -> None:
             if key == "q":
                 break
             if key == "u":
-                finding, _, made = done.pop() if done else (None, "", review.undo())
-                if finding is not None and made is not None:
-                    review.undo(made.number)
+                finding, _, made = done.pop() if done else (None, "", None)
+                said = "The last answer." if made is None else ""
+                if finding is None or made is not None:
+                    said = _undo(opened, None if made is None else made.number)
                 if finding is not None:
                     queue.insert(0, finding)
-                elif made is not None:
+                else:
                     queue = _queue(review, label, kind, skipped=skipped)
-                said = "There is nothing to undo." if finding is None else "The last answer."
-                echo(f"Undone: {made.said}" if made is not None else said)
+                echo(said)
             elif key == "r" and queue:
                 made = _rename(review, queue[0], next(keys, ""))
                 if made is not None:
@@ -199,6 +200,15 @@ def _ask(index: Path, label: str, kind: str, *, skipped: bool) -> None:
         )
 
 
+def _undo(index: SemanticIndex, number: int | None) -> str:
+    from ..errors import InvalidInput  # noqa: PLC0415
+
+    try:
+        return index.undo(number).said
+    except InvalidInput as error:
+        return str(error)
+
+
 def _queue(review: Review, label: str, kind: str, *, skipped: bool) -> list[Finding]:
     """List what is to be decided: labels to merge, then labels of items."""
     from ..curation import audit_labels  # noqa: PLC0415
@@ -213,7 +223,7 @@ def _queue(review: Review, label: str, kind: str, *, skipped: bool) -> list[Find
     )
 
 
-def _decide(review: Review, finding: Finding, decision: Verdict) -> DecisionGroup | None:
+def _decide(review: Review, finding: Finding, decision: Verdict) -> HistoryEntry | None:
     if finding.kind != "merge":
         return review.decide([finding], decision)
     if decision != "accept":
@@ -222,7 +232,7 @@ def _decide(review: Review, finding: Finding, decision: Verdict) -> DecisionGrou
     return review.apply(review.plan_replace(others, into))
 
 
-def _rename(review: Review, finding: Finding, name: str) -> DecisionGroup | None:
+def _rename(review: Review, finding: Finding, name: str) -> HistoryEntry | None:
     """Give the labels of a finding another name; a name like another label is refused."""
     from ..curation.label_edits import doubted  # noqa: PLC0415
 

@@ -145,9 +145,7 @@ def _apply(teacher: Teacher, form: Form, rest: str, at_least: float | None) -> N
     if made is None:
         typer.echo("Nothing to change.")
     else:
-        typer.echo(
-            f"Done: {edit.said} Decision {made.number}; `labelspan review` undoes it with u."
-        )
+        typer.echo(f"Done: {edit.said} `labelspan undo {made.number}` undoes it.")
 
 
 def _ask(teacher: Teacher) -> None:

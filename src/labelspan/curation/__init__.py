@@ -5,22 +5,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .audit_results import Finding, LabelAudit
-    from .decisions import DecisionGroup, LabelDecision, LabelEdit
+    from .decisions import LabelDecision, LabelEdit
     from .label_audit import audit_labels
     from .label_edits import LabelEdits
-    from .metadata_edits import MetadataEdit, MetadataEdits, value_groups
+    from .metadata_edits import MetadataEdits, value_groups
     from .review_queue import Review
     from .saved_searches import SavedSearches
     from .teach import Teacher, TeachProgress
 
 __all__ = [
-    "DecisionGroup",
     "Finding",
     "LabelAudit",
     "LabelDecision",
     "LabelEdit",
     "LabelEdits",
-    "MetadataEdit",
     "MetadataEdits",
     "Review",
     "SavedSearches",
@@ -32,10 +30,10 @@ __all__ = [
 
 _MODULES = {
     "audit_results": ("Finding", "LabelAudit"),
-    "decisions": ("DecisionGroup", "LabelDecision", "LabelEdit"),
+    "decisions": ("LabelDecision", "LabelEdit"),
     "label_audit": ("audit_labels",),
     "label_edits": ("LabelEdits",),
-    "metadata_edits": ("MetadataEdit", "MetadataEdits", "value_groups"),
+    "metadata_edits": ("MetadataEdits", "value_groups"),
     "review_queue": ("Review",),
     "saved_searches": ("SavedSearches",),
     "teach": ("TeachProgress", "Teacher"),

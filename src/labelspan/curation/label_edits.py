@@ -1,31 +1,15 @@
-"""Edits of labels: planned, applied as decisions, undone, and listed.
-
-A decision and the change of labels that follows from it are one transaction in the database of
-the index; undoing is another. Decisions stay when the index is fitted or saved again in the same
-folder.
-"""
+"""Edits of labels: planned, applied as one change of the index, and compared with the file."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
-from itertools import groupby
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
-from ..errors import InvalidFile, InvalidInput
+from ..errors import InvalidInput
+from ..index.history import By, Cell, HistoryEntry, as_value, field_number, value_of
 from ..index.inputs import as_names, label_name, read_label_lists
-from ..index.label_table import Labels
 from ..index.store import ItemStore
-from .decisions import (
-    Action,
-    Change,
-    DecisionGroup,
-    Kind,
-    LabelDecision,
-    LabelEdit,
-    Verdict,
-    signed,
-)
+from .decisions import Action, Answer, Change, LabelDecision, LabelEdit, apply_cells, verdict
 from .label_spelling import near_spellings, similar_words
 
 if TYPE_CHECKING:
@@ -37,10 +21,7 @@ Pair = tuple[str, str]
 
 
 class LabelEdits:
-    """Edits of the labels of an index, as decisions that are listed and can be undone.
-
-    A decision and its change of labels are stored in the database of the index in one transaction,
-    on disk when the call returns.
+    """Edits of the labels of an index: each is one change, which the index lists and can undo.
 
     Parameters
     ----------
@@ -64,15 +45,14 @@ class LabelEdits:
     >>> _ = edits.apply(edit, create=True)
     >>> edits.index.labels
     {'game': 2, 'photo': 2}
-    >>> edits.undo().said
-    'Rename image to photo in 2 items.'
+    >>> edits.index.undo().said
+    'Undone: Rename image to photo.'
     """
 
     def __init__(self, index: SemanticIndex) -> None:
         self.index = index
         # A decision is made from labels that nobody changes meanwhile.
         self._lock = index.write_lock
-        self._read: tuple[ItemStore | None, dict[int, DecisionGroup]] = None, {}
 
     # --- plans ------------------------------------------------------------------------
 
@@ -139,7 +119,8 @@ class LabelEdits:
             pairs += [("missing", names[row], label) for label in wanted if label not in own]
         new = self._new(wanted)
         adds = any(kind == "missing" for kind, _, _ in pairs)
-        action: Action = "rename" if new and len(given) == 1 else "merge"
+        renames = len(given) == 1 and bool(wanted) and wanted[0] not in table.totals
+        action: Action = "rename" if renames else "merge"
         return LabelEdit(action if adds else "drop", tuple(pairs), new)
 
     def similar(self, labels: Iterable[str], without: Sequence[str] = ()) -> dict[str, list[str]]:
@@ -167,11 +148,9 @@ class LabelEdits:
     def _new(self, labels: Iterable[str]) -> tuple[str, ...]:
         return tuple(label for label in labels if not self.index.store.has_label(label))
 
-    # --- decisions --------------------------------------------------------------------
+    # --- changes ----------------------------------------------------------------------
 
-    def apply(
-        self, edit: LabelEdit, *, who: str = "", create: bool = False
-    ) -> DecisionGroup | None:
+    def apply(self, edit: LabelEdit, *, who: str = "", create: bool = False) -> HistoryEntry | None:
         """Change labels as planned: all of them or, after a failure, none.
 
         Parameters
@@ -185,14 +164,30 @@ class LabelEdits:
 
         Returns
         -------
-        DecisionGroup or None
-            None if nothing changes.
+        HistoryEntry or None
+            With the number for :meth:`SemanticIndex.undo`; None if nothing changes.
         """
         with self._lock:
             what, said = doubted(self, edit.added, create=create, similar=True)
             if what:
                 raise InvalidInput(f"{said} Say that it is to be created.")
-            return self._decide([("accept", pair) for pair in edit.pairs], who, edit.action)
+            store = self.index.store
+            number, table = store.numbered(label for _, _, label in edit.pairs)
+            by = By(who, edit.action)
+            if edit.action == "rename" and edit.added[0] not in store.labels.number:
+                # The label stays the same, so that all that refers to it does.
+                cell = "", f"name {number[edit.removed[0]]}"
+                return apply_cells(self.index, {cell: as_value(edit.added[0])}, by)
+            there = set(store.known_ids({item for _, item, _ in edit.pairs}))
+            cells: dict[Cell, str | None] = {
+                (item, f"label {number[label]}"): as_value(int(kind == "missing"))
+                for kind, item, label in edit.pairs
+                if item in there
+            }
+            if cells and edit.action in ("rename", "merge"):
+                for label in edit.removed:
+                    cells["", f"merged {number[label]}"] = as_value(number[edit.added[0]])
+            return apply_cells(self.index, cells, by, table)
 
     def feedback(
         self,
@@ -201,7 +196,7 @@ class LabelEdits:
         rejected: Sequence[str] = (),
         *,
         who: str = "",
-    ) -> DecisionGroup | None:
+    ) -> HistoryEntry | None:
         """Decide about labels that were suggested for an item.
 
         Parameters
@@ -211,198 +206,63 @@ class LabelEdits:
         accepted : list of str, default=()
             Labels that it has, or gets.
         rejected : list of str, default=()
-            Labels that it does not have, or loses.
+            Labels that it does not have, or loses; they are not predicted for it again.
         who : str, default=""
             Who decides, for the history.
 
         Returns
         -------
-        DecisionGroup or None
-            None if no label is given.
+        HistoryEntry or None
+            None if this says nothing new.
         """
         right, wrong = _labels(accepted), _labels(rejected)
         _check_apart(right, wrong, "feedback", "accepted and rejected")
         with self._lock:
-            own = self.index.store.labels_of(item) or ()
-            wanted: list[tuple[Verdict, Change]] = []
-            for label in (*right, *wrong):
-                kind: Kind = "wrong" if label in own else "missing"
-                changes = (label in own) != (label in right)
-                wanted.append(("accept" if changes else "reject", (kind, item, label)))
-            return self._decide(wanted, who, "feedback")
+            self.index.store.row(item)
+            answers: dict[Pair, Answer] = {(item, label): "yes" for label in right}
+            answers |= {(item, label): "no" for label in wrong}
+            return self._answer(answers, By(who, "feedback"), change=True)
 
-    def relabel(self, lists: Mapping[str, Labels]) -> DecisionGroup | None:
-        """Give items other labels, as one decision.
-
-        Parameters
-        ----------
-        lists : dict
-            The labels of each item; None if they are unknown.
-
-        Returns
-        -------
-        DecisionGroup or None
-            None if no label is added or removed.
-        """
-        with self._lock:
-            wanted: list[tuple[Verdict, Change]] = []
-            for name, own in lists.items():
-                before, after = set(self.index.store.labels_of(name) or ()), set(own or ())
-                wanted += [("accept", ("wrong", name, label)) for label in sorted(before - after)]
-                wanted += [("accept", ("missing", name, label)) for label in sorted(after - before)]
-            return self._decide(wanted, "", "edit", lists)
-
-    def undo(self, number: int | None = None) -> DecisionGroup | None:
-        """Undo a decision, with everything that was decided at the same time.
-
-        Parameters
-        ----------
-        number : int or None, default=None
-            Its number; None for the last one. A decision cannot be undone before a later one about
-            the same items and labels.
-
-        Returns
-        -------
-        DecisionGroup or None
-            None if there is none.
-        """
-        signed(self.index, "review", "")
-        with self._lock:
-            groups, latest = self._groups(), self._latest()
-            if number is None:
-                number = max((n for n, made in groups.items() if not made.undone), default=None)
-                if number is None:
-                    return None
-            made = groups.get(number)
-            if made is None or made.undone:
-                state = "there is none" if made is None else "it was undone before"
-                raise InvalidInput(f"Decision {number} cannot be undone: {state}.")
-            for one in made.parts:
-                after = latest[one.item, one.label]
-                if after.number > number:
-                    raise InvalidInput(
-                        f"Decision {number} cannot be undone: decision {after.number} is also "
-                        f"about {one.label!r} of {one.item!r}; undo that one first."
-                    )
-            lists = self._changed([(one, one.had) for one in made.parts if one.changes])
-            self._write(lists, [_record(one, undone=True) for one in made.parts])
-            groups[number] = replace(made, undone=True)
-            return made
-
-    def history(
-        self, n: int = 20, *, before: int | None = None, item: str = "", label: str = ""
-    ) -> list[DecisionGroup]:
-        """List decisions, including those that were undone, the newest first.
-
-        Parameters
-        ----------
-        n : int, default=20
-            Maximum number of decisions.
-        before : int or None, default=None
-            Only decisions with a smaller number: that of the last one listed, for the next page.
-        item : str, default=""
-            Only decisions about this item.
-        label : str, default=""
-            Only decisions about this label.
-
-        Returns
-        -------
-        list of DecisionGroup
-            Each with its author and time.
-        """
-        label = label_name(label)
-        with self._lock:
-            found = [
-                made
-                for number, made in sorted(self._groups().items(), reverse=True)
-                if (before is None or number < before)
-                and any(item in ("", one.item) and label in ("", one.label) for one in made.parts)
-            ]
-        return found[:n]
+    def _answer(
+        self,
+        answers: Mapping[Pair, Answer],
+        by: By,
+        *,
+        change: bool,
+        reason: str = "",
+        note: str = "",
+    ) -> HistoryEntry | None:
+        """Write answers about labels of items; ``change`` adds and removes the labels as well."""
+        number, table = self.index.store.numbered(label for _, label in answers)
+        cells: dict[Cell, str | None] = {}
+        for (item, label), answer in answers.items():
+            cells[item, f"verdict {number[label]}"] = verdict(answer, reason, note)
+            if change and answer != "unsure":
+                cells[item, f"label {number[label]}"] = as_value(int(answer == "yes"))
+        return apply_cells(self.index, cells, by, table)
 
     def decisions(self) -> list[LabelDecision]:
-        """List the decisions in effect, the oldest first.
+        """List what is decided about labels of items, the oldest first.
 
         Returns
         -------
         list of LabelDecision
-            The last one about each pair of an item and a label.
+            One for each pair of an item and a label that has an answer, or that is different from
+            what was read.
         """
-        with self._lock:
-            return sorted(self._latest().values(), key=lambda one: one.number)
+        store = self.index.store
+        return [*store.noted("decisions", lambda: _read_decisions(store))]
 
     def changes(self) -> dict[str, dict[str, bool]]:
-        """Return the accepted changes, for :func:`labelspan.corpus.edit_corpus`.
+        """Return how labels differ from those that were read, for :func:`.edit_corpus`.
 
         Returns
         -------
         dict
-            For each item its labels that were added (True) and removed (False).
+            For each item its labels that were added (True) and removed (False), as they are called
+            now and in the file. Items that were added or removed are left out.
         """
-        found: dict[str, dict[str, bool]] = {}
-        for one in self.decisions():
-            if one.decision == "accept":
-                found.setdefault(one.item, {})[one.label] = one.wanted
-        return found
-
-    # --- internal ---------------------------------------------------------------------
-
-    def _groups(self) -> dict[int, DecisionGroup]:
-        """Return all decisions by number, read again if something else changed the index."""
-        if self._read[0] is not self.index.store:
-            self._read = self.index.store, _read_decisions(self.index.store)
-        return self._read[1]
-
-    def _write(self, lists: Mapping[str, Labels], records: Sequence[tuple[Any, ...]]) -> None:
-        """Write labels and decisions, of which the caller keeps those in memory up to date."""
-        self.index.change("relabel", lambda store: store.relabel(lists, records))
-        self._read = self.index.store, self._read[1]
-
-    def _latest(self) -> dict[Pair, LabelDecision]:
-        """Return the decision that holds for each pair of an item and a label."""
-        made = [one for _, one in sorted(self._groups().items()) if not one.undone]
-        return {(one.item, one.label): one for group in made for one in group.parts}
-
-    def _decide(
-        self,
-        wanted: Sequence[tuple[Verdict, Change]],
-        who: str,
-        action: Action,
-        lists: Mapping[str, Labels] | None = None,
-    ) -> DecisionGroup | None:
-        """Write decisions and the labels after them, which may be given, in one transaction."""
-        now, who = signed(self.index, "review", who)
-        with self._lock:
-            store, groups = self.index.store, self._groups()
-            number = max(groups, default=0) + 1
-            parts = []
-            for decision, (kind, item, label) in wanted:
-                own = store.labels_of(item)
-                had = None if own is None else label in own
-                one = LabelDecision(number, now, item, label, kind, decision, had, who, action)
-                # Nothing is decided by an edit that another has made before.
-                if one.changes or action in ("review", "feedback"):
-                    parts.append(one)
-            after = lists or self._changed([(one, one.wanted) for one in parts if one.changes])
-            if parts or after:
-                self._write(after, [_record(one, undone=False) for one in parts])
-            if not parts:
-                return None
-            groups[number] = DecisionGroup(tuple(parts))
-            return groups[number]
-
-    def _changed(self, wanted: Sequence[tuple[LabelDecision, bool | None]]) -> Mapping[str, Labels]:
-        """Return the labels of items after some of them were added or removed."""
-        found: dict[str, Labels] = {}
-        store = self.index.store
-        for one, has in wanted:
-            if one.item not in self.index:
-                continue
-            own = set((found[one.item] if one.item in found else store.labels_of(one.item)) or ())
-            own = own | {one.label} if has else own - {one.label}
-            # They were unknown before the decision that is undone.
-            found[one.item] = None if has is None and not own else tuple(sorted(own))
-        return found
+        return label_changes_of(self.index)
 
 
 def doubted(
@@ -426,27 +286,78 @@ def doubted(
     return ("similar", similar_words(near, table.totals)) if near else ("", "")
 
 
-def _read_decisions(store: ItemStore) -> dict[int, DecisionGroup]:
+def _read_decisions(store: ItemStore) -> list[LabelDecision]:
+    groups = {one.number: one for one in store.groups("1")}
+    last: dict[tuple[str, int], tuple[int, list[str]]] = {}
+    labels: dict[tuple[str, int], int] = {}
+    query = "field GLOB 'label *' OR field GLOB 'verdict *' ORDER BY number"
+    for _, group, item, field, _, after in store.log_rows(query):
+        pair = item, field_number(field)
+        if field.startswith("label"):
+            labels[pair] = group
+        else:
+            last.pop(pair, None)
+            if after is not None:
+                last[pair] = group, value_of(after)
+    read = {
+        (item, field_number(field)): value == "1"
+        for (item, field), value in store.history.as_read().items()
+        if field.startswith("label ")
+    }
+    present = store.present((item, f"label {label}") for item, label in read)
+    found = []
+    for pair in {**labels, **last}:
+        item, label = pair
+        number, said = last.get(pair, (labels.get(pair, 0), ["", "", ""]))
+        has = present.get((item, f"label {label}"))
+        change: Literal["added", "removed", ""] = ""
+        if pair in read and has is not None and (has == "1") != read[pair]:
+            change = "added" if has == "1" else "removed"
+        if said[0] or change:
+            group = groups[number]
+            answer: Answer = said[0]  # type: ignore[assignment]
+            about = item, store.history.label_name(label)
+            changed = labels.get(pair) == number
+            one = LabelDecision(*group[:4], *about, answer, change, changed, *said[1:])
+            found.append(one)
+    return sorted(found, key=lambda one: one.number)
+
+
+def label_changes_of(index: SemanticIndex) -> dict[str, dict[str, bool]]:
+    """Return how the labels of items differ from those that were read from their file."""
+    store = index.store
+    table, read = store.labels, store.history.as_read()
+    # What labels were called, and which labels items had.
+    names = [*table.names]
+    own: dict[str, dict[int, bool]] = {}
+    whole: dict[str, Any] = {}
+    for (item, field), value in read.items():
+        if field.startswith("name "):
+            names[field_number(field)] = value_of(value)
+        elif field.startswith("label "):
+            own.setdefault(item, {})[field_number(field)] = value == "1"
+        elif field == "item":
+            whole[item] = value_of(value)
+    ids = store.ids_by_row()
+    rows = {name: row for row, name in ids.items() if name in own or name in whole}
+    for number, name in enumerate(names):
+        if name != table.names[number] and table.support[number]:
+            rows |= {ids[row]: row for row in table.rows(table.names[number]).tolist()}
     found = {}
-    for number, records in groupby(store.decisions(), key=lambda record: record[0]):
-        parts, undone = [], False
-        for _, time, item, label, kind, decision, had, is_undone, who, action in records:
-            if not {kind, decision, action} <= _KNOWN:
-                raise InvalidFile("items.sqlite is damaged: a decision is not what was written.")
-            before = None if had is None else bool(had)
-            pair = (item, label, kind)
-            parts.append(LabelDecision(number, time, *pair, decision, before, who, action))
-            undone = bool(is_undone)
-        found[number] = DecisionGroup(tuple(parts), undone)
+    for item, row in rows.items():
+        now = set(table.numbers(row) or ())
+        before = now
+        if item in whole:
+            if whole[item] is None:
+                # It was added later, and is not in the file.
+                continue
+            before = set(whole[item][1] or ())
+        before = {n for n in before | own.get(item, {}).keys() if own.get(item, {}).get(n, True)}
+        old, new = {names[n] for n in before}, {table.names[n] for n in now}
+        if old != new:
+            gone = dict.fromkeys(sorted(old - new), False)
+            found[item] = gone | dict.fromkeys(sorted(new - old), True)
     return found
-
-
-_KNOWN = {*get_args(Kind), *get_args(Verdict), *get_args(Action)}
-
-
-def _record(one: LabelDecision, *, undone: bool) -> tuple[Any, ...]:
-    *values, had, who, action = asdict(one).values()
-    return (*values, None if had is None else int(had), int(undone), who, action)
 
 
 def _labels(names: str | Sequence[str]) -> tuple[str, ...]:

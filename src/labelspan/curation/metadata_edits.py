@@ -1,27 +1,20 @@
-"""Values of the metadata, or labels, that are probably the same; and values that are replaced.
-
-A change of metadata is one transaction with an event that tells how to undo it. Events stay when
-the index is fitted or saved again in the same folder.
-"""
+"""Values of the metadata, or labels, that are probably the same; and values that are replaced."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..errors import InvalidInput
+from ..index.history import By, HistoryEntry, as_value
 from ..index.metadata_fields import MetadataField, metadata_text
-from .decisions import signed
+from .decisions import apply_cells
 from .label_spelling import spelling_groups, word_groups
 
 if TYPE_CHECKING:
     from ..index import SemanticIndex
 
-__all__ = ["MetadataEdit", "MetadataEdits", "value_counts", "value_groups"]
-
-_ABOUT = "metadata"
+__all__ = ["MetadataEdits", "value_counts", "value_groups"]
 
 
 def value_counts(index: SemanticIndex, field: str = "") -> dict[str, int]:
@@ -81,60 +74,8 @@ def _text_field(index: SemanticIndex, field: str) -> MetadataField:
     return found
 
 
-@dataclass(frozen=True)
-class MetadataEdit:
-    """Values of a field of the metadata that were replaced at once.
-
-    Attributes
-    ----------
-    number : int
-        For :meth:`MetadataEdits.undo`.
-    time : str
-        When, in UTC.
-    who : str
-        Who decided; empty if no name was given.
-    field : str
-        The key of the metadata.
-    replaced : dict
-        The new value of each old one.
-    n_items : int
-        Number of items that changed.
-    undone : bool
-        Whether it was undone.
-
-    See Also
-    --------
-    MetadataEdits : Makes it.
-
-    Examples
-    --------
-    >>> from labelspan.curation import MetadataEdit
-    >>> made = MetadataEdit(1, "2026-05-01T12:00:00Z", "", "by", {"Bo L.": "Bo Li"}, 3, False)
-    >>> made.said
-    "Replace 'Bo L.' by 'Bo Li' in by of 3 items."
-    """
-
-    number: int
-    time: str
-    who: str
-    field: str
-    replaced: dict[str, str]
-    n_items: int
-    undone: bool
-
-    @property
-    def said(self) -> str:
-        """The change as a sentence."""
-        by: dict[str, list[str]] = {}
-        for old, new in self.replaced.items():
-            by.setdefault(new, []).append(old)
-        parts = [f"{', '.join(map(repr, old))} by {new!r}" for new, old in by.items()]
-        size = f"{self.n_items:,} item{'' if self.n_items == 1 else 's'}"
-        return f"Replace {'; '.join(parts)} in {self.field} of {size}."
-
-
 class MetadataEdits:
-    """Replace values of the metadata, and undo that.
+    """Replace values of the metadata.
 
     Parameters
     ----------
@@ -155,10 +96,10 @@ class MetadataEdits:
     >>> edits = MetadataEdits(index)
     >>> made = edits.replace("by", {"Smith, Ann": "Ann Smith"})
     >>> made.said
-    "Replace 'Smith, Ann' by 'Ann Smith' in by of 1 item."
+    'Change by of 1 item: "Smith, Ann" to "Ann Smith".'
     >>> index.item("1").metadata
     {'by': 'Ann Smith'}
-    >>> _ = edits.undo(made.number)
+    >>> _ = index.undo(made.number)
     >>> index.item("1").metadata
     {'by': 'Smith, Ann'}
     """
@@ -200,7 +141,7 @@ class MetadataEdits:
 
     def replace(
         self, field: str, replaced: Mapping[str, str], *, who: str = ""
-    ) -> MetadataEdit | None:
+    ) -> HistoryEntry | None:
         """Replace values; the change is on disk when this returns.
 
         Parameters
@@ -214,75 +155,10 @@ class MetadataEdits:
 
         Returns
         -------
-        MetadataEdit or None
-            With the number for :meth:`undo`; None if nothing changes.
+        HistoryEntry or None
+            With the number for :meth:`SemanticIndex.undo`; None if nothing changes.
         """
-        signature = signed(self.index, "metadata", who)
         with self.index.write_lock:
             wanted = self.plan(field, replaced)
-            if not wanted:
-                return None
-            real = {old: new.strip() for old, new in replaced.items() if old != new}
-            before = {item.id: item.metadata[field] for item in self.index.items(list(wanted))}
-            value = {"field": field, "replaced": real, "before": before, "after": wanted}
-            self._write(field, wanted, (*signature, "replace", json.dumps(value)))
-            return self.history()[0]
-
-    def undo(self, number: int, *, who: str = "") -> MetadataEdit:
-        """Undo a change, in items whose value is still the one that it made.
-
-        Parameters
-        ----------
-        number : int
-            Its number.
-        who : str, default=""
-            Who undoes it.
-
-        Returns
-        -------
-        MetadataEdit
-            What was undone.
-        """
-        signature = signed(self.index, "metadata", who)
-        with self.index.write_lock:
-            made = {one.number: one for one in self.history()}.get(number)
-            if made is None or made.undone:
-                state = "there is none" if made is None else "it was undone before"
-                raise InvalidInput(f"Change {number} of metadata cannot be undone: {state}.")
-            ((*_, text),) = self.index.store.events(_ABOUT, number - 1)[:1]
-            value = json.loads(text)
-            there = self.index.items([name for name in value["before"] if name in self.index])
-            wanted = {
-                item.id: value["before"][item.id]
-                for item in there
-                if item.metadata.get(made.field) == value["after"][item.id]
-            }
-            self._write(made.field, wanted, (*signature, "undo", str(number)))
-            return replace(made, undone=True)
-
-    def history(self) -> list[MetadataEdit]:
-        """List the changes, the last one first.
-
-        Returns
-        -------
-        list of MetadataEdit
-            All changes.
-        """
-        found: dict[int, MetadataEdit] = {}
-        for _, number, time, who, event, text in self.index.store.events(_ABOUT):
-            if event == "replace":
-                value = json.loads(text)
-                about = value["field"], value["replaced"], len(value["before"])
-                found[number] = MetadataEdit(number, time, who, *about, undone=False)
-            elif event == "undo":
-                found[int(text)] = replace(found[int(text)], undone=True)
-        return [*reversed(found.values())]
-
-    def _write(
-        self, field: str, values: Mapping[str, Any], event: tuple[str, str, str, str]
-    ) -> None:
-        tables = {
-            item.id: item.metadata | {field: values[item.id]}
-            for item in self.index.items(list(values))
-        }
-        self.index.change("metadata", lambda store: store.change_metadata(tables, _ABOUT, event))
+            cells = {(item, f"metadata {field}"): as_value(one) for item, one in wanted.items()}
+            return apply_cells(self.index, cells, By(who, "metadata"))

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from ..errors import InvalidInput, InvalidParameter, Mismatch
+from ..index.history import By, HistoryEntry, field_number
 from ..index.inputs import label_name
 from ..index.results import TagExplanation
 from ..index.tagging import ItemTagger
 from ..tagger import Tagger
 from .audit_results import Finding
-from .decisions import DecisionGroup, Verdict
+from .decisions import Answer, Verdict
 from .label_audit import label_findings
 from .label_edits import LabelEdits, Pair
 
@@ -60,7 +61,7 @@ class Review(LabelEdits):
     >>> _ = review.decide([finding], "accept")
     >>> review.index.item("4").labels
     ('game', 'image')
-    >>> _ = review.undo()
+    >>> _ = review.index.undo()
     >>> review.index.item("4").labels
     ('image',)
     """
@@ -68,6 +69,8 @@ class Review(LabelEdits):
     def __init__(self, index: SemanticIndex) -> None:
         super().__init__(index)
         self._findings: dict[Pair, Finding] | None = None
+        # Number of the last change that the queue has seen.
+        self._seen = 0
         self._rows: dict[str, int] = {}
         self._tagger: Tagger | None = None
 
@@ -81,24 +84,37 @@ class Review(LabelEdits):
         Review
             The review itself.
         """
-        tagger = self.index.tagger
+        tagger, number = self.index.tagger, self.index.store.number
         if tagger is None:
             raise Mismatch("review: this index was fitted without labels.")
         ids = self.index.store.ids_by_row()
         names = [ids.get(int(row), "") for row in tagger.rows]
         found = label_findings(self.index, tagger, names)
         with self._lock:
-            self._findings = {pair_of(one): one for one in found}
+            self._findings, self._seen = {pair_of(one): one for one in found}, number
             self._rows = dict(zip(names, tagger.rows.tolist(), strict=True))
             # Evidence is that of the model that made the queue, and does not wait for a new one.
             self._tagger = tagger
         return self
 
     def _queue(self) -> dict[Pair, Finding]:
-        if self._findings is None:
+        if self._findings is None or not self._undone() <= self._findings.keys():
             self.order()
         assert self._findings is not None
         return self._findings
+
+    def _undone(self) -> set[Pair]:
+        """Return the findings whose decision was undone since the queue was looked at."""
+        store, seen = self.index.store, self._seen
+        self._seen = store.number
+        if self._seen == seen:
+            return set()
+        query = (
+            "part_of IN (SELECT number FROM history WHERE undoes AND number > ?) "
+            "AND field GLOB 'verdict *' AND after IS NULL"
+        )
+        of = store.history.label_name
+        return {(row[2], of(field_number(row[3]))) for row in store.log_rows(query, seen)}
 
     def waiting(
         self, *, label: str = "", kind: Literal["", "wrong", "missing"] = "", skipped: bool = False
@@ -125,15 +141,15 @@ class Review(LabelEdits):
             )
         label = label_name(label)
         with self._lock:
-            wanted = "skip" if skipped else None
-            made = {pair: one.decision for pair, one in self._latest().items()}
+            wanted = "unsure" if skipped else None
             queue, store = self._queue(), self.index.store
+            number, made = store.labels.number, store.history.verdicts()
             # Items and labels that were removed since are not asked about.
             labels, alive = store.labels.totals, store.vectors.alive
             return [
                 one
                 for pair, one in queue.items()
-                if made.get(pair) == wanted
+                if made.get((pair[0], number.get(pair[1], -1))) == wanted
                 and label in ("", pair[1])
                 and kind in ("", one.kind)
                 and pair[1] in labels
@@ -159,12 +175,14 @@ class Review(LabelEdits):
         """
         with self._lock:
             waiting = len(self.waiting(label=label, kind=kind))
+            name = label_name(label)
             counts = Counter(
-                one.decision
-                for one in self._latest().values()
-                if one.action == "review"
-                and label_name(label) in ("", one.label)
-                and kind in ("", one.kind)
+                "skip" if one.answer == "unsure" else "accept" if one.changed else "reject"
+                for one in self.decisions()
+                if one.answer
+                and one.action == "review"
+                and name in ("", one.label)
+                and kind in ("", "wrong" if (one.answer == "yes") != one.changed else "missing")
             )
         return {
             "accepted": counts["accept"],
@@ -216,8 +234,14 @@ class Review(LabelEdits):
     # --- decisions --------------------------------------------------------------------
 
     def decide(
-        self, findings: Sequence[Finding], decision: Verdict, *, who: str = ""
-    ) -> DecisionGroup | None:
+        self,
+        findings: Sequence[Finding],
+        decision: Verdict,
+        *,
+        who: str = "",
+        reason: str = "",
+        note: str = "",
+    ) -> HistoryEntry | None:
         """Decide about findings; several decided at once are undone together.
 
         Parameters
@@ -229,42 +253,28 @@ class Review(LabelEdits):
             "skip" postpones the finding.
         who : str, default=""
             Who decides, for the history.
+        reason, note : str, default=""
+            Why, for the list of decisions.
 
         Returns
         -------
-        DecisionGroup or None
-            None if there are no findings.
+        HistoryEntry or None
+            None if this says nothing new.
         """
         if decision not in get_args(Verdict):
             choices = ", ".join(get_args(Verdict))
             raise InvalidInput(f"A decision is one of {choices}, but {decision!r:.40} was given.")
-        given = {pair_of(one): one.kind for one in findings}
-        wanted: list[tuple[Verdict, Any]] = [
-            (decision, (kind, *pair)) for pair, kind in given.items()
-        ]
-        return self._decide(wanted, who, "review")
-
-    def undo(self, number: int | None = None) -> DecisionGroup | None:
-        """Undo a decision, as :meth:`LabelEdits.undo`.
-
-        Parameters
-        ----------
-        number : int or None, default=None
-            Its number; None for the last one.
-
-        Returns
-        -------
-        DecisionGroup or None
-            None if there is none.
-        """
+        answers: dict[Pair, Answer] = {}
+        for one in findings:
+            right = (one.kind == "missing") == (decision == "accept")
+            answers[pair_of(one)] = "unsure" if decision == "skip" else "yes" if right else "no"
+        by = By(who, "review")
         with self._lock:
-            made = super().undo(number)
-            if made is not None and made.action == "review":
-                pairs = {(one.item, one.label) for one in made.parts}
-                if not pairs <= (self._findings or {}).keys():
-                    # The queue was ordered since the decision.
-                    self._findings = None
-            return made
+            # An item may have been removed since.
+            there = set(self.index.store.known_ids({item for item, _ in answers}))
+            answers = {pair: one for pair, one in answers.items() if pair[0] in there}
+            change = decision == "accept"
+            return self._answer(answers, by, change=change, reason=reason, note=note)
 
 
 def pair_of(finding: Finding) -> Pair:

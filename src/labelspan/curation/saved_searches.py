@@ -1,22 +1,21 @@
-"""Saved searches of an index, on disk when a call returns.
-
-They are events in its database, and stay when it is fitted or saved again in the same folder.
-"""
+"""Saved searches of an index, which refer to labels by number and follow their new names."""
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, urlencode
 
 from ..errors import InvalidInput
-from .decisions import signed
+from ..index.history import By, as_value, value_of
+from .decisions import apply_cells
 
 if TYPE_CHECKING:
     from ..index import SemanticIndex
 
 __all__ = ["SavedSearches"]
 
-_ABOUT = "searches"
+# Parameters of the list whose values are labels.
+_LABELS = frozenset({"label", "without"})
 _LONGEST_NAME, _LONGEST_ADDRESS, _MOST_SEARCHES = 100, 20_000, 1000
 
 
@@ -55,11 +54,42 @@ class SavedSearches:
         dict
             The query string of the explorer's list for each name, sorted by name.
         """
-        found: dict[str, str] = {}
-        for *_, value in self.index.store.events(_ABOUT):
-            name, query = json.loads(value)
-            found[name] = query
-        return {name: found[name] for name in sorted(found, key=str.casefold) if found[name]}
+        store = self.index.store
+
+        def compute() -> dict[str, Any]:
+            rows = store.log_rows("field GLOB 'search *' ORDER BY number")
+            return {field.removeprefix("search "): value_of(after) for *_, field, _, after in rows}
+
+        found = store.noted("searches", compute)
+        names = sorted((name for name, query in found.items() if query), key=str.casefold)
+        return {name: self._named(found[name]) for name in names}
+
+    def _named(self, query: Any) -> str:
+        """Return a query string with the present names of its labels."""
+        if isinstance(query, str):
+            # It was saved before labels had numbers.
+            return query
+        history = self.index.store.history
+        pairs = [(key, history.current_label(one) if end else one) for key, one, end in query]
+        return urlencode(
+            [
+                (key, one + (end or "")[1:])
+                for (key, one), (*_, end) in zip(pairs, query, strict=True)
+            ]
+        )
+
+    def _numbered(self, query: str) -> list[Any]:
+        """Return the pairs of a query string, with the numbers of labels instead of their names."""
+        number, found = self.index.store.labels.number, []
+        for key, value in parse_qsl(query, keep_blank_values=True):
+            stem = value.removesuffix("*")
+            if key in _LABELS and value in number:
+                found.append([key, number[value], "="])
+            elif key in _LABELS and stem in number:
+                found.append([key, number[stem], "=*"])
+            else:
+                found.append([key, value, ""])
+        return found
 
     def save(self, name: str, query: str, *, who: str = "") -> None:
         """Save a search; it is on disk when this returns.
@@ -73,7 +103,6 @@ class SavedSearches:
         who : str, default=""
             Who saves it.
         """
-        signature = signed(self.index, "save", who)
         name = " ".join(name.split())
         if not 0 < len(name) <= _LONGEST_NAME:
             raise InvalidInput(
@@ -88,6 +117,5 @@ class SavedSearches:
                 raise InvalidInput(
                     f"save: {len(known):,} saved searches is the maximum; remove one."
                 )
-            if known.get(name, "") != query:
-                event = (*signature, "save", json.dumps([name, query]))
-                self.index.store.record(_ABOUT, [event])
+            value = as_value(self._numbered(query)) if query else None
+            apply_cells(self.index, {("", f"search {name}"): value}, By(who, "search"))

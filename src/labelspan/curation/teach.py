@@ -1,27 +1,27 @@
 """Teach a label: name a few items, answer about others, and apply the answers as one change.
 
-Every answer is an event in the database of the index, on disk when the call returns. The state of
-a lesson is what its events say, so it goes on after a restart, and several people can answer.
+Every answer is a change in the log of the index, on disk when the call returns. The state of a
+lesson is what the log says, so it goes on after a restart, and several people can answer.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-import json
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter, Mismatch
+from ..index.history import By, Cell, HistoryEntry, as_value, field_number, value_of
 from ..index.inputs import as_names, check_count, label_name, read_label_lists
 from ..index.results import WordShare
 from ..index.searching import Filter
-from .decisions import DecisionGroup, LabelEdit, checked_who, signed
+from .decisions import Answer as Said
+from .decisions import LabelEdit, apply_cells, verdict
 from .label_edits import LabelEdits
 from .lesson_model import Left, LessonFeatures, LessonModel
 from .stopping import StoppingRule
@@ -34,8 +34,9 @@ __all__ = ["Answer", "Lesson", "Question", "TeachCurve", "TeachProgress", "Teach
 
 Reply = Literal["yes", "no", "skip"]
 Form = Literal["add", "split", "clean"]
-# What the events of a lesson are about: this and the label.
-_LESSON = "lesson "
+# How answers are called in the log.
+_SAID: dict[Reply, Said] = {"yes": "yes", "no": "no", "skip": "unsure"}
+_REPLIES: dict[str, Reply] = {"yes": "yes", "no": "no", "unsure": "skip"}
 # After this many answers the ranking is new; the last question of every fourth one is a near miss.
 BATCH, _NEAR = 5, 4
 # Fewest answers from which a statement about what is left is made.
@@ -76,7 +77,7 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True)
 class Lesson:
-    """A label that is being taught, its number of answers, and when the last event was (UTC)."""
+    """A label that is being taught, its number of answers, and when the last one was (UTC)."""
 
     label: str
     n_answers: int
@@ -102,7 +103,7 @@ class TeachProgress:
     more : int or None
         After about how many more answers that can be promised; 0 if it can be now.
     applied : int or None
-        Number of the decision by which the lesson was applied last.
+        Number of the change by which the lesson was applied last.
 
     See Also
     --------
@@ -164,38 +165,39 @@ class TeachCurve(NamedTuple):
     high: list[float]
 
 
-@dataclass
-class _Events:
-    """The state of a lesson, read from its events."""
+class _LessonState(NamedTuple):
+    """The state of a lesson, read from the log."""
 
-    last: int = 0
-    time: str = ""
-    start: dict[str, str] = field(default_factory=dict)
-    applied: int | None = None
-    target: float = _TARGET
-    log: dict[int, Answer] = field(default_factory=dict)
+    start: dict[str, Any] | None
+    log: list[Answer]
+    answers: dict[str, Reply]
+    applied: int | None
 
-    def take(self, number: int, time: str, who: str, event: Any, value: str) -> None:
-        self.last, self.time = number, time
-        if event == "start":
-            self.start = json.loads(value)
-        elif event == "applied":
-            self.applied = int(value)
-        elif event == "target":
-            self.target = float(value)
-        elif event == "undo":
-            # Two people may have undone it at once.
-            self.log[int(value)] = self.log[int(value)]._replace(undone=True)
-        else:
-            self.log[number] = Answer(number, time, who, value, event, undone=False)
-
-    def answers(self) -> dict[str, Reply]:
-        found: dict[str, Reply] = {}
-        for one in self.log.values():
-            if not one.undone:
-                found.pop(one.item, None)
-                found[one.item] = one.answer
-        return found
+    @classmethod
+    def read(cls, store: ItemStore, label: int) -> _LessonState:
+        groups = {one.number: one for one in store.groups("1")}
+        starts = store.log_rows("item = '' AND field = ? ORDER BY number", f"lesson {label}")
+        rows = store.log_rows("field = ? ORDER BY number", f"verdict {label}")
+        taken_back = {
+            (groups[group].undoes, item)
+            for _, group, item, *_ in rows
+            if groups[group].undoes and group not in store.history.undone()
+        }
+        log: list[Answer] = []
+        answers: dict[str, Reply] = {}
+        for _, number, item, _, _, new in rows:
+            answers.pop(item, None)
+            if new is None:
+                continue
+            answers[item] = reply = _REPLIES[value_of(new)[0]]
+            group = groups[number]
+            if not group.undoes:
+                about = number, group.time, group.who, item, reply
+                log.append(Answer(*about, undone=(number, item) in taken_back))
+        query = "field = ? AND part_of IN (SELECT number FROM history WHERE action = 'lesson')"
+        applied = store.log_rows(f"{query} ORDER BY number DESC LIMIT 1", f"label {label}")
+        start = value_of(starts[-1][5]) if starts else None
+        return cls(start, log, answers, applied[0][1] if applied else None)
 
 
 class _Ranking(NamedTuple):
@@ -277,10 +279,11 @@ class Teacher:
         (names,) = read_label_lists([[label] if label else []], 1, "teach")
         if not names:
             raise InvalidInput("teach: give the name of a label, new or existing.")
-        self.index, self.label, self.who = index, names[0], checked_who(who)
-        self._store: ItemStore | None = None
+        self.index, self.who = index, By(who).checked().who
+        self._given = names[0]
+        self._ranking: tuple[Any, _Ranking] | None = None
         with index.write_lock:
-            self._read()
+            self._number = index.store.numbered(names)[0][names[0]]
             self._begin(list(dict.fromkeys(as_names(items))), query.strip(), label_name(within))
 
     @staticmethod
@@ -297,30 +300,38 @@ class Teacher:
         list of Lesson
             Label, number of answers and time of each.
         """
-        found: dict[str, _Events] = defaultdict(_Events)
-        for about, *event in index.store.events():
-            if about.startswith(_LESSON):
-                found[about.removeprefix(_LESSON)].take(*event)
-        listed = [Lesson(name, len(one.answers()), one.time) for name, one in found.items()]
-        return sorted(listed, key=lambda one: one.time, reverse=True)
+        store, found = index.store, []
+        for _, _, _, field, _, start in store.log_rows("field GLOB 'lesson *' ORDER BY number"):
+            number = field_number(field)
+            state = _LessonState.read(store, number)
+            if start is not None and state.start is not None:
+                query = "field IN (?, ?) ORDER BY number DESC LIMIT 1"
+                last = store.log_rows(query, field, f"verdict {number}")[0][1]
+                (group,) = store.groups("number = ?", last)
+                name = store.history.current_label(number)
+                found.append(Lesson(name, len(state.answers), group.time))
+        return sorted(found, key=lambda one: one.time, reverse=True)
 
-    # --- events -----------------------------------------------------------------------
+    # --- the log ----------------------------------------------------------------------
 
-    def _read(self) -> _Events:
-        """Read the events that were stored since, by this Teacher or another."""
+    @property
+    def label(self) -> str:
+        """The label that is taught, as it is called now."""
         store = self.index.store
-        if store is not self._store:
-            # The index is new, or was saved or loaded again.
-            self._store, self._events = store, _Events()
-            self._ranking: tuple[Any, _Ranking] | None = None
-        for _, *event in store.events(_LESSON + self.label, self._events.last):
-            self._events.take(*event)
-        return self._events
+        known = self._number < len(store.labels.names)
+        return store.history.current_label(self._number) if known else self._given
 
-    def _write(self, events: Sequence[tuple[str, str]], who: str) -> None:
-        signature = signed(self.index, "teach", who or self.who)
-        self.index.store.record(_LESSON + self.label, [(*signature, *event) for event in events])
-        self._read()
+    @property
+    def _state(self) -> _LessonState:
+        """What the log says, also by answers of another Teacher."""
+        store = self.index.store
+        name = f"lesson {self._number}"
+        return store.noted(name, lambda: _LessonState.read(store, self._number))
+
+    def _write(self, cells: Mapping[Cell, str | None], by: By) -> None:
+        table = self.index.store.numbered([self._given])[1]
+        labels = table if self._number >= len(self.index.store.labels.names) else None
+        apply_cells(self.index, cells, by, labels)
 
     def _begin(self, items: list[str], query: str, within: str) -> None:
         store = self.index.store
@@ -332,9 +343,10 @@ class Teacher:
                 f"teach: {within!r} cannot be split into itself; name another label."
             )
         start = {"query": query, "within": within}
-        before = self._events.start
+        state = self._state
+        before = None if state.start is None else {**state.start, "within": self.within}
         for name, value in start.items() if before else ():
-            if value and value != before[name]:
+            if before and value and value != before[name]:
                 raise InvalidInput(
                     f"teach: the lesson of {self.label!r} was started with {name} "
                     f"{before[name]!r:.80}, not {value!r:.80}; omit it, or teach another label."
@@ -343,16 +355,22 @@ class Teacher:
             raise InvalidInput(
                 f"{store.labels.unknown(self.label)} Give items or a search to start from."
             )
-        known = self._events.answers()
-        events = [] if before else [("start", json.dumps(start))]
-        events += [("yes", name) for name in items if name not in known]
-        if events:
-            self._write(events, self.who)
+        field = f"verdict {self._number}"
+        cells: dict[tuple[str, str], str | None] = {
+            (name, field): verdict("yes") for name in items if name not in state.answers
+        }
+        if not before:
+            number = store.labels.number[within] if within else -1
+            cells["", f"lesson {self._number}"] = as_value({"query": query, "within": number})
+        if cells:
+            self._write(cells, By(self.who, "answer"))
 
     @property
     def within(self) -> str:
         """The label whose items are asked about; empty for all items."""
-        return self._events.start["within"]
+        start = self._state.start
+        number = start["within"] if start else -1
+        return self.index.store.history.current_label(number) if number >= 0 else ""
 
     def answers(self) -> dict[str, Reply]:
         """Return the answer about each item, the last one if there are several.
@@ -362,8 +380,7 @@ class Teacher:
         dict
             "yes", "no" or "skip" by id, in the order of the answers.
         """
-        with self.index.write_lock:
-            return self._read().answers()
+        return dict(self._state.answers)
 
     def log(self) -> list[Answer]:
         """List all answers in their order, including those that were undone.
@@ -373,8 +390,7 @@ class Teacher:
         list of Answer
             With time and who answered.
         """
-        with self.index.write_lock:
-            return [*self._read().log.values()]
+        return list(self._state.log)
 
     def to_csv(self) -> str:
         """Return all answers as CSV: label, number, time, who, item, answer, undone.
@@ -412,7 +428,7 @@ class Teacher:
         with self.index.write_lock:
             answers, names = self.answers(), self._names()
             left_out = {*answers, *without}
-            again = [one.item for one in self._events.log.values() if one.undone]
+            again = [one.item for one in self._state.log if one.undone]
             ranking = self._ranked()
             rows = [self._rows()[name] for name in again if name in self._rows()]
             chosen: list[int] = []
@@ -445,7 +461,10 @@ class Teacher:
             )
         with self.index.write_lock:
             self.index.store.row(item)
-            self._write([(answer, item)], who)
+            cells: dict[tuple[str, str], str | None] = {
+                (item, f"verdict {self._number}"): verdict(_SAID[answer])
+            }
+            self._write(cells, By(who or self.who, "answer"))
 
     def undo(self, item: str = "", *, who: str = "") -> Answer | None:
         """Undo an answer.
@@ -470,8 +489,13 @@ class Teacher:
             found = [one for one in kept if (one.item == item if item else one.who == name)]
             if not found:
                 return None
-            self._write([("undo", str(found[-1].number))], who)
-            return found[-1]._replace(undone=True)
+            last = found[-1]
+            # The answers of others stay.
+            rest = [one for one in kept if one.item == last.item and one is not last]
+            said = verdict(_SAID[rest[-1].answer]) if rest else None
+            cell = last.item, f"verdict {self._number}"
+            self._write({cell: said}, By(name, "undo", last.number))
+            return last._replace(undone=True)
 
     # --- the model --------------------------------------------------------------------
 
@@ -504,7 +528,7 @@ class Teacher:
     def _ranked(self) -> _Ranking:
         """Return the ranking, which is new after five answers, an undo or a change of labels."""
         answers = self.answers()
-        log = self._events.log.values()
+        log = self._state.log
         round_, undone = len(log) // BATCH, sum(one.undone for one in log)
         key = self.index.store.revision, round_, undone
         if self._ranking is None or self._ranking[0] != key:
@@ -546,7 +570,8 @@ class Teacher:
 
     def _searched(self, unseen: Array) -> list[int]:
         """Rank what the search finds, then the others, before anything is known to belong."""
-        query, rows = self._events.start["query"], self._rows()
+        start, rows = self._state.start, self._rows()
+        query = start["query"] if start else ""
         found: list[int] = []
         if query:
             labels = (self.within,) if self.within else ()
@@ -626,14 +651,14 @@ class Teacher:
                 members.size,
                 unseen.size,
                 left,
-                self._events.target,
+                self._target,
                 more,
-                self._events.applied,
+                self._state.applied,
             )
 
     def _rule(self, answers: Mapping[str, Reply], unseen: int, members: int) -> StoppingRule:
         belong = [one == "yes" for one in answers.values() if one != "skip"]
-        return StoppingRule(self._events.target, belong, unseen, members)
+        return StoppingRule(self._target, belong, unseen, members)
 
     def aim(self, target: float, *, who: str = "") -> None:
         """Set the share of all items that belong which is to be found.
@@ -651,7 +676,18 @@ class Teacher:
                 f"but {target!r} was given."
             )
         with self.index.write_lock:
-            self._write([("target", repr(float(target)))], who)
+            start = {
+                "query": "",
+                "within": -1,
+                **(self._state.start or {}),
+                "target": float(target),
+            }
+            cells = {("", f"lesson {self._number}"): as_value(start)}
+            self._write(cells, By(who or self.who, "answer"))
+
+    @property
+    def _target(self) -> float:
+        return float((self._state.start or {}).get("target", _TARGET))
 
     def curve(self) -> TeachCurve:
         """Return what was found against what was read, and what is expected of the rest.
@@ -743,10 +779,10 @@ class Teacher:
                     more = edits.plan_edit(others, add=rest)
                     pairs += more.pairs
                     new = (*new, *more.new_labels)
-            return LabelEdit("edit", tuple(pairs), new)
+            return LabelEdit("lesson", tuple(pairs), new)
 
-    def apply(self, edit: LabelEdit, *, who: str = "") -> DecisionGroup | None:
-        """Change the labels as planned, as one decision that can be undone.
+    def apply(self, edit: LabelEdit, *, who: str = "") -> HistoryEntry | None:
+        """Change the labels as planned, as one change that can be undone.
 
         Parameters
         ----------
@@ -757,11 +793,8 @@ class Teacher:
 
         Returns
         -------
-        DecisionGroup or None
-            With the number for :meth:`LabelEdits.undo`; None if nothing changes.
+        HistoryEntry or None
+            With the number for :meth:`SemanticIndex.undo`; None if nothing changes.
         """
-        made = LabelEdits(self.index).apply(edit, who=who or self.who, create=True)
-        if made is not None:
-            with self.index.write_lock:
-                self._write([("applied", str(made.number))], who)
-        return made
+        edit = replace(edit, action="lesson")
+        return LabelEdits(self.index).apply(edit, who=who or self.who, create=True)

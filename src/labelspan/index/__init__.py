@@ -1,8 +1,19 @@
-"""Index of items with texts and labels: search, tag, explain, add, save."""
+"""Index of items with texts and labels: search, tag, explain, add, save, undo."""
 
 from .browsing import ItemList
+from .history import CellChange, HistoryEntry, Undone
 from .results import Hit, Item, Tag
 from .searching import Filter
 from .semantic import SemanticIndex
 
-__all__ = ["Filter", "Hit", "Item", "ItemList", "SemanticIndex", "Tag"]
+__all__ = [
+    "CellChange",
+    "Filter",
+    "HistoryEntry",
+    "Hit",
+    "Item",
+    "ItemList",
+    "SemanticIndex",
+    "Tag",
+    "Undone",
+]

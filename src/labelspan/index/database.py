@@ -4,10 +4,10 @@
     item_labels  labels of 4,096 rows: how many each has (-1: unknown), and their numbers
     removed      rows whose items were removed
     added        vectors of rows that were added after the last save
-    decisions    what was decided about labels of items
-    events       what happened while a label was taught, and to saved searches and metadata
+    history      what was changed at once, when and by whom (see :mod:`.history`)
+    changes      the values before and after each of these changes
     about        key of the index, names of the labels by number, vocabulary of the labels, and a
-                 revision that grows with every change
+                 revision that grows with every change of items or labels
 
 A change is one transaction, on disk when its call returns. Each record has a hash, which is checked
 when it is read. Files from elsewhere are opened without running anything in them.
@@ -35,22 +35,34 @@ from .._typing import Array
 from ..corpus import LabelVocabulary
 from ..errors import InvalidFile, LabelspanError
 from .folder import ITEMS, field, generation_folder, read_manifest
+from .history import By, Group, Past, Row, now
 from .label_table import LabelTable
 from .results import Item
 
-__all__ = ["IndexItems", "ItemDatabase", "read_history"]
+__all__ = ["IndexItems", "ItemDatabase", "Past", "read_history"]
 
 _TABLES = (
     "CREATE TABLE items (row INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, text, metadata, hash)",
     "CREATE TABLE item_labels (block INTEGER PRIMARY KEY, counts, numbers, hash)",
     "CREATE TABLE removed (row INTEGER PRIMARY KEY)",
     "CREATE TABLE added (first INTEGER PRIMARY KEY, vectors, hash)",
+    "CREATE TABLE about (name TEXT PRIMARY KEY, value, hash)",
+    "CREATE TABLE history (number INTEGER PRIMARY KEY, time, who, action, undoes, hash)",
+    "CREATE TABLE changes (number INTEGER PRIMARY KEY, part_of, item, field, before, after, hash)",
+    "CREATE INDEX changes_by_group ON changes (part_of, item)",
+    "CREATE INDEX changes_by_cell ON changes (item, field)",
+    "CREATE INDEX changes_by_field ON changes (field)",
+)
+# Of indexes of formats 5 and 6, which are only read, to fit them again.
+_OLDER = (
+    *_TABLES[:4],
     "CREATE TABLE decisions (number, time, item, label, kind, decision, had, undone, who, action, "
     "hash, PRIMARY KEY (number, item, label))",
-    "CREATE TABLE about (name TEXT PRIMARY KEY, value, hash)",
+    _TABLES[4],
     "CREATE TABLE events (about, number, time, who, event, value, hash, "
     "PRIMARY KEY (about, number))",
 )
+_OLDER_ORDER = {"decisions": "number, rowid", "events": "about, number"}
 # Names in the table about.
 VOCABULARY, _KEY, _LABELS, REVISION = "vocabulary", "key", "labels", "revision"
 # Rows whose labels are one record.
@@ -67,8 +79,8 @@ _NO_MEMORY = (sqlite3.SQLITE_IOERR_NOMEM, sqlite3.SQLITE_IOERR_SHMMAP)
 _BUILD_CACHE = 1 << 18
 # Files that SQLite may put next to a database: write-ahead log, shared memory, journal.
 _SIDE_FILES = ("-wal", "-shm", "-journal")
-# Format from which an index has events.
-_FIRST_EVENTS = 6
+# Format from which an index has a log.
+_FIRST_LOG = 7
 # What the log of a database must hold, if it could not be merged.
 _LOG_NOTE, _LONGEST_NOTE = "log.json", 100
 
@@ -174,8 +186,8 @@ class ItemDatabase:
         opened = cls(_connect(path, f"?{mode}"), str(path), check)
         try:
             found = opened._tables()
-            # Format 5 had no events; it is only read, to fit it again.
-            if found != sorted(_TABLES) and (write or found != sorted(_TABLES[:-1])):
+            older = [sorted(_OLDER), sorted(_OLDER[:-1])]
+            if found != sorted(_TABLES) and (write or found not in older):
                 raise InvalidFile(
                     f"{path}: its tables are not those of an index of this version: it is "
                     "damaged, or was written by an unreleased version; fit it again."
@@ -210,13 +222,7 @@ class ItemDatabase:
             raise
         return made
 
-    def write_file(
-        self,
-        path: Path,
-        key: str,
-        decisions: Iterable[tuple[Any, ...]] = (),
-        events: Iterable[tuple[Any, ...]] = (),
-    ) -> None:
+    def write_file(self, path: Path, key: str, past: Past | None = None) -> None:
         """Write all of it to a new file under another key; it is on disk when this returns.
 
         Rows that were added later are not kept apart any more: the caller writes their vectors.
@@ -225,8 +231,9 @@ class ItemDatabase:
             self._connection.backup(target)
             self.put(target.cursor(), _KEY, key)
             target.execute("DELETE FROM added")
-            self.put_decisions(target.cursor(), decisions)
-            self.put_events(target.cursor(), events)
+            if past is not None and past.groups and not self.last_number:
+                written = type(self)(target, str(path))
+                written.carry(target.cursor(), past)
             target.execute("PRAGMA journal_mode = WAL")
             target.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
@@ -263,8 +270,7 @@ class ItemDatabase:
 
     def _state(self) -> list[int]:
         """Return two numbers that grow with every change."""
-        ((events,),) = self.select("SELECT count(*) FROM events")
-        return [self.about(REVISION), events]
+        return [self.about(REVISION), self.last_number]
 
     def _check_log(self, path: Path) -> None:
         """Raise an error if changes are missing that the log held."""
@@ -342,7 +348,7 @@ class ItemDatabase:
         self, cursor: sqlite3.Cursor, table: LabelTable, rows: Iterable[int] | None = None
     ) -> None:
         """Write the labels of the blocks that hold some rows; None writes all blocks."""
-        self.put(cursor, _LABELS, _to_json(table.names))
+        self.put_names(cursor, table.names)
         every = range(0, len(table), LABEL_BLOCK) if rows is None else rows
         for block in sorted({int(row) // LABEL_BLOCK for row in every}):
             start, end = block * LABEL_BLOCK, min(len(table), (block + 1) * LABEL_BLOCK)
@@ -351,19 +357,63 @@ class ItemDatabase:
             record = _hashed((block, *parts))
             cursor.execute("INSERT OR REPLACE INTO item_labels VALUES (?, ?, ?, ?)", record)
 
-    def put_decisions(self, cursor: sqlite3.Cursor, records: Iterable[tuple[Any, ...]]) -> None:
-        """Write decisions: number, time, item, label, kind, decision, had, undone, who, action."""
+    def log(self, cursor: sqlite3.Cursor, by: By, rows: Iterable[Row], time: str = "") -> int:
+        """Append what was changed at once to the log; return its number."""
+        group = self.last_number + 1
+        ((last,),) = self.select("SELECT coalesce(max(number), 0) FROM changes")
+        record = _hashed((group, time or now(), *by.checked()))
+        cursor.execute("INSERT INTO history VALUES (?, ?, ?, ?, ?, ?)", record)
         cursor.executemany(
-            "INSERT OR REPLACE INTO decisions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [_hashed(tuple(record)) for record in records],
+            "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (_hashed((number, group, *row)) for number, row in enumerate(rows, last + 1)),
         )
+        return group
 
-    def put_events(self, cursor: sqlite3.Cursor, records: Iterable[tuple[Any, ...]]) -> None:
-        """Write events: what they are about, number, time, who, event, value."""
-        cursor.executemany(
-            "INSERT OR REPLACE INTO events VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [_hashed(tuple(record)) for record in records],
-        )
+    def put_names(self, cursor: sqlite3.Cursor, names: Sequence[str]) -> None:
+        """Write the names of labels, by number."""
+        self.put(cursor, _LABELS, _to_json(list(names)))
+
+    def names(self) -> list[str]:
+        """Return the names of labels, by number."""
+        found = parse_json(str(self.about(_LABELS)).encode(), self._where)
+        if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
+            raise InvalidFile(f"{self._where} is damaged: labels have no names.")
+        return found
+
+    def past(self, version: int) -> Past:
+        """Return the whole log; of an older format, what is in effect."""
+        if version < _FIRST_LOG:
+            from .older_history import read_older  # noqa: PLC0415 - only for an older index
+
+            tables = {name for (name,) in self.select("SELECT name FROM sqlite_master")}
+            return read_older(self.names(), *(self._older(name, tables) for name in _OLDER_ORDER))
+        groups: list[tuple[str, By, list[Row]]] = [
+            (one.time, By(one.who, one.action, one.undoes), []) for one in self.groups()
+        ]
+        for _, group, *row in self.rows():
+            groups[group - 1][2].append(tuple(row))
+        return Past(self.names(), groups)
+
+    def _older(self, table: str, tables: set[str]) -> list[tuple[Any, ...]]:
+        if table not in tables:
+            return []
+        query = f"SELECT * FROM {table} ORDER BY {_OLDER_ORDER[table]}"
+        return [self.verified(one) for one in self.select(query)]
+
+    def carry(self, cursor: sqlite3.Cursor, past: Past) -> None:
+        """Append the log of the index that this one replaces, with its own numbers of labels."""
+        names = self.names()
+        number = {name: n for n, name in enumerate(names)}
+        for name in past.names:
+            if name not in number:
+                number[name] = len(names)
+                names.append(name)
+        self.put_names(cursor, names)
+        first = self.last_number
+        for time, by, rows in past.groups:
+            own = [past.renumbered(row, number) for row in rows]
+            undoes = by.undoes + first if by.undoes else 0
+            self.log(cursor, by._replace(undoes=undoes), own, time)
 
     def put(self, cursor: sqlite3.Cursor, name: str, value: Any) -> None:
         """Note something about the whole index, if it is not noted already."""
@@ -388,7 +438,7 @@ class ItemDatabase:
     def about(self, name: str) -> Any:
         """Return a note about the whole index, or None."""
         for record in self.select("SELECT * FROM about WHERE name = ?", name):
-            return self._verified(record, f"{name!r}")[1]
+            return self.verified(record, f"{name!r}")[1]
         return None
 
     def vocabulary(self) -> LabelVocabulary | None:
@@ -429,23 +479,29 @@ class ItemDatabase:
         for row, text in self.select(query):
             yield row, self._metadata(text)
 
-    def decisions(self) -> list[tuple[Any, ...]]:
-        """Read all decisions, in their order."""
-        found = self.select("SELECT * FROM decisions ORDER BY number, rowid")
-        return [self._verified(values, "a decision") for values in found]
+    @property
+    def last_number(self) -> int:
+        """Number of the last change in the log, 0 if there is none."""
+        ((last,),) = self.select("SELECT coalesce(max(number), 0) FROM history")
+        return int(last)
 
-    def events(self, about: str | None = None, after: int = 0) -> list[tuple[Any, ...]]:
-        """Read all events, or those about one thing after a number, in their order."""
-        query = "SELECT * FROM events WHERE about = ifnull(?, about) AND number > ?"
-        found = self.select(f"{query} ORDER BY about, number", about, after)
-        return [self._verified(one, "an event") for one in found]
+    def groups(self, condition: str = "1", *values: Any) -> list[Group]:
+        """Read what was changed at once, in order."""
+        query = f"SELECT * FROM history WHERE {condition}"
+        found = self.select(query, *values)
+        return [Group(*self.verified(one, "an entry of the history")) for one in found]
+
+    def rows(self, condition: str = "1 ORDER BY number", *values: Any) -> Iterator[tuple[Any, ...]]:
+        """Yield number, group, item, field, before and after of changes in the log."""
+        for one in self.select(f"SELECT * FROM changes WHERE {condition}", *values):
+            yield self.verified(one, "a change of the history")
 
     def label_table(self) -> LabelTable:
         """Read the labels of all rows."""
         with _errors(self._where, "read"):
-            names = parse_json(str(self.about(_LABELS)).encode(), self._where)
+            names = self.names()
             blocks = [
-                self._verified(values, "a block of labels")[1:]
+                self.verified(values, "a block of labels")[1:]
                 for values in self.select("SELECT * FROM item_labels ORDER BY block")
             ]
             counts, columns = (
@@ -453,9 +509,7 @@ class ItemDatabase:
                 for n in (0, 1)
             )
             fits = (
-                isinstance(names, list)
-                and all(isinstance(name, str) for name in names)
-                and len(set(names)) == len(names)
+                len(set(names)) == len(names)
                 and counts.size == self.next_row
                 and counts.min(initial=-1) == -1
                 and np.maximum(counts, 0).sum() == columns.size
@@ -471,7 +525,7 @@ class ItemDatabase:
         parts = [np.zeros((0, width), dtype="<f4")]
         with _errors(self._where, "read"):
             for values in self.select("SELECT * FROM added ORDER BY first"):
-                start, data = self._verified(values, "a part of the added vectors")
+                start, data = self.verified(values, "a part of the added vectors")
                 if start != first:
                     break
                 parts.append(np.frombuffer(data, dtype="<f4").reshape(-1, width))
@@ -485,8 +539,8 @@ class ItemDatabase:
         with self.snapshot():
             count = sum(1 for _ in self.scan())
             self.label_table()
-            self.decisions()
-            self.events()
+            self.groups()
+            sum(1 for _ in self.rows())
             ((removed,),) = self.select("SELECT count(*) FROM removed")
             if count + removed != self.next_row:
                 raise InvalidFile(f"{self._where} is damaged: items are missing.")
@@ -494,7 +548,7 @@ class ItemDatabase:
     # --- internal ---------------------------------------------------------------------
 
     def _parsed(self, values: tuple[Any, ...], labels: LabelTable | None) -> Item:
-        row, name, text, metadata = self._verified(values, f"the item in row {values[0]!r:.40}")
+        row, name, text, metadata = self.verified(values, f"the item in row {values[0]!r:.40}")
         if not isinstance(name, str) or not isinstance(text, str):
             raise InvalidFile(f"{self._where} is damaged: row {row!r:.40} is not an item.")
         own = None if labels is None or row >= len(labels) else labels.labels(row)
@@ -512,14 +566,14 @@ class ItemDatabase:
             return found
         raise InvalidFile(f"{self._where} is damaged: metadata is not a table of plain values.")
 
-    def _verified(self, values: tuple[Any, ...], what: str) -> tuple[Any, ...]:
+    def verified(self, values: tuple[Any, ...], what: str = "a record") -> tuple[Any, ...]:
         """Return a record without its hash, which must be right."""
         if _hashed(values[:-1]) != values:
             raise InvalidFile(f"{self._where} is damaged: {what} is not what was written.")
         return values[:-1]
 
 
-# --- items, decisions and events of an index that is fitted again --------------------------------
+# --- items and log of an index that is fitted again ----------------------------------------------
 
 
 class IndexItems:
@@ -528,7 +582,7 @@ class IndexItems:
     def __init__(self, folder: Path) -> None:
         content = read_manifest(folder, older=True)
         self._path = generation_folder(folder, content) / ITEMS
-        self._key = field(content, "key", str)
+        self._key, self._version = field(content, "key", str), content["version"]
         self.name = str(folder)
         settings = content.get("settings")
         known = settings.get("fields") if isinstance(settings, dict) else None
@@ -553,16 +607,20 @@ class IndexItems:
         with closing(self._open()) as database:
             return database.vocabulary()
 
+    def past(self) -> Past:
+        """Return the history of the index."""
+        with closing(self._open()) as database:
+            return database.past(self._version)
+
     def _open(self) -> ItemDatabase:
         return ItemDatabase.open(self._path, self._key, write=False)
 
 
-def read_history(folder: Path) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
-    """Read decisions and events of the index in a folder whose lock is held, if there is one."""
+def read_history(folder: Path) -> Past:
+    """Read the log of the index in a folder whose lock is held, if there is one."""
     if not (folder / "manifest.json").exists():
-        return [], []
+        return Past([], [])
     content = read_manifest(folder, older=True)
     path, key = generation_folder(folder, content) / ITEMS, field(content, "key", str)
     with closing(ItemDatabase.open(path, key, write=False, locked=True)) as database:
-        events = database.events() if content["version"] >= _FIRST_EVENTS else []
-        return database.decisions(), events
+        return database.past(content["version"])

@@ -64,6 +64,7 @@ from ..text.vocabulary import pack_strings
 from .block_length import space_length, tag_length
 from .database import VOCABULARY, ItemDatabase, read_history
 from .folder import ITEMS, UNFINISHED, ArrayBlocks, Files, IndexFolder
+from .history import Past
 from .inputs import LabelLists, read_ids, read_label_lists, read_metadata, read_vectors
 from .label_table import LabelTable
 from .model import IndexModel, Space, write_model
@@ -94,7 +95,7 @@ class FitOptions:
     without labels, after that, are known to have none. The tagger learns from at most
     ``tag_sample`` labelled items (None: all), the space on a ``device``.
     ``fields`` says how more items are read later. ``source`` has the vectors of a block of features
-    next to the words.
+    next to the words. ``past`` returns the history that goes with the items.
     """
 
     estimator: Any
@@ -106,6 +107,7 @@ class FitOptions:
     fields: Mapping[str, Any] = field(default_factory=dict)
     source: BlockSource | None = None
     vocabulary: LabelVocabulary | None = None
+    past: Callable[[], Past] | None = None
 
     def checked(self, texts: Callable[[], Iterable[str]]) -> FitOptions:
         """Return the options with a detected language; raise an error for incompatible ones."""
@@ -223,9 +225,9 @@ def fit_stream(
             "fields": dict(options.fields),
         }
         with found.database.change() as cursor:
-            decisions, events = read_history(out)
-            found.database.put_decisions(cursor, decisions)
-            found.database.put_events(cursor, events)
+            # Items of an index come with its history; others are read from their file again.
+            past = options.past
+            found.database.carry(cursor, past() if past else read_history(out).read_again())
             if options.vocabulary is not None:
                 known = options.vocabulary.to_json()
                 found.database.put(cursor, VOCABULARY, known)
@@ -250,12 +252,12 @@ def fit_stream(
 
 
 def _check_history(out: Path) -> None:
-    """Raise an error before the fit if decisions and events of an index cannot be preserved."""
+    """Raise an error before the fit if the history of an index cannot be preserved."""
     try:
         read_history(out)
     except InvalidFile as error:
         raise InvalidFile(
-            f"{error} Its decisions cannot be kept: choose another folder, or remove this one."
+            f"{error} Its history cannot be kept: choose another folder, or remove this one."
         ) from error
 
 

@@ -61,12 +61,21 @@ class LabelTable:
     def _by_column(self) -> sparse.csc_matrix:
         return self.matrix().tocsc()
 
-    def labels(self, row: int) -> Labels:
-        """Return the labels of a row, sorted."""
+    def numbers(self, row: int) -> list[int] | None:
+        """Return the columns of the labels of a row; None if they are unknown."""
         if not self.known[row]:
             return None
-        own = self.columns[self.starts[row] : self.starts[row + 1]].tolist()
-        return tuple(sorted([self.names[column] for column in own]))
+        found: list[int] = self.columns[self.starts[row] : self.starts[row + 1]].tolist()
+        return found
+
+    def labels(self, row: int) -> Labels:
+        """Return the labels of a row, sorted."""
+        own = self.numbers(row)
+        return None if own is None else tuple(sorted([self.names[column] for column in own]))
+
+    def with_names(self, names: Sequence[str]) -> LabelTable:
+        """Return the table with other names of its columns, and names for further ones."""
+        return self if names == self.names else LabelTable(names, self.counts, self.columns)
 
     def rows(self, label: Any) -> Array:
         """Return the rows with a label, in order; raise an error if no item has it."""

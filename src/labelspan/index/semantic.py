@@ -20,6 +20,7 @@ from .browsing import ItemList, browse
 from .database import read_history
 from .explain import explain, read_axes
 from .folder import Files, IndexFolder
+from .history import By, CellChange, HistoryEntry, Past, Undone
 from .inputs import (
     as_names,
     check_count,
@@ -309,6 +310,7 @@ class SemanticIndex:
         metadata: Any = None,
         vectors: Any = None,
         replace: bool = False,
+        who: str = "",
     ) -> Self:
         """Add items without refitting the embedding.
 
@@ -322,6 +324,8 @@ class SemanticIndex:
             As in :meth:`fit`; without ids, unused numbers become the ids.
         replace : bool, default=False
             Whether the items may replace those with the same ids.
+        who : str, default=""
+            Who adds them, for :meth:`history`.
 
         Returns
         -------
@@ -334,26 +338,29 @@ class SemanticIndex:
             if not items:
                 return store
             found = self.model.items([item.text for item in items], vectors, "add")
-            return store.add(items, *found, replace=replace)
+            return store.add(items, *found, replace=replace, by=By(who, "add"))
 
         return self.change("add", added)
 
-    def remove(self, ids: str | Sequence[str]) -> Self:
+    def remove(self, ids: str | Sequence[str], *, who: str = "") -> Self:
         """Remove items by id; all ids must exist.
 
         Parameters
         ----------
         ids : str or list of str
             Ids of the items.
+        who : str, default=""
+            Who removes them, for :meth:`history`.
 
         Returns
         -------
         self
             The index without the items.
         """
-        return self.change("remove", lambda store: store.remove(as_names(ids)))
+        by = By(who, "remove")
+        return self.change("remove", lambda store: store.remove(as_names(ids), by))
 
-    def relabel(self, ids: str | Sequence[str], labels: Any) -> Self:
+    def relabel(self, ids: str | Sequence[str], labels: Any, *, who: str = "") -> Self:
         """Change the labels of items without refitting the embedding.
 
         The tagger learns the labels that changed before it is used next: it is that of the current
@@ -366,6 +373,8 @@ class SemanticIndex:
             All must exist.
         labels : list of str, or list of lists of str
             For one id its labels; for several a list for each, or None if they are unknown.
+        who : str, default=""
+            Who changes them, for :meth:`history`.
 
         Returns
         -------
@@ -380,7 +389,8 @@ class SemanticIndex:
         if not names:
             return self
         wanted = dict(zip(names, lists, strict=True))
-        return self.change("relabel", lambda store: store.relabel(wanted))
+        by = By(who, "relabel")
+        return self.change("relabel", lambda store: store.relabel(wanted, by))
 
     def change(self, what: str, make: Callable[[ItemStore], ItemStore]) -> Self:
         """Replace the items by what a function makes of them, while no other thread does.
@@ -436,6 +446,96 @@ class SemanticIndex:
                 self._folder.replace_tagger(lambda files: write_tagger(files, learned))
             self._content = model.with_tagger(learned), items.copy()
         return True
+
+    # --- history ----------------------------------------------------------------------
+
+    def history(
+        self, n: int = 20, *, before: int | None = None, item: str = "", label: str = ""
+    ) -> list[HistoryEntry]:
+        """List what was changed, the newest first: items, labels, metadata, answers and undos.
+
+        Parameters
+        ----------
+        n : int, default=20
+            Maximum number of changes.
+        before : int or None, default=None
+            Only changes with a smaller number: that of the last one listed, for the next page.
+        item : str, default=""
+            Only changes of this item.
+        label : str, default=""
+            Only changes of this label.
+
+        Returns
+        -------
+        list of HistoryEntry
+            Each with its number, time, author, and a sentence.
+
+        Examples
+        --------
+        >>> from labelspan import SemanticIndex
+        >>> texts = ["a chess game", "play chess online", "edit photos", "crop pictures"]
+        >>> index = SemanticIndex().fit(texts, [["game"], ["game"], ["image"], ["image"]])
+        >>> _ = index.relabel("3", ["image", "photo"], who="anna").remove("1")
+        >>> [(one.number, one.who, one.said) for one in index.history()]
+        [(2, '', 'Remove 1 item.'), (1, 'anna', 'Add photo to 1 item.')]
+        >>> index.undo(1).said
+        'Undone: Add photo to 1 item.'
+        >>> index.undo(2).restored, index.item("1").labels
+        (1, ('game',))
+        """
+        check_count("history", "n", n)
+        return self.store.history.entries(n, before, item, label)
+
+    def changes(self, number: int) -> list[CellChange]:
+        """List the values before and after one change of the history.
+
+        Parameters
+        ----------
+        number : int
+            Number of the change.
+
+        Returns
+        -------
+        list of CellChange
+            For each value that changed: ``item``, ``field``, ``before`` and ``after``.
+        """
+        return self.store.history.changes(number)
+
+    def undo(self, number: int | None = None, *, who: str = "") -> Undone:
+        """Undo a change: put back what it replaced, where that is still as the change made it.
+
+        Changes can be undone in any order. An undo is a change as well, and can be undone.
+
+        Parameters
+        ----------
+        number : int or None, default=None
+            Its number; None for the last change that was not undone.
+        who : str, default=""
+            Who undoes it, for :meth:`history`.
+
+        Returns
+        -------
+        Undone
+            With the number of items that are as before, and of those that were changed since.
+
+        Raises
+        ------
+        InvalidInput
+            If nothing can be put back.
+        """
+        done: list[Undone] = []
+
+        def undo(store: ItemStore) -> ItemStore:
+            made: ItemStore
+            made, found = store.history.undo(number, who, self._embed)
+            done.append(found)
+            return made
+
+        self.change("undo", undo)
+        return done[0]
+
+    def _embed(self, texts: list[str]) -> tuple[Array, Array | None]:
+        return self.model.items(texts, None, "undo")
 
     @_reads
     def item(self, id: str) -> Item:
@@ -574,7 +674,8 @@ class SemanticIndex:
         >>> [(depth, node.label, node.total) for depth, node in index.label_tree()[0].walk()]
         [(0, 'sites', 4), (1, 'forts', 2), (1, 'graves', 2)]
         """
-        return self.change("use_vocabulary", lambda store: store.use_vocabulary(vocabulary))
+        by = By(action="vocabulary")
+        return self.change("use_vocabulary", lambda store: store.use_vocabulary(vocabulary, by))
 
     def label_tree(self) -> list[LabelNode]:
         """Return the top labels of the vocabulary, with the labels below them.
@@ -874,7 +975,8 @@ class SemanticIndex:
         """Return the tagger for the labels of a store."""
         if model.tagger is None:
             return None
-        tagger = model.tagger.with_vocabulary(store.vocabulary)
+        tagger = model.tagger.with_names(store.labels.names)
+        tagger = tagger.with_vocabulary(store.vocabulary)
         return store.once("tagger", ItemTagger(model, store, tagger).current)
 
     def _tagging(self) -> ItemTagger:
@@ -1005,15 +1107,9 @@ class SemanticIndex:
             def fill(made: Path, key: str) -> dict[str, Any]:
                 made.mkdir()
                 files = Files(made)
-                # Decisions and events stay when an index is replaced.
-                decisions, events = read_history(folder.path)
-                own = {about for about, *_ in store.events()}
-                store.write(
-                    files,
-                    key,
-                    [] if store.decisions() else decisions,
-                    [one for one in events if one[0] not in own],
-                )
+                # The history goes on when an index is replaced.
+                past = Past([], []) if own is not None else read_history(folder.path)
+                store.write(files, key, past.read_again())
                 return write_model(files, model, store.words, settings)
 
             try:

@@ -26,8 +26,25 @@ from .._typing import Array
 from ..corpus import LabelVocabulary
 from ..errors import InvalidFile, InvalidInput, Mismatch
 from ..text import WordSearch, WordSegment
+from .cells import Wanted
 from .database import REVISION, VOCABULARY, ItemDatabase
 from .folder import ITEMS, Files, field
+from .history import (
+    NOTES,
+    By,
+    Cell,
+    Group,
+    History,
+    Past,
+    Row,
+    as_value,
+    field_kind,
+    hashed,
+    hashed_item,
+    item_value,
+    label_changes,
+    metadata_value,
+)
 from .inputs import did_you_mean
 from .label_table import Labels, LabelTable
 from .metadata_fields import MetadataField, read_fields
@@ -44,6 +61,15 @@ _FETCHED_AT_ONCE = 500
 _MANY_ADDED, _SHARE_ADDED = 100, 1 / 32
 # Up to this size all items are checked whenever an index is opened.
 _SMALL_DATABASE = 1 << 20
+# Returns the vectors of texts, and their rows of the block next to the words.
+Embed = Callable[[list[str]], tuple[Array, Array | None]]
+
+
+def _logged(field: str, value: str | None) -> str | None:
+    """Return the value after a change as the log has it."""
+    if value is None or field not in ("item", "vocabulary"):
+        return value
+    return hashed_item(value) if field == "item" else hashed(value)
 
 
 class ItemStore:
@@ -65,6 +91,8 @@ class ItemStore:
         self._lock = threading.RLock()
         self.words, self.folder = words, folder
         self._computed: dict[str, Future[Any]] = {}
+        # Results of functions of the log, and its number then.
+        self._of_log: dict[str, tuple[int, Any]] = {}
         with database.snapshot():
             self.revision = database.about(REVISION)
             self.labels = database.label_table()
@@ -116,20 +144,17 @@ class ItemStore:
             database.close()
             raise
 
-    def write(
-        self,
-        files: Files,
-        key: str,
-        decisions: Sequence[tuple[Any, ...]] = (),
-        events: Sequence[tuple[Any, ...]] = (),
-    ) -> None:
-        """Write items, vectors of all rows, more decisions and events, to a new folder."""
+    def write(self, files: Files, key: str, past: Past) -> None:
+        """Write items and vectors of all rows to a new folder.
+
+        If there is no log, that of the index which is replaced goes on.
+        """
         with self._lock:
             if self.changed():
                 raise Mismatch(
                     "save: a writer has changed the index since it was loaded; call refresh first."
                 )
-            self._database.write_file(files.folder / ITEMS, key, decisions, events)
+            self._database.write_file(files.folder / ITEMS, key, past)
             shape = (self.vectors.alive.size, self.vectors.width)
             parts = (block for _, block in self.vectors.blocks())
             files.write("vectors", {"vectors": Rows(shape, "<f4", parts)})
@@ -164,12 +189,14 @@ class ItemStore:
     # --- changing ---------------------------------------------------------------------
 
     @contextmanager
-    def _change(self, *, revised: bool = True) -> Iterator[Any]:
-        """Make one transaction of all changes inside, and then merge the log of the database."""
+    def _change(self, by: By, rows: list[Row], *, revised: bool = True) -> Iterator[Any]:
+        """Make one transaction of all changes inside, which append to the rows of the log."""
         if revised and self.changed():
             raise Mismatch("The items have changed since this store was read; use index.store.")
         with self._database.change(revised=revised) as cursor:
             yield cursor
+            if rows:
+                self._database.log(cursor, by, rows)
         self._database.merge_log()
 
     def add(
@@ -179,111 +206,296 @@ class ItemStore:
         block_rows: Array | None = None,
         *,
         replace: bool,
+        by: By,
     ) -> Self:
         """Add items; ``replace`` allows them to replace items with the same ids."""
         both = vectors if block_rows is None else np.hstack([vectors, block_rows])
-        with self._lock:
-            with self._change() as cursor:
-                there = self._known([item.id for item in items])
-                if there and not replace:
-                    raise InvalidInput(
-                        f"add: the id {min(there)!r} is already in the index; choose another, or "
-                        "give replace=True."
-                    )
-                gone = list(there.values())
-                self._database.remove(cursor, gone)
-                first = self._database.insert(cursor, items, both)
-                lists: dict[int, Labels] = dict.fromkeys(gone)
-                lists |= {first + n: item.labels for n, item in enumerate(items)}
-                labels = self.labels.changed(lists)
-                self._database.put_labels(cursor, labels, lists)
-            made = self._with(labels)
-            made.vectors.append(vectors)
-            if made.block_rows is not None and block_rows is not None:
-                made.block_rows.append(block_rows)
-            made._add_words(items)
-            made._drop(gone)
-            made._name_labels()
-            return made
+        log: list[Row] = []
+        with self._lock, self._change(by, log) as cursor:
+            there = self._known([item.id for item in items])
+            if there and not replace:
+                raise InvalidInput(
+                    f"add: the id {min(there)!r} is already in the index; choose another, or "
+                    "give replace=True."
+                )
+            first, old = self._database.next_row, self.fetch(there.values())
+            lists: dict[int, Labels] = dict.fromkeys(there.values())
+            lists |= {first + n: item.labels for n, item in enumerate(items)}
+            labels = self.labels.changed(lists)
+            for row, item in enumerate(items, first):
+                if item.id in there:
+                    before = there[item.id]
+                    log += self._differences(old[before], item, before, row, labels)
+                else:
+                    value = item_value(item, labels.numbers(row), row)
+                    log.append((item.id, "item", None, hashed_item(value)))
+            return self._put(cursor, items, both, [*there.values()], labels, lists, self.vocabulary)
 
-    def remove(self, ids: Iterable[str]) -> Self:
+    def _differences(
+        self, old: Item, item: Item, before: int, row: int, labels: LabelTable
+    ) -> Iterator[Row]:
+        """Yield what differs between two states of an item, in two rows."""
+        if old.text != item.text or self.words is None or self.block_rows is not None:
+            # A vector that is given may have changed with the same text.
+            yield item.id, "text", as_value([old.text, before]), as_value([item.text, row])
+        own, new = self.labels.numbers(before), labels.numbers(row)
+        yield from label_changes(item.id, own, new)
+        for key in sorted(old.metadata.keys() | item.metadata.keys()):
+            pair = metadata_value(old, key), metadata_value(item, key)
+            if pair[0] != pair[1]:
+                yield item.id, f"metadata {key}", *pair
+
+    def _put(  # noqa: PLR0917 - what one transaction writes
+        self,
+        cursor: Any,
+        items: Sequence[Item],
+        vectors: Array,
+        gone: Sequence[int],
+        labels: LabelTable,
+        touched: Iterable[int],
+        vocabulary: LabelVocabulary | None,
+    ) -> Self:
+        """Remove the items of some rows, add others after the last row, and write labels."""
+        self._database.remove(cursor, gone)
+        if items:
+            self._database.insert(cursor, items, vectors)
+        self._database.put_labels(cursor, labels, touched)
+        made = self._with(labels)
+        if items:
+            made.vectors.append(vectors[:, : made.vectors.width])
+            if made.block_rows is not None:
+                made.block_rows.append(vectors[:, made.vectors.width :])
+            made._add_words(items)
+        made._drop(gone)
+        made.vocabulary = vocabulary
+        made._name_labels()
+        # The transaction counts the revision at its end.
+        made.revision = self.revision + 1
+        return made
+
+    def remove(self, ids: Iterable[str], by: By) -> Self:
         """Remove items; all ids must exist."""
         with self._lock:
-            with self._change() as cursor:
-                gone = sorted(set(self.rows(ids).tolist()))
-                labels = self.labels.changed(dict.fromkeys(gone))
-                self._database.remove(cursor, gone)
-                self._database.put_labels(cursor, labels, gone)
-            made = self._with(labels)
-            made._drop(gone)
-            made._name_labels()
-            return made
+            given = list(ids)
+            self.rows(given)
+            return self.apply({(name, "item"): None for name in given}, by)
 
-    def relabel(
-        self, lists: Mapping[str, Labels], decisions: Sequence[tuple[Any, ...]] = ()
-    ) -> Self:
-        """Change the labels of items by id, and keep decisions, in one transaction."""
+    def numbered(self, labels: Iterable[str]) -> tuple[dict[str, int], LabelTable]:
+        """Return the numbers of labels, and a table in which new ones have their numbers."""
+        new = [name for name in dict.fromkeys(labels) if name not in self.labels.number]
+        table = self.labels.with_names([*self.labels.names, *new]) if new else self.labels
+        return table.number, table
+
+    def relabel(self, lists: Mapping[str, Labels], by: By) -> Self:
+        """Change the labels of items by id."""
         with self._lock:
-            with self._change() as cursor:
-                own = dict(zip(self.rows(lists).tolist(), lists.values(), strict=True))
-                labels = self.labels.changed(own)
-                self._database.put_labels(cursor, labels, own)
-                self._database.put_decisions(cursor, decisions)
-            made = self._with(labels)
-            made._name_labels()
-            return made
+            number, table = self.numbered(label for own in lists.values() for label in own or ())
+            cells: dict[Cell, str | None] = {}
+            rows = self.rows(lists).tolist()
+            for (name, own), row in zip(lists.items(), rows, strict=True):
+                wanted = None if own is None else sorted(number[label] for label in own)
+                for item, field, _, after in label_changes(name, self.labels.numbers(row), wanted):
+                    cells[item, field] = after
+            return self.apply(cells, by, table)
 
-    def use_vocabulary(self, vocabulary: LabelVocabulary) -> Self:
+    def use_vocabulary(self, vocabulary: LabelVocabulary, by: By) -> Self:
         """Store names of labels and broader labels with the items."""
+        return self.apply({("", "vocabulary"): vocabulary.to_json()}, by)
+
+    def apply(
+        self,
+        cells: Mapping[Cell, str | None],
+        by: By,
+        labels: LabelTable | None = None,
+        embed: Embed | None = None,
+    ) -> Self:
+        """Give cells of the log other values, in one transaction; the same store if none changes.
+
+        ``labels`` is a table with the numbers of new labels; ``embed`` computes vectors of texts
+        that come back, if theirs are not known any more.
+        """
         with self._lock:
-            with self._change() as cursor:
-                self._database.put(cursor, VOCABULARY, vocabulary.to_json())
-            made = self._with(self.labels)
-            made.vocabulary = vocabulary
-            made._name_labels()
+            present = self.present(cells)
+            # What somebody says is noted, also if others have said it before.
+            wanted = {
+                cell: value
+                for cell, value in cells.items()
+                if present[cell] != value or field_kind(cell[1]) == "verdict"
+            }
+            table = self.labels if labels is None else labels
+            # A label that is not on any item yet is noted without a change of items.
+            notes = all(field_kind(what) in NOTES for _, what in wanted)
+            if not wanted and table is self.labels:
+                return self
+            log: list[Row] = []
+            with self._change(by, log, revised=not notes) as cursor:
+                if notes:
+                    made = self._noted(cursor, table)
+                else:
+                    made = self._applied(cursor, wanted, table, log, embed)
+                done = {row[:2] for row in log}
+                log += [
+                    (*cell, present[cell], _logged(cell[1], value))
+                    for cell, value in wanted.items()
+                    if cell not in done
+                ]
             return made
+
+    def _noted(self, cursor: Any, labels: LabelTable) -> Self:
+        """Return a store that knows names of labels which no item has, with the same results."""
+        if labels is self.labels:
+            return self
+        self._database.put_names(cursor, labels.names)
+        made = copy(self)
+        made.labels = labels
+        return made
+
+    def _applied(
+        self,
+        cursor: Any,
+        cells: dict[Cell, str | None],
+        table: LabelTable,
+        log: list[Row],
+        embed: Embed | None,
+    ) -> Self:
+        """Write cells of items and labels; cells that change with them go to the log."""
+        wanted = Wanted.of(cells, table.names, self.vocabulary)
+        table = table.with_names(wanted.names)
+        put, relabelled = wanted.put, {*wanted.labels, *wanted.known}
+        there = self._known([*wanted.metadata, *relabelled, *put, *wanted.gone])
+        old = self.fetch([there[name] for name in {*wanted.metadata, *put} & there.keys()])
+        changed = {item.id: wanted.with_metadata(item) for item in old.values()}
+        lists: dict[int, Labels] = {there[name]: None for name in wanted.gone}
+        for name in relabelled:
+            before = self.labels.numbers(there[name])
+            lists[there[name]] = own = wanted.labels_of(name, before)
+            cells.pop((name, "labels"), None)
+            if (own is None) != (before is None):
+                known = as_value(int(before is not None)), as_value(int(own is not None))
+                log.append((name, "labels", *known))
+        for row, (name, (text, _)) in enumerate(put.items(), self._database.next_row):
+            if name in there:
+                own = lists.pop(there[name], table.labels(there[name]))
+                wanted.items[name] = replace(changed[name], text=text, labels=own)
+                lists[there[name]] = None
+                cells[name, "text"] = as_value([text, row])
+            lists[row] = wanted.items[name].labels
+        in_place = {there[name]: one for name, one in changed.items() if name not in put}
+        self._database.put_items(cursor, in_place)
+        if wanted.vocabulary is not self.vocabulary:
+            found = None if wanted.vocabulary is None else wanted.vocabulary.to_json()
+            self._database.put(cursor, VOCABULARY, found)
+        gone = [there[name] for name in (*wanted.gone, *(one for one in put if one in there))]
+        items, vectors = [wanted.items[name] for name in put], self._vectors_of(put, embed)
+        return self._put(
+            cursor, items, vectors, gone, table.changed(lists), lists, wanted.vocabulary
+        )
+
+    def _vectors_of(self, put: Mapping[str, tuple[str, int]], embed: Embed | None) -> Array:
+        """Return the vectors of items that come back: those of their rows, or of their texts."""
+        rows = np.array([row for _, row in put.values()], dtype=np.intp)
+        arrays = [self.vectors] if self.block_rows is None else [self.vectors, self.block_rows]
+        found = np.zeros((len(put), sum(one.width for one in arrays)), dtype=np.float32)
+        here = (rows >= 0) & (rows < self.vectors.alive.size)
+        found[here] = np.hstack([one.rows(rows[here]) for one in arrays])
+        lost = [text for (text, _), one in zip(put.values(), here, strict=True) if not one]
+        if lost:
+            if embed is None:
+                raise Mismatch("undo: the vectors of these items are not known any more.")
+            found[~here] = np.hstack([one for one in embed(lost) if one is not None])
+        return found
 
     def has_label(self, name: str) -> bool:
         """Return whether a label is in the vocabulary or on any item."""
         known = self.vocabulary is not None and name in self.vocabulary
         return known or name in self.labels.totals
 
-    def decisions(self) -> list[tuple[Any, ...]]:
-        """Read all decisions, as they were given to :meth:`relabel`."""
+    # --- the log ----------------------------------------------------------------------
+
+    def present(self, cells: Iterable[Cell]) -> dict[Cell, str | None]:
+        """Return the values that cells have now."""
+        given = list(cells)
+        rows = self._known(list({item for item, _ in given if item}))
+        whole = {
+            rows[item]
+            for item, what in given
+            if item in rows and field_kind(what) in ("item", "text", "metadata")
+        }
+        items = self.fetch(whole)
+        numbers: dict[str, set[int]] = {}
+        found: dict[Cell, str | None] = {}
+        for item, what in given:
+            kind, _, key = what.partition(" ")
+            row, value = rows.get(item, -1), None
+            if kind in NOTES:
+                value = self._noted_value(item, what)
+            elif kind == "name":
+                value = as_value(self.labels.names[int(key)])
+            elif kind == "vocabulary":
+                value = None if self.vocabulary is None else self.vocabulary.to_json()
+            elif row < 0:
+                pass
+            elif kind == "labels":
+                value = as_value(int(self.labels.known[row]))
+            elif kind == "label":
+                if item not in numbers:
+                    numbers[item] = set(self.labels.numbers(row) or ())
+                value = as_value(int(int(key) in numbers[item]))
+            elif kind == "metadata":
+                value = metadata_value(items[row], key)
+            elif kind == "text":
+                value = as_value([items[row].text, row])
+            elif kind == "item":
+                value = item_value(items[row], self.labels.numbers(row), row)
+            found[item, what] = value
+        return found
+
+    def _noted_value(self, item: str, what: str) -> str | None:
+        condition = "item = ? AND field = ? ORDER BY number DESC LIMIT 1"
+        return next((one[5] for one in self.log_rows(condition, item, what)), None)
+
+    def groups(self, condition: str, *values: Any) -> list[Group]:
+        """Read what was changed at once from the log."""
         with self._lock:
-            return self._database.decisions()
+            return self._database.groups(condition, *values)
 
-    def events(self, about: str | None = None, after: int = 0) -> list[tuple[Any, ...]]:
-        """Read all events, or those about one thing after a number: see :meth:`record`."""
+    def select(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Return the records of a query."""
         with self._lock:
-            return self._database.events(about, after)
+            return list(self._database.select(query, *values))
 
-    def record(self, about: str, events: Sequence[tuple[str, str, str, str]]) -> None:
-        """Append events (time, who, event, value) about one thing; they are on disk at once."""
-        with self._lock, self._change(revised=False) as cursor:
-            self._record(cursor, about, events)
-
-    def _record(self, cursor: Any, about: str, events: Sequence[tuple[str, str, str, str]]) -> None:
-        query = "SELECT coalesce(max(number), 0) FROM events WHERE about = ?"
-        ((last,),) = self._database.select(query, about)
-        numbered = [(about, n, *event) for n, event in enumerate(events, last + 1)]
-        self._database.put_events(cursor, numbered)
-
-    def change_metadata(
-        self,
-        tables: Mapping[str, Mapping[str, Any]],
-        about: str,
-        event: tuple[str, str, str, str],
-    ) -> Self:
-        """Replace the metadata of items by id, and record an event, in one transaction."""
+    def log_rows(self, condition: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Read changes of the log: number, group, item, what, before and after."""
         with self._lock:
-            with self._change() as cursor:
-                rows = dict(zip(self.rows(tables).tolist(), tables.values(), strict=True))
-                items = self.fetch(rows)
-                changed = {row: replace(one, metadata={**rows[row]}) for row, one in items.items()}
-                self._database.put_items(cursor, changed)
-                self._record(cursor, about, [event])
-            return self._with(self.labels)
+            return list(self._database.rows(condition, *values))
+
+    @property
+    def number(self) -> int:
+        """Number of the last change in the log."""
+        with self._lock:
+            return self._database.last_number
+
+    def noted(self, name: str, compute: Callable[[], T]) -> T:
+        """Return the result of a function of the log, cached until it grows."""
+        number = self.number
+        with self._lock:
+            known = self._of_log.get(name)
+        if known is None or known[0] != number:
+            known = number, compute()
+            with self._lock:
+                self._of_log[name] = known
+        found: T = known[1]
+        return found
+
+    def label_names(self) -> list[str]:
+        """Return the names of labels by number, also those that another process has noted."""
+        with self._lock:
+            return self._database.names()
+
+    @property
+    def history(self) -> History:
+        """The log: what was changed, and how it is undone."""
+        return History(self)
 
     def _add_words(self, items: Sequence[Item]) -> None:
         if self.words is not None:
@@ -339,6 +551,10 @@ class ItemStore:
                 found.update(self._database.select(query, *part))
         # An item that a writer has added since is not known yet.
         return {name: row for name, row in found.items() if 0 <= row < alive.size and alive[row]}
+
+    def known_ids(self, names: Iterable[str]) -> list[str]:
+        """Return the names that are ids of items."""
+        return [*self._known(list(names))]
 
     def labels_of(self, name: str) -> Labels:
         """Return the labels of an item by its id; None if they are unknown."""

@@ -93,12 +93,24 @@ class ItemTagger:
         ``chosen`` leaves out those below their thresholds.
         """
         features, own, single = self.features(query, items)
-        best, chances = self._tagger.best(features, k, own)
+        rejected = self._rejected(as_names(items)) if items else []
+        more = max((len(one) for one in rejected), default=0)
+        best, chances = self._tagger.best(features, k + more, own)
         low = self._tagger.thresholds[best] if chosen else 0.0
         # A label that no item has any more cannot be predicted.
         best[(chances < low) | (self._tagger.support[best] == 0)] = -1
-        answers = self._tags(best, chances)
+        for row, labels in zip(best, rejected, strict=False):
+            row[np.isin(row, labels)] = -1
+        answers = [ResultTable(one[:k]) for one in self._tags(best, chances)]
         return answers[0] if single else answers
+
+    def _rejected(self, items: Sequence[str]) -> list[list[int]]:
+        """Return the labels that somebody has said items do not have, by number."""
+        found: dict[str, list[int]] = {item: [] for item in items}
+        for (item, label), answer in self._store.history.verdicts().items():
+            if answer == "no" and item in found:
+                found[item].append(label)
+        return [found[item] for item in items]
 
     def probabilities(self, query: Any, items: Sequence[str]) -> dict[str, Tag]:
         """Return all labels with their mean probability for texts or items."""

@@ -178,6 +178,11 @@ class Tagger:
             return self
         return replace(self, vocabulary=vocabulary).with_gram(self.gram)
 
+    def with_names(self, names: Sequence[str]) -> Tagger:
+        """Return a tagger whose labels have other names."""
+        own = tuple(names[: len(self.labels)])
+        return self if own == self.labels else replace(self, labels=own).with_gram(self.gram)
+
     def with_gram(self, gram: Array) -> Tagger:
         """Set the products of the coordinates, if they are known. A copy does not have them."""
         vars(self)["gram"] = gram

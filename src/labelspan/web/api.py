@@ -297,7 +297,8 @@ def put_items(served: Served, given: Given) -> KeptData:
         ]
         metadata = [one.get("metadata", before.get(one["id"], new).metadata) for one in items]
         _check_labels(served.editor.review, [name for own in labels for name in own or ()], given)
-        index.add([one["text"] for one in items], labels, ids, metadata=metadata, replace=True)
+        texts = [one["text"] for one in items]
+        index.add(texts, labels, ids, metadata=metadata, replace=True, who="api")
         added = len(items) - len(before)
         return {"added": added, "changed": len(before), "removed": 0, "items": len(index)}
 
@@ -306,7 +307,7 @@ def remove_item(served: Served, given: Given) -> KeptData:
     """Remove an item."""
     index = served.editor.review.index
     with served.changing_items(), index.write_lock:
-        index.remove(known_items(index, [given["id"]]))
+        index.remove(known_items(index, [given["id"]]), who="api")
         return {"added": 0, "changed": 0, "removed": 1, "items": len(index)}
 
 

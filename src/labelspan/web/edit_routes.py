@@ -19,11 +19,10 @@ from typing import Annotated, Any, Literal, NamedTuple, NotRequired
 from typing_extensions import TypedDict
 
 from ..corpus import CorpusEdit, edit_corpus
-from ..curation import DecisionGroup, LabelEdit
-from ..curation.decisions import Action
+from ..curation import LabelEdit
 from ..curation.label_edits import doubted
 from ..errors import InvalidFile, InvalidInput
-from ..index import SemanticIndex
+from ..index import CellChange, HistoryEntry, SemanticIndex
 from .editing import Name, Who
 from .endpoint import File, Given
 from .requests import Refused, text_input, whole_input
@@ -31,6 +30,7 @@ from .schema import Body, Count, MaxLen
 from .snapshot import Served
 
 __all__ = [
+    "CELL_INPUTS",
     "HISTORY_INPUTS",
     "Create",
     "DecideBody",
@@ -44,6 +44,7 @@ __all__ = [
     "decision_data",
     "edit_labels",
     "history",
+    "history_cells",
     "known_items",
     "replace_labels",
     "send_corrected",
@@ -54,7 +55,6 @@ __all__ = [
 MOST_ITEMS = 100_000
 _MOST_FINDINGS = 1000
 _SHOWN_ITEMS = 1000
-_EXAMPLES = 5
 _MOST_LINES = 1000
 # What a label does not go beyond in a line of a table or of JSON, and how much is shown around it.
 _SEPARATORS, _AROUND = frozenset(',;|\t\n[]"'), 60
@@ -67,6 +67,7 @@ _OPENERS: dict[str, Callable[[Path], Any]] = {
 Labels = Annotated[list[Name], MaxLen(100)]
 Create = Annotated[bool, "whether labels that do not exist yet may be created"]
 Similar = Annotated[bool, "also those that are spelt nearly like one that exists"]
+Note = Annotated[str, MaxLen(1000), "why, for the list of decisions"]
 Shown = Annotated[
     list[Name], MaxLen(_SHOWN_ITEMS), "items whose labels, as they are stored then, are returned"
 ]
@@ -102,37 +103,44 @@ class DecideBody(Body):
 
     findings: Annotated[list[Name], MaxLen(_MOST_FINDINGS)]
     decision: Literal["accept", "reject", "skip"]
+    reason: NotRequired[Note]
+    note: NotRequired[Note]
     who: NotRequired[Who]
 
 
 class UndoBody(Body):
-    """A decision to undo; the last one by default."""
+    """A change to undo; the last one by default."""
 
     number: NotRequired[Count | None]
     show: NotRequired[Shown]
+    who: NotRequired[Who]
 
 
 class DecisionData(TypedDict):
-    """All that was decided at once."""
+    """All that was changed at once."""
 
     number: Count
     time: Annotated[str, "in UTC"]
     who: str
-    action: Action
-    said: Annotated[str, "the decision as a sentence"]
-    items: Annotated[Count, "number of items whose labels it changed"]
+    action: str
+    said: Annotated[str, "the change as a sentence"]
+    items: Annotated[Count, "number of items that it is about"]
     added: list[str]
     removed: list[str]
     undone: bool
+    undoes: Annotated[Count, "number of the change that it undoes; 0 for another"]
     examples: Annotated[list[str], "ids of some of its items"]
 
 
 HISTORY_INPUTS = (
-    whole_input("before", "Only decisions before this number; 0 for all.", 0, 10**9 - 1),
-    whole_input("n", "Maximum number of decisions.", 20, 100, 1),
-    text_input("item", "Only decisions about this item."),
-    text_input("label", "Only decisions about this label."),
+    whole_input("before", "Only changes before this number; 0 for all.", 0, 10**9 - 1),
+    whole_input("n", "Maximum number of changes.", 20, 100, 1),
+    text_input("item", "Only changes of this item."),
+    text_input("label", "Only changes of this label."),
 )
+
+
+CELL_INPUTS = (whole_input("number", "Number of a change.", 1, 10**9 - 1, 1),)
 
 
 class EditedData(TypedDict):
@@ -147,6 +155,11 @@ class EditedData(TypedDict):
     labels: Annotated[dict[str, list[str] | None], "of the items to show, as they are stored now"]
     similar: NotRequired[Annotated[dict[str, list[str]], "labels spelt nearly like new ones"]]
     asked: NotRequired[Annotated[str, "what to confirm before new labels are created"]]
+    number: NotRequired[Annotated[Count, "of an undo, which can be undone as well"]]
+    restored: NotRequired[Annotated[Count, "number of items that are as before"]]
+    kept: NotRequired[
+        Annotated[dict[str, Count], "items that stay as they are, by the change that changed them"]
+    ]
 
 
 class SessionData(TypedDict):
@@ -156,8 +169,14 @@ class SessionData(TypedDict):
     who: Annotated[str, "who decides, if it is not said"]
 
 
+class CellsData(TypedDict):
+    """Values before and after a change."""
+
+    changes: list[CellChange]
+
+
 class HistoryData(TypedDict):
-    """Decisions, the newest first."""
+    """Changes, the newest first."""
 
     decisions: list[DecisionData]
     next: Annotated[int | None, "of further ones: the number to ask for those before"]
@@ -192,27 +211,44 @@ def decide(served: Served, given: Given) -> EditedData:
     with review.index.write_lock:
         there = {one.key for one in (*review.waiting(), *review.waiting(skipped=True))}
         found = [one for one in review.find(given["findings"]) if one.key in there]
-        made = review.decide(found, given["decision"], who=served.editor.name(given))
-        return _decided(served, made, given)
+        why = {key: given.get(key, "") for key in ("reason", "note")}
+        made = review.decide(found, given["decision"], who=served.editor.name(given), **why)
+        if made is not None:
+            served.renew()
+        return _edited(review.index, LabelEdit("edit", ()), made, given)
 
 
 def undo(served: Served, given: Given) -> EditedData:
-    """Undo a decision."""
-    review = served.editor.review
+    """Undo a change: put back what it replaced, where that was not changed since."""
+    index = served.editor.index
     try:
-        with review.index.write_lock:
-            return _decided(served, review.undo(given.get("number")), given, undone=True)
+        with index.write_lock:
+            items = len(index)
+            made = index.undo(given.get("number"), who=served.editor.name(given))
+            # An item may come back or go.
+            served.renew(values=True, items=len(index) != items)
+            answer = _edited(index, LabelEdit("edit", ()), made.entry, given)
     except InvalidFile:
         raise
     except InvalidInput as error:
         raise Refused(409, str(error)) from None
+    if answer["decision"] is not None:
+        answer["decision"]["undone"] = True
+    answer["said"], answer["number"], answer["restored"] = made.said, made.number, made.restored
+    answer["kept"] = {str(number): count for number, count in made.kept.items()}
+    return answer
+
+
+def history_cells(served: Served, given: Given) -> CellsData:
+    """List the values before and after one change of the history."""
+    return {"changes": served.editor.index.changes(given["number"])}
 
 
 def history(served: Served, given: Given) -> HistoryData:
-    """List what was decided, the newest first."""
+    """List what was changed, the newest first."""
     count, before = given["n"], given["before"] or None
     about = {"item": given["item"], "label": given["label"]}
-    found = served.editor.review.history(count + 1, before=before, **about)
+    found = served.editor.index.history(count + 1, before=before, **about)
     further = found[count - 1].number if len(found) > count else None
     return {"decisions": [*map(decision_data, found[:count])], "next": further}
 
@@ -243,33 +279,20 @@ def send_corrected(served: Served, given: Given) -> File:
 
 
 def _edited(
-    index: SemanticIndex, edit: LabelEdit, made: DecisionGroup | None, given: Given
+    index: SemanticIndex, edit: LabelEdit, made: HistoryEntry | None, given: Given
 ) -> EditedData:
     """Return the changes of an edit, planned or made, and labels as they are stored now."""
     # A page may show an item that was removed since.
     there = index.items([name for name in given.get("show", ()) if name in index])
     return {
-        "items": edit.n_items,
-        "added": list(edit.added),
-        "removed": list(edit.removed),
+        "items": edit.n_items if made is None else made.n_items,
+        "added": list(edit.added if made is None else made.added),
+        "removed": list(edit.removed if made is None else made.removed),
         "new_labels": list(edit.new_labels),
         "said": edit.said if made is None else made.said,
         "decision": None if made is None else decision_data(made),
         "labels": {item.id: None if item.labels is None else list(item.labels) for item in there},
     }
-
-
-def _decided(
-    served: Served, made: DecisionGroup | None, given: Given, *, undone: bool = False
-) -> EditedData:
-    index = served.editor.index
-    if made is None:
-        return _edited(index, LabelEdit("review", ()), None, given)
-    served.renew()
-    answer = _edited(index, made.changed, DecisionGroup(made.parts, undone=undone), given)
-    if undone:
-        answer["said"] = f"Undone: {made.said}"
-    return answer
 
 
 def _apply(
@@ -319,20 +342,20 @@ def known_items(index: SemanticIndex, ids: list[str]) -> list[str]:
     return ids
 
 
-def decision_data(made: DecisionGroup) -> DecisionData:
-    """Return a decision as JSON."""
-    edit = made.changed
+def decision_data(made: HistoryEntry) -> DecisionData:
+    """Return a change as JSON."""
     return {
         "number": made.number,
         "time": made.time,
         "who": made.who,
         "action": made.action,
         "said": made.said,
-        "items": edit.n_items,
-        "added": list(edit.added),
-        "removed": list(edit.removed),
+        "items": made.n_items,
+        "added": list(made.added),
+        "removed": list(made.removed),
         "undone": made.undone,
-        "examples": list(dict.fromkeys(one.item for one in made.parts))[:_EXAMPLES],
+        "undoes": made.undoes,
+        "examples": list(made.examples),
     }
 
 

@@ -12,9 +12,9 @@ from typing import Annotated
 from pydantic import Field
 
 from ..curation import Review
-from ..curation.decisions import LONGEST_WHO
 from ..errors import Mismatch
 from ..index import SemanticIndex
+from ..index.history import LONGEST_WHO
 from .access import Access
 from .endpoint import Given
 from .requests import LONGEST_NAME

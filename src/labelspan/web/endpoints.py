@@ -301,6 +301,13 @@ _EDITS = (
         title="History",
     ),
     Endpoint(
+        "cells",
+        "/history/changes.json",
+        edit_routes.history_cells,
+        edit_routes.CELL_INPUTS,
+        access="edit",
+    ),
+    Endpoint(
         "changes",
         "/changes",
         edit_routes.changes,
@@ -332,7 +339,6 @@ _EDITS = (
         media="text/csv; charset=utf-8",
     ),
     _edit("values", "/edit/values.json", value_page.replace_values, value_page.ValuesBody),
-    _edit("unvalues", "/edit/values-undo.json", value_page.undo_values, value_page.UndoValuesBody),
     _edit("save", "/edit/search.json", value_page.save_search, value_page.SearchBody),
 )
 

@@ -102,8 +102,8 @@ def _rows(snapshot: Snapshot, found: Sequence[Finding]) -> list[Finding]:
 
 def _enough(made: Sequence[LabelDecision]) -> str:
     """Say when what is left is as good as noise, by the last decisions."""
-    last = [one.decision for one in made if one.decision != "skip"][-_LAST:]
-    accepted = last.count("accept")
+    last = [one.changed for one in made if one.answer in ("yes", "no")][-_LAST:]
+    accepted = sum(last)
     if len(last) < _LAST or accepted > _FEW_ACCEPTED:
         return ""
     return (

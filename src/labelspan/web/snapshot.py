@@ -121,25 +121,14 @@ class Snapshot:
     def predicted(self, ids: list[str], *, chosen: bool = False) -> list[list[Tag]]:
         """Return the most probable labels of some items, predicted without the item.
 
-        Labels that somebody rejected are left out; with ``chosen`` also those that are not probable
-        enough.
+        With ``chosen`` those that are not probable enough are left out.
         """
         if not self.tags or not ids:
             return [[] for _ in ids]
         index = self.index
         tagger = ItemTagger(index.model, index.store, index.tagger)
-        found = tagger.tag(None, _PREDICTED, ids, chosen=chosen)
-        rejected = {
-            (one.item, one.label)
-            for one in self.review.decisions()
-            if one.action in {"review", "feedback"}
-            and one.decision != "skip"
-            and one.wanted == (one.decision == "reject")
-        }
-        return [
-            [tag for tag in tags if (name, tag.label) not in rejected]
-            for name, tags in zip(ids, found, strict=True)
-        ]
+        found: list[list[Tag]] = tagger.tag(None, _PREDICTED, ids, chosen=chosen)
+        return found
 
     @property
     def findings(self) -> list[Finding]:
@@ -418,11 +407,11 @@ class Served:
         _log.info("The index changed: %s items.", f"{len(newer.index):,}")
         return True
 
-    def renew(self, *, values: bool = False) -> None:
-        """Follow labels, or values of the metadata, that were changed in this process."""
+    def renew(self, *, values: bool = False, items: bool = False) -> None:
+        """Follow labels, values of the metadata, or items that were changed in this process."""
         with self.held() as held:
-            held.renew()
-        if values:
+            held.renew(items=items)
+        if values or items:
             # The map has them, too; the one that is there is shown until it is drawn again.
             self._undrawn.set()
         self._unlearned.set()

@@ -6,7 +6,7 @@ from typing import Annotated, NotRequired
 
 from typing_extensions import TypedDict
 
-from ..curation import MetadataEdit, MetadataEdits, SavedSearches, value_groups
+from ..curation import MetadataEdits, SavedSearches, value_groups
 from ..curation.metadata_edits import value_counts
 from .answer_parts import Asked, PageData, page_of
 from .editing import Name, Who
@@ -27,16 +27,13 @@ from .snapshot import Served, Snapshot
 __all__ = [
     "VALUE_INPUTS",
     "SearchBody",
-    "UndoValuesBody",
     "ValuesBody",
     "replace_values",
     "save_search",
-    "undo_values",
     "values",
 ]
 
 _GROUPS_PER_PAGE = 50
-_LAST_CHANGES = 10
 VALUE_INPUTS = (
     text_input("field", "A key of the metadata; empty for labels."),
     text_input(
@@ -55,7 +52,6 @@ class ValuesData(PageData):
     fields: Annotated[list[str], "keys of the metadata whose values are texts"]
     different: Annotated[Count, "number of different values, or labels"]
     groups: Annotated[list[dict[str, Count]], "values that are probably the same, and their items"]
-    changes: Annotated[list[MetadataEdit], "the last changes of metadata, the newest first"]
 
 
 def values(snapshot: Snapshot, asked: Asked) -> ValuesData:
@@ -76,7 +72,6 @@ def values(snapshot: Snapshot, asked: Asked) -> ValuesData:
         "fields": fields,
         "different": different,
         "groups": shown,
-        "changes": MetadataEdits(index).history()[:_LAST_CHANGES],
     }
 
 
@@ -96,13 +91,6 @@ class ValuesBody(Body):
     field: Name
     groups: Annotated[list[MergedValues], MaxLen(1000)]
     preview: NotRequired[bool]
-    who: NotRequired[Who]
-
-
-class UndoValuesBody(Body):
-    """A change of metadata to undo."""
-
-    number: Count
     who: NotRequired[Who]
 
 
@@ -142,14 +130,6 @@ def replace_values(served: Served, given: Given) -> ValueChangeData:
         return {"items": 0, "said": "Nothing to change.", "number": None}
     served.renew(values=True)
     return {"items": made.n_items, "said": made.said, "number": made.number}
-
-
-def undo_values(served: Served, given: Given) -> ValueChangeData:
-    """Undo a change of metadata."""
-    editing = served.editor
-    made = MetadataEdits(editing.index).undo(given["number"], who=editing.name(given))
-    served.renew(values=True)
-    return {"items": made.n_items, "said": f"Undone: {made.said}", "number": None}
 
 
 def save_search(served: Served, given: Given) -> SearchesData:

@@ -239,7 +239,7 @@
     const send = async (wanted, preview) => {
       if (field) {
         const found = [await post("/edit/values.json", { field, groups: wanted.map(({ values, by }) => ({ values, by })), preview })];
-        return { items: found[0].items, said: found[0].said, undo: found.filter((one) => one.number !== null).map((one) => ["/edit/values-undo.json", { number: one.number }]) };
+        return { items: found[0].items, said: found[0].said, undo: found.filter((one) => one.number !== null).map((one) => ["/edit/undo.json", { number: one.number }]) };
       }
       const found = [];
       for (const { values, by } of wanted)
