@@ -1,6 +1,7 @@
 """How the explorer fails, answers many at once, and follows an index that changes."""
 
 import shutil
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -14,6 +15,7 @@ from labelspan.errors import InvalidFile
 testclient = pytest.importorskip("starlette.testclient", reason="install labelspan[test]")
 
 from labelspan.web import Served, make_app  # noqa: E402
+from labelspan.web import snapshot as snapshot_module  # noqa: E402
 from labelspan.web.map_points import POINTS  # noqa: E402
 
 
@@ -151,7 +153,8 @@ def test_the_last_lists_are_kept_until_a_label_changes(own, monkeypatch):
         for page in (1, 2, 1):
             assert client.get("/search.json", params={"page": page}).status_code == 200
         assert len(made) == 1
-        served.renew()
+        index = served.editor.index
+        index.relabel(index.ids[0], ["another"])
         client.get("/search.json")
         assert len(made) == 2
         for number in range(20):
@@ -161,12 +164,48 @@ def test_the_last_lists_are_kept_until_a_label_changes(own, monkeypatch):
 
 
 def test_what_is_made_while_labels_change_is_not_kept(own):
-    with Served(own) as served, served.lease() as snapshot:
+    with Served(own, edit=True) as served, served.lease() as snapshot:
 
         def make():
-            snapshot.renew()
+            snapshot.index.relabel(snapshot.index.ids[0], ["another"])
             return "old"
 
         assert snapshot.cached("one", make) == "old"
         assert snapshot.cached("one", lambda: "new") == "new"
         assert snapshot.cached("one", lambda: "newer") == "new"
+
+
+def test_one_thread_reports_however_often_labels_change(own):
+    """Many edits leave one thread, which is at work for the newest labels."""
+    with Served(own, edit=True) as served:
+        served.start()
+        index = served.editor.index
+        for n in range(25):
+            index.relabel(index.ids[:2], [[f"label{n}"]] * 2)
+            served.renew()
+            with served.lease() as snapshot:
+                snapshot.report()
+            names = [one.name for one in threading.enumerate()]
+            assert names.count("report") <= 1
+        with served.lease() as snapshot:
+            assert snapshot.report(60)["label24"].support == 2
+            assert index.tagger.changes <= 0.03 * len(index) + 1
+
+
+def test_a_map_is_drawn_again_when_items_change_meanwhile(own, monkeypatch):
+    served, drawn = Served(own, edit=True), []
+    draw = snapshot_module.draw_points
+
+    def slow(index, *watching):
+        drawn.append(len(index))
+        if len(drawn) == 1:
+            with served.changing_items():
+                index.add(["one more"], [["game"]], ["new"])
+            raise ValueError("items are not what they were")
+        return draw(index, *watching)
+
+    monkeypatch.setattr(snapshot_module, "draw_points", slow)
+    with served, served.held() as snapshot:
+        snapshot.draw_map()
+        assert snapshot.map_state == "ready"
+        assert drawn == [drawn[0], drawn[0] + 1]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from copy import copy
@@ -90,7 +90,8 @@ class ItemStore:
         self._database = database
         self._lock = threading.RLock()
         self.words, self.folder = words, folder
-        self._computed: dict[str, Future[Any]] = {}
+        self._computed: dict[Hashable, Future[Any]] = {}
+        self._few: list[Hashable] = []
         # Results of functions of the log, and its number then.
         self._of_log: dict[str, tuple[int, Any]] = {}
         with database.snapshot():
@@ -521,7 +522,7 @@ class ItemStore:
         made = copy(self)
         made.vectors, made.words = copy(self.vectors), copy(self.words)
         made.block_rows = copy(self.block_rows)
-        made.labels, made._computed = labels, {}
+        made.labels, made._computed, made._few = labels, {}, []
         made.revision = self._database.about(REVISION)
         return made
 
@@ -623,22 +624,29 @@ class ItemStore:
 
     # --- computed from items and labels -----------------------------------------------
 
-    def once(self, name: str, compute: Callable[[], T]) -> T:
+    def once(self, name: Hashable, compute: Callable[[], T], most: int = 0) -> T:
         """Return the result of a function of the items and labels, cached until these change.
 
-        If several threads ask, one computes it, and the others wait for that.
+        If several threads ask, one computes it, and the others wait for that. Of results with
+        ``most``, that number is kept: those that were used last.
         """
         with self._lock:
-            known = self._computed.get(name)
-            if known is None:
-                made = self._computed[name] = Future[T]()
+            known = self._computed.pop(name, None)
+            made = Future[T]() if known is None else known
+            # The one that was used last is the last.
+            self._computed[name] = made
+            if most:
+                self._few = [*(one for one in self._few if one != name), name]
+                for one in self._few[:-most]:
+                    self._computed.pop(one, None)
+                del self._few[:-most]
         if known is not None:
             found: T = known.result()
             return found
         try:
             made.set_result(compute())
         except BaseException as error:
-            del self._computed[name]
+            self._computed.pop(name, None)
             made.set_exception(error)
         return made.result()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -161,9 +161,11 @@ class ItemTagger:
             implied_by,
         )
 
-    def report(self) -> list[LabelReport]:
-        """Report how well each label is predicted."""
-        tagger, record = self._tagger, self._tagger.record
+    def report(self, check: Callable[[], Any] | None = None) -> list[LabelReport]:
+        """Report how well each label is predicted; ``check`` may raise to stop that."""
+        tagger = self._tagger
+        tagger.leave_out(check)
+        record = tagger.record
         found = []
         for j in sorted(range(len(tagger.labels)), key=tagger.labels.__getitem__):
             counts = record.support[j], record.chosen[j], record.right[j]

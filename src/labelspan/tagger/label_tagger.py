@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -211,10 +211,17 @@ class Tagger:
     @cached_property
     def left_out(self) -> LeftOutTags:
         """The most probable labels of all labelled items, each predicted without the item."""
-        if self.decision.weight:
-            # Computed once for all; an audit needs them again.
-            _ = self.voters.among
-        return self.without(np.arange(self.rows.size))
+        return self.leave_out()
+
+    def leave_out(self, check: Callable[[], Any] | None = None) -> LeftOutTags:
+        """Compute :attr:`left_out`; ``check`` is called often, and may raise to stop it."""
+        if "left_out" not in vars(self):
+            if self.decision.weight:
+                # Computed once for all; an audit needs them again.
+                _ = self.voters.among
+            vars(self)["left_out"] = self.without(np.arange(self.rows.size), check)
+        found: LeftOutTags = vars(self)["left_out"]
+        return found
 
     @cached_property
     def record(self) -> LabelRecord:
@@ -278,7 +285,7 @@ class Tagger:
             chances[part] = self.decision.probability(np.take_along_axis(scores, top, axis=1))
         return columns, chances
 
-    def without(self, places: Array) -> LeftOutTags:
+    def without(self, places: Array, check: Callable[[], Any] | None = None) -> LeftOutTags:
         """Predict the labels of some labelled items, each by the model without the item.
 
         They are those of a tagger of the other items with the same settings, exactly.
@@ -290,6 +297,8 @@ class Tagger:
         for part, scores in self._blocks(self.features[places], places):
             columns[part] = top = _highest(scores, width)
             chances[part] = self.decision.probability(np.take_along_axis(scores, top, axis=1))
+            if check is not None:
+                check()
             labels = self.targets[places[part]]
             rows = np.repeat(np.arange(labels.shape[0]), np.diff(labels.indptr))
             own.append(self.decision.probability(scores[rows, labels.indices]))

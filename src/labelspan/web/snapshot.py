@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from concurrent.futures import Future
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import partial
 from os import PathLike
@@ -40,7 +39,7 @@ _MOST_KEPT = 20
 # Labels that are predicted for an item.
 _PREDICTED = 10
 # What a page waits for how well labels are predicted, which takes longer for many items.
-_SECONDS_FOR_REPORT = 2.0
+_SECONDS_FOR_REPORT, _SECONDS_FOR_NEWER = 2.0, 0.2
 _SKETCHED = 4000
 
 
@@ -78,28 +77,20 @@ class Snapshot:
         self.retired = False
         # Keeps the index open for a thread that outlives the request that started it.
         self.keep: Callable[[], AbstractContextManager[Any]] = nullcontext
-        # Replaced when labels change, so that what is being made from older ones is not kept.
-        self._kept: dict[Hashable, Any] = {}
-        self._once = threading.Lock()
-        self._report: tuple[int, Future[dict[str, LabelReport]]] | None = None
+        self._once = threading.Condition()
+        # How well labels are predicted, and for which revision of the items.
+        self._report: tuple[int, dict[str, LabelReport]] | None = None
+        self._reporting = False
+        # Changes of items, and audits, until now.
+        self._renewed = self._audited = 0
+        self.closing = threading.Event()
 
     def cached(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """Return the value cached under a key since labels changed, or compute it.
+        """Return the value cached under a key since items or labels changed, or compute it.
 
         What was used last is kept.
         """
-        kept = self._kept
-        with self._once:
-            found = kept.get(key)
-        if found is None:
-            found = make()
-        with self._once:
-            # The least recently used is the first.
-            kept.pop(key, None)
-            kept[key] = found
-            if len(kept) > _MOST_KEPT:
-                del kept[next(iter(kept))]
-        return found
+        return self.index.store.once(("page", key), make, most=_MOST_KEPT)
 
     @property
     def words(self) -> WordSearch | None:
@@ -139,7 +130,7 @@ class Snapshot:
 
         found: list[Finding] = []
         if self.audit_state == "ready":
-            found = self.cached("findings", make)
+            found = self.cached(("findings", self._audited, self.index.store.number), make)
         return found
 
     def start_audit(self) -> None:
@@ -171,7 +162,7 @@ class Snapshot:
         except Exception:
             _log.exception("The labels could not be audited.")
             self.audit_state = "failed"
-        self._kept = {}
+        self._audited += 1
 
     def renew(self, *, items: bool = False) -> None:
         """Drop cached results of labels or items that have changed.
@@ -179,11 +170,10 @@ class Snapshot:
         The audit stays; the map stays unless items have changed.
         """
         if items:
+            self._renewed += 1
             self.map, self.map_state, self.map_percent = None, "drawing", 0
         self._map_is_old = self.map is not None
         self.labels = self.index.labels
-        # Last, so that what is kept from now on has seen the changes.
-        self._kept = {}
 
     def draw_map(self, stop: threading.Event | None = None) -> None:
         """Lay out the items until ``stop`` is set; if that fails, only the map is missing."""
@@ -191,20 +181,28 @@ class Snapshot:
         def drawn(done: int, total: int) -> None:
             # The steps may be counted by numpy, whose numbers JSON does not know.
             self.map_percent = 100 * int(done) // max(int(total), 1)
-            if stop is not None and stop.is_set():
+            if (stop is not None and stop.is_set()) or self._renewed != begun:
                 raise _Stopped
 
         def watch(places: Array) -> None:
             some = places[:: -(-len(places) // _SKETCHED)]
             self.map_sketch = whole_positions(some).astype("<i2").tobytes()
 
-        try:
-            self.map, self.map_state = draw_points(self.index, drawn, watch), "ready"
-        except _Stopped:
-            pass
-        except Exception:
-            _log.exception("The map could not be drawn.")
-            self.map_state = "failed"
+        begun = -1
+        # Items that change meanwhile make a map of other items, or none.
+        while begun != self._renewed and not (stop is not None and stop.is_set()):
+            begun = self._renewed
+            try:
+                made = draw_points(self.index, drawn, watch)
+            except _Stopped:
+                continue
+            except Exception:
+                if begun == self._renewed:
+                    _log.exception("The map could not be drawn.")
+                    self.map_state = "failed"
+                continue
+            if begun == self._renewed:
+                self.map, self.map_state = made, "ready"
 
     def current_map(self) -> MapPoints | None:
         """Return the map with the current labels; the layout does not change."""
@@ -217,45 +215,64 @@ class Snapshot:
                     self.draw_map()
             return self.map
 
-    def learn(self) -> None:
-        """Bring what is learned from labels up to date."""
-        if self.index.learn():
-            self._kept = {}
-        self.report()
-
-    def report(self, seconds: float = _SECONDS_FOR_REPORT) -> dict[str, LabelReport] | None:
+    def report(self, seconds: float | None = None) -> dict[str, LabelReport] | None:
         """Return how well each label is predicted; None if that takes longer to compute.
 
-        It is computed in a thread, once for each state of the labels.
+        It is waited for the longer if there is no older one, which is otherwise returned.
         """
         if not self.tags:
             return {}
-        revision = self.index.store.revision
+        self.update()
         with self._once:
+            if seconds is None:
+                seconds = _SECONDS_FOR_REPORT if self._report is None else _SECONDS_FOR_NEWER
+            self._once.wait_for(lambda: not self._reporting, seconds)
             known = self._report
-            begin = known is None or known[0] != revision
-            if known is None or begin:
-                known = self._report = revision, Future()
-        made = known[1]
+        if known is None:
+            return None
+        # A label that no item has any more is still in the tagger.
+        return {name: one for name, one in known[1].items() if name in self.labels}
 
-        def work() -> None:
+    def update(self) -> None:
+        """Bring what is learned from labels up to date in a thread, unless one does that now."""
+        with self._once:
+            known = self._report is not None and self._report[0] == self.index.store.revision
+            if known or self._reporting or not self.tags or self.closing.is_set():
+                return
+            self._reporting = True
+        self._begin("report", self._update)
+
+    def _update(self) -> None:
+        """Learn, and report how well labels are predicted, until that is so for the newest ones."""
+        made: tuple[int, dict[str, LabelReport]] | None = None
+
+        def check() -> None:
+            if self.index.store.revision != revision or self.closing.is_set():
+                raise _Stopped
+
+        while True:
+            index = self.index
+            revision = index.store.revision
             try:
-                made.set_result({one.label: one for one in self.index.label_report()})
+                index.learn()
+                tagger = ItemTagger(index.model, index.store, index.tagger)
+                made = revision, {one.label: one for one in tagger.report(check)}
+            except _Stopped:
+                pass
             except Exception:
                 _log.exception("How well labels are predicted could not be computed.")
-                made.set_result({})
-
-        if begin:
-            self._begin("report", work)
-        try:
-            # A label that no item has any more is still in the tagger.
-            return {name: one for name, one in made.result(seconds).items() if name in self.labels}
-        except TimeoutError:
-            return None
+                made = revision, {}
+            with self._once:
+                self._report = made or self._report
+                done = made is not None and made[0] == index.store.revision
+                if done or self.closing.is_set():
+                    self._reporting = False
+                    self._once.notify_all()
+                    return
 
 
 class _Stopped(Exception):
-    """The server ends while a map is drawn."""
+    """The server ends, or what is made is not the newest any more."""
 
 
 class Served:
@@ -322,7 +339,6 @@ class Served:
             opened.pop_all()
         self._stop = threading.Event()
         self._undrawn = threading.Event()
-        self._unlearned = threading.Event()
         self._threads: list[threading.Thread] = []
         self._problem = ""
 
@@ -377,7 +393,6 @@ class Served:
                 self._writing = False
                 self._state.notify_all()
             self._undrawn.set()
-            self._unlearned.set()
 
     def look_again(self) -> bool:
         """Load the index again if it has changed on disk, and return whether it has.
@@ -414,7 +429,6 @@ class Served:
         if values or items:
             # The map has them, too; the one that is there is shown until it is drawn again.
             self._undrawn.set()
-        self._unlearned.set()
 
     def _load(self) -> Snapshot:
         # A file that is truncated would end a process that has mapped it.
@@ -447,8 +461,8 @@ class Served:
             with self.lease() as held:
                 held.start_audit()
                 # As soon as labels have changed, so that no request waits for it.
-                held.index.after_change = self._unlearned.set
-            self._begin("learn", partial(self._whenever, self._unlearned, Snapshot.learn))
+                held.index.after_change = held.update
+                held.update()
 
     def watch(self) -> None:
         """Look for changes in the background until ``close``."""
@@ -480,7 +494,7 @@ class Served:
         """Stop looking for changes, and close the index."""
         self._stop.set()
         self._undrawn.set()
-        self._unlearned.set()
+        self._current.closing.set()
         for thread in self._threads:
             # A layout that is being drawn stops at its next step and writes nothing later.
             thread.join(_SECONDS_TO_STOP)
