@@ -284,7 +284,7 @@ def test_a_foreign_server_is_not_asked_without_being_named(tmp_path):
     index.save(tmp_path / "i")
     with SemanticIndex.load(tmp_path / "i") as again:
         assert again.search("oven", 1)
-        assert "name the model again" in again.problem
+        assert "set LABELSPAN_MODEL" in again.problem
     with SemanticIndex.load(tmp_path / "i", model=model) as again:
         assert again.problem == ""
 

@@ -175,6 +175,8 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
         _check_out(out, force=force or (older is not None and out == Path(corpus)))
         language = _checked(language, device)
         block = _block_source(model, vectors, device, download=download)
+        if older is not None and block is None:
+            block = _own_source(Path(corpus), device)
         if stream is None:
             stream = device is None and _is_too_large(corpus)
         if stream and device is not None:
@@ -350,6 +352,30 @@ def _block_source(
         named = path and not Path(vectors).exists()
         rows = open_vectors(path if named else vectors, name=column if named else None).read()
     return BlockSource(opened, rows)
+
+
+def _own_source(folder: Path, device: str | None) -> Any:
+    """Return the source of the block of an index, to fit it again; None if it has none."""
+    from ..errors import InvalidFile, Mismatch  # noqa: PLC0415
+    from ..index import SemanticIndex  # noqa: PLC0415
+    from ..index.model_block import BlockSource, as_model  # noqa: PLC0415
+
+    try:
+        index = SemanticIndex.load(folder)
+    except InvalidFile:
+        # Of an older format, which had none, or damaged: only its items are read.
+        return None
+    with index:
+        block, rows = index.model.block, index.store.block_rows
+        if block is None or rows is None:
+            return None
+        if block.name:
+            return BlockSource(as_model(block.name, device))
+        if not block.takes_vectors:
+            raise Mismatch(
+                f"{folder} was fitted with encoder= in Python, which is not saved; give --model."
+            )
+        return BlockSource(None, rows.rows(index.store.rows(index.ids)))
 
 
 def _index_items(corpus: str) -> Any:

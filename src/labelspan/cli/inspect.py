@@ -62,6 +62,7 @@ def info(
             "labels": len(labels),
             "dimensions": opened.n_dimensions,
             "features": int(about["values"]["n_features_in_"]),
+            "model": opened.model_name,
             "method": str(about["class"]),
             "parameters": {
                 name: value

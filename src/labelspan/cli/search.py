@@ -24,6 +24,7 @@ from .shared import (
     plain_table,
     print_json,
     standard_lines,
+    tell_problem,
 )
 
 if TYPE_CHECKING:
@@ -130,13 +131,15 @@ def search(  # noqa: PLR0917 - typer reads options from parameters
             several = len(queries) > 1
             together = queries if several else queries[0]
             answers = opened.search(together, number, wanted, **asked, balance=balance)
+            tell_problem(opened)
             for text, found in zip(queries, answers if several else [answers], strict=True):
                 reasons = [
                     opened.explain(text, hit.id, 5, **asked, balance=balance) if explain else None
                     for hit in found
                 ]
                 unknown = opened.unknown_words(text) if text else {}
-                note = " ".join([*_spelling(unknown), *filter(None, [weak(found)])])
+                said = [weak(found), opened.problem if as_json and text is queries[0] else ""]
+                note = " ".join([*_spelling(unknown), *filter(None, said)])
                 if as_json:
                     answer = {
                         "query": text,

@@ -59,6 +59,7 @@ __all__ = [
     "standard_input",
     "standard_lines",
     "takes_index",
+    "tell_problem",
 ]
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -446,6 +447,12 @@ def open_index(path: Path, *, write: bool = False, verify: bool = False) -> Sema
     from ..index import SemanticIndex  # noqa: PLC0415
 
     return SemanticIndex.load(path, write=write, verify=verify)
+
+
+def tell_problem(opened: SemanticIndex) -> None:
+    """Say on stderr if the language model of an index is missing, so that only words count."""
+    if opened.problem:
+        note(opened.problem)
 
 
 # --- a corpus -------------------------------------------------------------------------------

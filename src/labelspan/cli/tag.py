@@ -23,6 +23,7 @@ from .shared import (
     reads_corpus,
     reason_lines,
     standard_lines,
+    tell_problem,
 )
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ def tag(  # noqa: PLR0917 - typer reads options from parameters
             titles = [_title(one) for one in texts]
         with open_index(index) as opened:
             found = opened.tag(texts, number)
+            tell_problem(opened)
             kept = [[one for one in tags if every or one.chosen] for tags in found]
             reasons: list[list[TagExplanation | None]] = [
                 [opened.explain_tag(one.label, text) if why else None for one in tags]

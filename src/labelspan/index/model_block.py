@@ -10,6 +10,7 @@ queries have a block of zeros: they are compared by their words.
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
 import time
 from collections import OrderedDict
@@ -46,6 +47,8 @@ __all__ = [
 BLOCK_FILE, ROWS_FILE = "model_block", "model_rows"
 # Length of the block where it is not chosen by left-out quality.
 USUAL_LENGTH = 0.7
+# Where the model is, if it is not where it was at the fit.
+_NAMED = "LABELSPAN_MODEL"
 # Items whose texts are encoded again to know the model, and the longest of these texts.
 _PROBES, _LONGEST_PROBE = 3, 2000
 # Queries whose vectors are kept, and seconds after which a model that failed is asked again.
@@ -218,12 +221,15 @@ class ModelBlock:
         return self._model
 
     def _found(self) -> TextModel:
-        if not self.name:
+        named = os.environ.get(_NAMED, "")
+        if not self.name and not named:
             raise Mismatch("give it as load(path, encoder=...).")
-        if is_server(self.name) and not is_local(self.name):
+        if is_server(self.name) and not is_local(self.name) and not named:
             # An index from elsewhere must not send anybody's queries to a foreign machine.
-            raise Mismatch("its server is not on this machine; name the model again to use it.")
-        model = open_model(self.name, device=self._device)
+            raise Mismatch(
+                f"its server is not on this machine; set {_NAMED} to its address to use it."
+            )
+        model = open_model(named or self.name, device=self._device)
         self._check(model)
         return model
 

@@ -54,6 +54,8 @@ class HomeData(TypedDict):
     labels: Annotated[Count, "number of labels"]
     dimensions: Annotated[Count, "number of dimensions"]
     tags: Annotated[bool, "whether labels can be predicted"]
+    model: Annotated[str, "name of the language model next to the words; empty without one"]
+    problem: Annotated[str, "why the model is not used; else empty"]
     common: Annotated[dict[str, Count], "the most frequent labels, and their numbers of items"]
     attention: Annotated[list[AttentionData], "what to look at"]
     picture: Annotated[list[LineData], "a small map, 500 by 340; empty until the map is drawn"]
@@ -69,6 +71,8 @@ def home(snapshot: Snapshot, asked: Asked) -> HomeData:
         "labels": len(snapshot.labels),
         "dimensions": index.n_dimensions,
         "tags": snapshot.tags,
+        "model": index.model_name,
+        "problem": index.problem,
         "common": dict(labels_by_count(snapshot)[:_COMMON]),
         "attention": _attention(snapshot),
         "picture": [

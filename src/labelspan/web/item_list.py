@@ -21,7 +21,6 @@ from ..index import Hit
 from ..index.browsing import Facet, ItemList
 from ..index.label_tree import LabelNode, label_separator
 from ..index.metadata_fields import FieldKind, metadata_text
-from ..index.model import BALANCE
 from .answer_parts import Asked, PageData, ShownHitData, find_label, hits_data, page_of
 from .endpoint import File
 from .requests import LONGEST_QUERY, Refused, text_input, texts_input, whole_input
@@ -48,10 +47,13 @@ _RANGE = r"[\s\S]+:[-+.0-9eE]{0,40}\.\.[-+.0-9eE]{0,40}"
 QUERY = text_input("q", "The text to search for.", largest=LONGEST_QUERY)
 BALANCE_INPUT = whole_input(
     "balance",
-    "Weight of the space in percent: 0 compares only words, 100 only meaning.",
-    round(100 * BALANCE),
+    "Weight of the space in percent: 0 compares only words, 100 only meaning; -1 is that of the "
+    "index: 40, or 50 with a language model.",
+    -1,
     100,
+    -1,
 )
+
 # What selects items, in the list, in its downloads and on the map.
 SELECTION = (
     QUERY,
@@ -140,6 +142,8 @@ class SearchData(PageData):
     groups: Annotated[list[GroupData], "labels of all items that match, by their beginnings"]
     facets: Annotated[list[FacetData], "metadata of all items that match"]
     saved: Annotated[dict[str, str], "saved searches: the query string of each name"]
+    balance: Annotated[Count, "weight of the space in percent"]
+    problem: Annotated[str, "why the language model of the index is not used; else empty"]
 
 
 def search(snapshot: Snapshot, asked: Asked) -> SearchData:
@@ -151,7 +155,7 @@ def search(snapshot: Snapshot, asked: Asked) -> SearchData:
     hits = found.page(page["page"], each) if numbers else []
     # After the last item that matches, a group of its own.
     near = found.close if page["page"] == page["pages"] else None
-    fields = snapshot.index.fields()
+    fields, usual = snapshot.index.fields(), snapshot.index.model.balance
 
     def shown(hits: list[Hit]) -> list[ShownHitData]:
         return hits_data(snapshot, hits, asked["q"], scored=found.scored, suggest=not table)
@@ -167,6 +171,8 @@ def search(snapshot: Snapshot, asked: Asked) -> SearchData:
         "groups": _groups(found, asked),
         "facets": [_facet(one, asked) for one in found.facets(_MOST)] if found.total else [],
         "saved": SavedSearches(snapshot.index).all(),
+        "balance": asked["balance"] if asked["balance"] >= 0 else round(100 * usual),
+        "problem": snapshot.index.problem,
     }
 
 
@@ -197,6 +203,11 @@ def matches(snapshot: Snapshot, asked: Asked) -> MatchesData:
 # --- which items ----------------------------------------------------------------------------
 
 
+def balance_of(asked: Asked) -> float | None:
+    """Return the weight of the space that is asked for; None for that of the index."""
+    return asked["balance"] / 100 if asked["balance"] >= 0 else None
+
+
 def browse(snapshot: Snapshot, asked: Asked) -> ItemList:
     """Return the items that match a request; the last few lists are cached."""
     for name in (*asked["label"], *asked["without"]):
@@ -216,7 +227,7 @@ def browse(snapshot: Snapshot, asked: Asked) -> ItemList:
             return snapshot.index.browse(
                 asked["q"],
                 wanted,
-                balance=asked["balance"] / 100,
+                balance=balance_of(asked),
                 sort=asked["sort"],
                 within=_within(snapshot, asked),
             )

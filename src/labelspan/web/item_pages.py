@@ -16,6 +16,7 @@ from ..index.metadata_fields import FieldKind, metadata_text
 from ..index.passages import SharedWords, passage
 from ..index.results import WordShare
 from .answer_parts import Asked, find_item, find_label
+from .item_list import balance_of
 from .requests import Refused
 from .schema import Count, Unit
 from .snapshot import Snapshot
@@ -65,7 +66,7 @@ def why(snapshot: Snapshot, asked: Asked) -> WhyData:
         raise Refused(400, "q: it is empty; give the text that was searched for.")
     text = q if q.strip() else None
     explained = snapshot.index.explain(
-        text, found.id, labels=() if text else near, balance=asked["balance"] / 100
+        text, found.id, labels=() if text else near, balance=balance_of(asked)
     )
     return {
         "title": found.title,

@@ -10,7 +10,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.responses import Response
 
 from .. import __version__
-from ..index.model import BALANCE
 from .endpoint import Endpoint
 from .endpoints import PAGES
 from .fragments import FILTERS, link
@@ -128,7 +127,6 @@ def templates() -> Environment:
         "version": __version__,
         "longest_name": LONGEST_NAME,
         "longest_query": LONGEST_QUERY,
-        "usual_balance": round(100 * BALANCE),
         "longest_text": LONGEST_TEXT,
     }
     environment.tests["range_of"] = lambda text, key: range_of(text)[0] == key

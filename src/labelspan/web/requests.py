@@ -168,7 +168,8 @@ def _whole(given: Any) -> Any:
     # int() also accepts other digits, signs and underscores.
     if not isinstance(given, str):
         return given
-    if not (given.isascii() and given.isdigit() and len(given) < 10):
+    digits = given.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 10):
         raise PydanticCustomError("whole", "Input should be a whole number")
     return int(given)
 

@@ -1,0 +1,99 @@
+"""A language model on the command line: fit, search, tag, fit again, and without it."""
+
+import json
+
+import numpy as np
+import pytest
+from _support.tiny_models import embedding_server, onnx_model
+from index.test_model_block import corpus, encode
+from typer.testing import CliRunner
+
+from labelspan import SemanticIndex
+from labelspan.cli import app
+
+
+@pytest.fixture
+def papers(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    texts, labels = corpus()
+    lines = [
+        json.dumps({"id": f"i{n}", "text": text, "labels": own})
+        for n, (text, own) in enumerate(zip(texts, labels, strict=True))
+    ]
+    (tmp_path / "papers.jsonl").write_text("\n".join(lines))
+    return tmp_path
+
+
+def run(*arguments):
+    result = CliRunner().invoke(app, [str(one) for one in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def test_a_server_is_named_remembered_and_missed(papers):
+    with embedding_server() as (address, server):
+        model = f"{address}#tiny"
+        done = run("fit", "papers.jsonl", "--model", model, "-o", "i")
+        assert done.exit_code == 0, done.output
+        found = json.loads(run("search", "-i", "i", "automobile", "--json").stdout)
+        assert found["note"] == ""
+        assert {label for hit in found["hits"] for label in hit["labels"]} == {"traffic"}
+        assert model in run("info", "i").stdout
+        # Fitted again from its own items: by the same model, without encoding.
+        server.asked.clear()
+        assert run("fit", "i").exit_code == 0
+        assert sum(len(body["input"]) for _, body in server.asked) <= 10
+        with SemanticIndex.load("i") as index:
+            assert index.model_name == model
+        more = '{"id": "new", "text": "automobile old", "labels": ["traffic"]}'
+        (papers / "more.jsonl").write_text(more)
+        assert run("add", "more.jsonl", "-i", "i").exit_code == 0
+    gone = run("search", "-i", "i", "automobile", "--json")
+    assert f"{address}/embeddings cannot be reached" in gone.stderr
+    assert "only the words" in json.loads(gone.stdout)["note"]
+    assert "only the words" in run("tag", "-i", "i", "an oven").stderr
+    (papers / "more.jsonl").write_text(more.replace("new", "newer"))
+    refused = run("add", "more.jsonl", "-i", "i")
+    assert refused.exit_code != 0
+    assert "cannot be reached" in " ".join(refused.stderr.split())
+    with SemanticIndex.load("i") as index:
+        assert "newer" not in index
+
+
+def test_vectors_of_a_file(papers):
+    texts, _ = corpus()
+    np.save("v.npy", np.array(encode(texts)))
+    np.savez("v.npz", other=np.ones((3, 2)), own=np.array(encode(texts)))
+    for given in ("v.npy", "v.npz:own"):
+        assert run("fit", "papers.jsonl", "--vectors", given, "-o", "i", "--force").exit_code == 0
+        with SemanticIndex.load("i") as index:
+            assert index.model.block.takes_vectors
+            assert index.problem == ""
+    assert run("fit", "i").exit_code == 0
+    np.save("short.npy", np.array(encode(texts))[1:])
+    for given, message in (
+        ("short.npy", "60 items and 59 rows"),
+        ("nothing.npy", "no file 'nothing.npy'"),
+        ("v.npz", "these do: 'other', 'own'"),
+        ("papers.jsonl", "not a file of vectors"),
+    ):
+        done = run("fit", "papers.jsonl", "--vectors", given, "-o", "new")
+        assert done.exit_code != 0
+        assert message in " ".join(done.stderr.split()), done.stderr
+        assert not (papers / "new").exists()
+
+
+def test_a_folder_with_a_transformer(papers):
+    pytest.importorskip("onnx")
+    pytest.importorskip("onnxruntime")
+    onnx_model(papers / "tiny")
+    done = run("fit", "papers.jsonl", "--model", "tiny", "-o", "i", "--stream")
+    assert done.exit_code == 0, done.output
+    found = json.loads(run("search", "-i", "i", "automobile", "--json").stdout)
+    assert {label for hit in found["hits"] for label in hit["labels"]} == {"traffic"}
+    missing = run("fit", "papers.jsonl", "--model", "no/model", "-o", "new")
+    assert missing.exit_code != 0
+    assert "neither a folder nor in the local cache" in " ".join(missing.stderr.split())
+    assert not (papers / "new").exists()

@@ -1,0 +1,46 @@
+"""The language model of an index in the explorer: named, or said to be missing."""
+
+import pytest
+from _support.explorer import explore
+from _support.tiny_models import embedding_server
+from index.test_model_block import corpus
+
+from labelspan import MLSI, SemanticIndex
+
+
+@pytest.fixture
+def saved(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    texts, labels = corpus()
+    with embedding_server() as (address, _):
+        index = SemanticIndex(MLSI(4), model=f"{address}#tiny").fit(texts, labels)
+        index.save(tmp_path / "i")
+        yield tmp_path / "i", f"{address}#tiny"
+
+
+def test_the_model_is_named_and_used(saved):
+    path, model = saved
+    with explore(path) as client:
+        home = client.get("/index.json").json()
+        assert (home["model"], home["problem"]) == (model, "")
+        assert model in client.get("/").text
+        found = client.get("/search.json", params={"q": "automobile"}).json()
+        assert (found["balance"], found["problem"]) == (50, "")
+        assert found["hits"]
+        assert (
+            client.get("/search.json", params={"q": "car", "balance": 40}).json()["balance"] == 40
+        )
+
+
+def test_a_missing_model_is_said(saved, monkeypatch):
+    path, _ = saved
+    monkeypatch.setenv("LABELSPAN_MODEL", "http://127.0.0.1:9/v1#tiny")
+    with explore(path) as client:
+        for page in ("/", "/search?q=oven"):
+            text = client.get(page).text
+            assert "use only the words" in text
+            assert "127.0.0.1:9/v1/embeddings cannot be reached" in text
+        found = client.get("/search.json", params={"q": "oven"}).json()
+        assert "use only the words" in found["problem"]
+        assert found["balance"] == 40
+        assert found["hits"]
