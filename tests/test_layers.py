@@ -16,7 +16,7 @@ ROOT = Path(labelspan.__file__).parent
 # From the lowest to the highest; packages in one row may import each other. CONTRIBUTING.md shows
 # the same picture, from the top down.
 LAYERS = [
-    {"errors", "_typing", "_params", "_files", "_arrays", "_axis_ends", "_install"},
+    {"errors", "_typing", "_texts", "_params", "_files", "_arrays", "_axis_ends", "_install"},
     {"corpus", "datasets"},
     {"operators"},
     {"labels", "graph", "metrics"},

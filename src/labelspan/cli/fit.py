@@ -382,16 +382,14 @@ def _index_items(corpus: str) -> Any:
     """Return the items of an index, if the corpus is the folder of one; otherwise None."""
     if not (Path(corpus) / "manifest.json").is_file():
         return None
-    from ..errors import InvalidFile  # noqa: PLC0415
     from ..index.database import IndexItems  # noqa: PLC0415
+    from ..index.folder import NotAnIndex  # noqa: PLC0415
 
     try:
         return IndexItems(Path(corpus))
-    except InvalidFile as error:
-        if "is not the manifest of" in str(error):
-            # Another folder of JSON files.
-            return None
-        raise
+    except NotAnIndex:
+        # Another folder of JSON files.
+        return None
 
 
 def _say(answer: dict[str, Any], out: Path, *, detected: bool, as_json: bool) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +10,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from .._texts import csv_text
 from .shared import (
     DEFAULT,
     AsJson,
@@ -187,9 +186,7 @@ def audit(
     if as_json:
         print_json([asdict(one) for one in found.findings])
     elif as_csv:
-        out = io.StringIO()
-        csv.writer(out, lineterminator="\n").writerows([_COLUMNS, *map(_cells, found.findings)])
-        typer.echo(out.getvalue(), nl=False)
+        typer.echo(csv_text([_COLUMNS, *map(_cells, found.findings)]), nl=False)
     else:
         for kind, name in KINDS.items():
             own = found.of(kind)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from .._texts import shortened
 from .fields import asked
 from .label_values import COLUMNS, ONE_LABEL
 from .tagged_texts import TaggedTexts
@@ -316,7 +317,7 @@ def shorten(value: Any) -> str:
     if isinstance(value, list | tuple):
         value = "; ".join(map(str, value[:10]))
     line = " ".join(str(value)[:300].split())
-    return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 3]}..."
+    return shortened(line, _WIDTH)
 
 
 def _short(label: str) -> str:

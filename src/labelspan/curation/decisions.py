@@ -6,14 +6,13 @@ removed, and the answer of a review, of feedback or of a lesson.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Literal
 
+from .._texts import csv_text
 from ..index.history import By, Cell, HistoryEntry, as_value, counted
 
 if TYPE_CHECKING:
@@ -176,11 +175,8 @@ def apply_cells(
 
 def as_table(decisions: Sequence[LabelDecision]) -> str:
     """Return decisions as CSV."""
-    out = io.StringIO()
-    table = csv.writer(out, lineterminator="\n")
-    table.writerow([field.name for field in fields(LabelDecision)])
-    table.writerows(asdict(one).values() for one in decisions)
-    return out.getvalue()
+    head = [field.name for field in fields(LabelDecision)]
+    return csv_text([head, *([*asdict(one).values()] for one in decisions)])
 
 
 def as_lines(decisions: Sequence[LabelDecision]) -> str:

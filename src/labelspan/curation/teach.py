@@ -6,14 +6,13 @@ lesson is what the log says, so it goes on after a restart, and several people c
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
+from .._texts import csv_text
 from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter, Mismatch
 from ..index.history import By, Cell, HistoryEntry, as_value, field_number, value_of
@@ -400,11 +399,8 @@ class Teacher:
         str
             One line per answer after a header.
         """
-        out = io.StringIO()
-        table = csv.writer(out, lineterminator="\n")
-        table.writerow(["label", *Answer._fields])
-        table.writerows([self.label, *one] for one in self.log())
-        return out.getvalue()
+        rows = ([self.label, *one] for one in self.log())
+        return csv_text([["label", *Answer._fields], *rows])
 
     # --- answering --------------------------------------------------------------------
 

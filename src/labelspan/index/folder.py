@@ -37,6 +37,7 @@ __all__ = [
     "ArrayBlocks",
     "Files",
     "IndexFolder",
+    "NotAnIndex",
     "field",
     "foreign_files",
     "generation_folder",
@@ -45,6 +46,11 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+
+
+class NotAnIndex(InvalidFile):
+    """A folder whose ``manifest.json`` is that of something else."""
+
 
 _MANIFEST = "manifest.json"
 ITEMS = "items.sqlite"
@@ -311,7 +317,7 @@ def _write_lock(folder: Path) -> sqlite3.Connection:
             held.close()
         if isinstance(error, LabelspanError):
             raise
-        if "locked" in str(error):
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
             raise Locked(
                 f"Another writer has the index in {str(folder)!r} open; close that one first, "
                 "or load this one for reading."
@@ -357,7 +363,7 @@ def read_manifest(folder: Path, *, older: bool = False) -> dict[str, Any]:
     path = folder / _MANIFEST
     try:
         if file_size(path) > _LARGEST_MANIFEST:
-            raise InvalidFile(f"{path} is not the manifest of an index: it is too large.")
+            raise NotAnIndex(f"{path} is not the manifest of an index: it is too large.")
         data = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         raise MissingData(f"There is no index in {str(folder)!r}; correct the path.") from None
@@ -365,7 +371,7 @@ def read_manifest(folder: Path, *, older: bool = False) -> dict[str, Any]:
         raise _failed(error, path, "read") from error
     head = parse_json(data, path)
     if not isinstance(head, dict) or head.get("format") != _FORMAT:
-        raise InvalidFile(f"{path} is not the manifest of a labelspan index.")
+        raise NotAnIndex(f"{path} is not the manifest of a labelspan index.")
     version = head.get("version")
     if type(version) is not int or version < 1:
         raise InvalidFile(f"{path} is damaged: it has no format version.")

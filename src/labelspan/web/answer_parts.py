@@ -7,6 +7,7 @@ from typing import Annotated, Any, TypeVar
 
 from typing_extensions import TypedDict
 
+from .._texts import shortened
 from ..answers import HitData, hit_data
 from ..index import Hit, Item, Tag
 from ..index.inputs import label_name
@@ -55,7 +56,7 @@ def find_label(snapshot: Snapshot, name: str) -> int:
 
 
 def _shortened(name: str) -> str:
-    return repr(name if len(name) <= 60 else f"{name[:60]}…")
+    return repr(shortened(name, 60))
 
 
 class PageData(TypedDict):

@@ -14,6 +14,7 @@ from typing import Annotated, Any, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from .._texts import shortened
 from ..answers import HitData, TagData, TagReasonData, hit_data, tag_data, tag_reason
 from ..curation import Review
 from ..curation.label_edits import doubted
@@ -195,7 +196,7 @@ def _stored(snapshot: Snapshot, names: Iterable[str]) -> list[StoredLabelData]:
 
 def _found(hits: Iterable[Hit], *, scored: bool = True) -> list[HitData]:
     def short(value: Any) -> Any:
-        return f"{value[:_CUT]}…" if isinstance(value, str) and len(value) > _CUT else value
+        return shortened(value, _CUT) if isinstance(value, str) else value
 
     found = [hit_data(hit, scored=scored) for hit in hits]
     for one in found:

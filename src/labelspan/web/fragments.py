@@ -15,6 +15,7 @@ from urllib.parse import quote_plus
 
 from markupsafe import Markup
 
+from .._texts import shortened
 from ..index.metadata_fields import metadata_text
 from ..index.passages import word_places
 from .requests import LONGEST_NAME
@@ -48,15 +49,8 @@ quoted = lru_cache(maxsize=5000)(quote_plus)
 
 
 def cut(text: str, most: int = _LONGEST_SHOWN) -> str:
-    """Return the beginning of a long name.
-
-    Examples
-    --------
-    >>> from labelspan.web.fragments import cut
-    >>> cut("a long name", 8)
-    'a long…'
-    """
-    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
+    """Return the beginning of a long name."""
+    return shortened(text, most)
 
 
 def marked(text: str, words: Sequence[str]) -> Markup:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,6 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 from typing_extensions import TypedDict
 
+from .._texts import csv_text
 from .._typing import Array
 from ..answers import item_data, rounded
 from ..curation import SavedSearches
@@ -445,10 +444,7 @@ def send_table(snapshot: Snapshot, asked: Asked) -> File:
 
 
 def _csv(rows: Sequence[Sequence[Any]]) -> bytes:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerows([_cell(value) for value in row] for row in rows)
-    return out.getvalue().encode()
+    return csv_text(([_cell(value) for value in row] for row in rows), end="\r\n").encode()
 
 
 def _cell(value: Any) -> Any:
