@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labelspan.corpus import edit_corpus, read_corpus
+from labelspan.corpus.label_writing import check_labels
 from labelspan.errors import InvalidInput
 
 LABELS = [
@@ -158,3 +159,67 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch):
     )
     with pytest.raises(InvalidInput, match=r"read differently|while it was read"):
         edit_corpus(path, {"a": {"x": False}})
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        (
+            "a.csv",
+            "id,text,tags\na,words here,z; old; b\n",
+            "id,text,tags\na,words here,z; b; new\n",
+        ),
+        (
+            "a.jsonl",
+            '{"id": "a", "text": "words", "tags": ["z", "old", "b"]}\n',
+            '{"id": "a", "text": "words", "tags": ["z", "b", "new"]}\n',
+        ),
+        (
+            "a.csv",
+            "id,text,tags\na,words here,\"['z', 'old', 'b']\"\n",
+            "id,text,tags\na,words here,\"['z', 'b', 'new']\"\n",
+        ),
+        (
+            "a.bib",
+            "@book{a,\n title = {Words},\n keywords = {z, old, b}}\n",
+            "@book{a,\n title = {Words},\n keywords = {z, b, new}}\n",
+        ),
+    ],
+)
+def test_the_order_of_a_cell_is_kept(tmp_path, name, content, expected):
+    (tmp_path / name).write_text(content)
+    edit = edit_corpus(tmp_path / name, {"a": {"old": False, "new": True}})
+    assert edit.content.decode() == expected
+    more = edit_corpus(tmp_path / name, {"a": {"y": True, "x": True}}).content.decode()
+    assert [*map(str.strip, re.split(r"\W+", more[more.index("z") :]))][:5] == [
+        "z",
+        "old",
+        "b",
+        "y",
+        "x",
+    ]
+
+
+def test_values_of_the_metadata_are_written(tmp_path):
+    rows = ["id,text,press,tags", "a,words here,Penguin Ltd.,x", "b,more words,Penguin,y"]
+    (tmp_path / "a.csv").write_text("\n".join(rows))
+    merged = {"a": {"press": "Penguin"}, "b": {"press": "Penguin"}, "c": {"press": "Penguin"}}
+    edit = edit_corpus(tmp_path / "a.csv", {"b": {"z": True}}, metadata=merged, separator=";")
+    rows[1:] = ["a,words here,Penguin,x", "b,more words,Penguin,y;z"]
+    assert edit.content.decode() == "\n".join(rows)
+    assert (edit.n_replaced, edit.n_items, edit.n_unchanged) == (1, 2, 1)
+    assert edit.missing == ("c",)
+    (tmp_path / "a.jsonl").write_text('{"id": "a", "text": "words", "press": "P", "n": 3}\n')
+    edit = edit_corpus(tmp_path / "a.jsonl", {}, metadata={"a": {"press": "Q"}}, labels="")
+    assert edit.content == b'{"id": "a", "text": "words", "press": "Q", "n": 3}\n'
+    for field in ("n", "m"):
+        with pytest.raises(InvalidInput, match=r"not texts|has no field"):
+            edit_corpus(tmp_path / "a.jsonl", {}, metadata={"a": {field: "Q"}}, labels="")
+
+
+def test_a_label_with_the_separator_is_refused_when_it_is_typed(tmp_path):
+    check_labels(["a, b"], {"separator": ";"})
+    check_labels(["a; b"], {"separator": ";", "why_not_writable": "it is a stream"})
+    check_labels(["a; b"], {"separator": ""})
+    with pytest.raises(InvalidInput, match=r"'a; b' has ';' in it, which separates the labels"):
+        check_labels(["a", "a; b"], {"separator": ";"})

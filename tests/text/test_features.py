@@ -144,3 +144,22 @@ def test_shares_of_words_add_up_to_the_score():
     every = features.word_shares("the chess", np.ones(features.size))
     assert "chess" in every
     assert "the" not in every
+
+
+def test_one_large_block_has_the_features_of_its_parts():
+    vocabulary = Vocabulary("en")
+    texts = [f"chess club number{n % 7} in town{n % 5}, by the river" for n in range(60)]
+    small = vocabulary.number(texts)
+    copies = 10 * (2**21 // small.tokens.size // 10 + 1)
+    large, tenth = (small.take(np.tile(np.arange(60), n)) for n in (copies, copies // 10))
+    for kind in (SPACE, TAGS):
+        whole, parts = FeatureCounts(vocabulary, kind), FeatureCounts(vocabulary, kind)
+        whole.add(large)
+        for _ in range(10):
+            parts.add(tenth)
+        chosen = whole.choose()
+        assert chosen.names == parts.choose().names
+        np.testing.assert_array_equal(chosen.idf, parts.choose().idf)
+        rows = chosen.transform(large)
+        assert rows.shape[0] == 60 * copies
+        assert abs(rows[-60:] - chosen.transform(small)).max() == 0

@@ -24,7 +24,14 @@ from ..errors import InvalidFile, InvalidInput
 from .formats import note_row
 from .json_files import json_spans
 from .label_values import ONE_LABEL
-from .label_writing import LabelChange, new_value, rewritten, with_labels
+from .label_writing import (
+    Change,
+    LabelChange,
+    ValueChange,
+    new_value,
+    rewritten,
+    with_labels,
+)
 from .notes import note_with_labels
 from .reader import CorpusReader
 from .record_files import bibtex_entries, latex_decoder
@@ -44,7 +51,9 @@ _RIS_TAG = re.compile(r"[A-Z][A-Z0-9]  -")
 # For each label whether the item should have it.
 Wanted = Mapping[str, bool]
 # What changes in an item, by field.
-Changes = dict[str, LabelChange]
+Changes = dict[str, Change]
+# Formats in which values of the metadata can be replaced.
+_VALUES = ("csv", "tsv", "json", "jsonl", "xlsx")
 
 
 @dataclass(frozen=True)
@@ -56,7 +65,7 @@ class CorpusEdit:
     files : dict
         The content of each file that changes, by its path; "" for a corpus of one file.
     n_items : int
-        Number of items whose labels differ.
+        Number of items whose labels or values differ.
     n_added, n_removed : int
         Number of labels added and removed.
     n_unchanged : int
@@ -67,6 +76,8 @@ class CorpusEdit:
         Ids of items whose text differs from the one given in ``texts``.
     source : Path or None
         The folder of which a copy is written; None for a corpus of one file.
+    n_replaced : int
+        Number of values of the metadata that were replaced.
 
     See Also
     --------
@@ -96,6 +107,7 @@ class CorpusEdit:
     missing: tuple[str, ...]
     changed: tuple[str, ...] = ()
     source: Path | None = field(default=None, repr=False)
+    n_replaced: int = 0
 
     @property
     def content(self) -> bytes:
@@ -133,6 +145,7 @@ def edit_corpus(
     source: str | os.PathLike[str],
     changes: Mapping[str, Wanted],
     *,
+    metadata: Mapping[str, Mapping[str, str]] | None = None,
     texts: Mapping[str, str] | None = None,
     like: Mapping[str, Any] | None = None,
     **options: Any,
@@ -148,7 +161,11 @@ def edit_corpus(
         A file of csv, tsv, JSON, JSON lines, BibTeX or RIS, also packed; an xlsx workbook;
         Calibre's ``metadata.db``; or a folder of Markdown notes.
     changes : dict
-        For each id a dict from labels to whether the item should have it.
+        For each id a dict from labels to whether the item should have it. Labels that stay keep
+        their order, and new ones come behind them in that of the dict.
+    metadata : dict or None, default=None
+        For each id a dict from fields of the metadata to their new values, in a table, a workbook
+        or JSON. The title is one of them.
     texts : dict or None, default=None
         Texts by id at the time of the decisions; items whose text has changed since are in
         ``changed``.
@@ -185,9 +202,11 @@ def edit_corpus(
     reader = CorpusReader(source, empty="none", like=like, **options)
     kind = reader.reading["format"]
     problem = reader.why_not_writable()
-    if problem is not None:
+    if problem is not None and (changes or not metadata):
         raise InvalidInput(problem)
-    before, plan = reader.fingerprint, _Plan(reader, changes, texts or {})
+    if metadata and kind not in _VALUES:
+        raise InvalidInput(f"Values of the metadata are not changed in files in the format {kind}.")
+    before, plan = reader.fingerprint, _Plan(reader, changes, texts or {}, metadata or {})
     files = _OTHERS.get(kind, _file)(plan)
     if plan.edits and kind != "markdown":
         how = {key: reader.reading[key] or "" for key in ("format", "text", "labels", "ids")}
@@ -205,9 +224,10 @@ def edit_corpus(
         plan.added,
         plan.removed,
         plan.unchanged,
-        tuple(name for name in changes if name not in plan.seen),
+        tuple(name for name in {**changes, **(metadata or {})} if name not in plan.seen),
         tuple(plan.changed),
         Path(source) if kind == "markdown" else None,
+        plan.replaced,
     )
 
 
@@ -215,7 +235,11 @@ class _Plan:
     """Changes of a corpus: for each item and field, the labels that differ."""
 
     def __init__(
-        self, reader: CorpusReader, changes: Mapping[str, Wanted], texts: Mapping[str, str]
+        self,
+        reader: CorpusReader,
+        changes: Mapping[str, Wanted],
+        texts: Mapping[str, str],
+        metadata: Mapping[str, Mapping[str, str]],
     ) -> None:
         self.reader = reader
         self.parsers = {one.field: one for one in reader.parsers}
@@ -225,7 +249,8 @@ class _Plan:
         self.results: dict[tuple[int, int], set[str]] = {}
         self.seen: set[str] = set()
         self.changed: list[str] = []
-        self.added = self.removed = self.unchanged = 0
+        self.added = self.removed = self.unchanged = self.replaced = 0
+        other: set[str] = set()
         for file, line, row, record in reader._placed():
             own = {_nfc(label) for label in record.labels or ()}
             if record.id in changes and record.id not in self.seen:
@@ -242,7 +267,26 @@ class _Plan:
                     self.removed += len(wanted) - len(new)
                     own = own - wanted.keys() | new
                     self.results[file, line] = own
+            if record.id in metadata and record.id not in other:
+                other.add(record.id)
+                self._replace((file, line), row, metadata[record.id])
             self.expected.append(own)
+        self.seen |= other
+
+    def _replace(
+        self, place: tuple[int, int], row: dict[str, Any], values: Mapping[str, str]
+    ) -> None:
+        """Replace values of the metadata that differ."""
+        lacking = next((one for one in values if one not in row), None)
+        if lacking is not None:
+            raise InvalidInput(f"{self.reader.name} has no field {lacking!r:.60} to be changed.")
+        new: Changes = {
+            name: ValueChange(value) for name, value in values.items() if row[name] != value
+        }
+        self.replaced += len(new)
+        self.unchanged += len(values) - len(new)
+        if new:
+            self.edits[place] = (row, {**self.edits.get(place, (row, {}))[1], **new})
 
     def _by_field(self, row: dict[str, Any], wanted: Wanted) -> Changes:
         """Remove a label from its field, and add it to the first field, or to its column."""
@@ -271,6 +315,11 @@ class _Plan:
             if added or gone & {_nfc(one) for one in parse(row.get(parse.field)) or ()}:
                 found[parse.field] = LabelChange(parse, added, gone)
         return found
+
+
+def _of_labels(changes: Changes) -> dict[str, LabelChange]:
+    """Return the changes of labels; values of the metadata are replaced in other formats."""
+    return {name: one for name, one in changes.items() if isinstance(one, LabelChange)}
 
 
 def _file(plan: _Plan) -> dict[str, bytes]:
@@ -377,7 +426,7 @@ def _edit_ris(text: str, plan: _Plan) -> str:
     lines = text.splitlines(keepends=True)
     starts = [n for n, line in enumerate(lines) if line.lstrip("\ufeff").startswith("TY  - ")]
     for (_, number), (_, by_field) in sorted(plan.edits.items(), reverse=True):
-        (change,) = by_field.values()
+        (change,) = _of_labels(by_field).values()
         first = starts[number - 1]
         last = next(n for n in range(first, len(lines)) if lines[n].startswith("ER  -"))
         ending = lines[first][len(lines[first].rstrip("\r\n")) :]
@@ -408,7 +457,7 @@ def _edit_bibtex(text: str, plan: _Plan) -> str:
         start = text.index(entry.raw, at)
         if number in numbers:
             new = entry.raw
-            for name, change in numbers[number].items():
+            for name, change in _of_labels(numbers[number]).items():
                 new = _with_keywords(new, name, change)
             pieces += [text[at:start], new]
             at = start + len(entry.raw)
@@ -464,7 +513,7 @@ def _markdown(plan: _Plan) -> dict[str, bytes]:
             content = member.read().decode("utf-8")
         except UnicodeDecodeError as error:
             raise InvalidFile(f"{member.name} is not UTF-8, and is not changed.") from error
-        for name, change in by_field.items():
+        for name, change in _of_labels(by_field).items():
             content = note_with_labels(content, name, change)
         row = note_row(content, {})
         found = (one for how in plan.parsers.values() for one in how(row.get(how.field)) or ())
@@ -485,7 +534,7 @@ def _calibre(plan: _Plan) -> dict[str, bytes]:
         marks = dirty.fetchone() is not None
         for row, by_field in plan.edits.values():
             book = int(row["id"])
-            change = by_field["tags"]
+            change = _of_labels(by_field)["tags"]
             for label in change.added:
                 base.execute("insert or ignore into tags (name) values (?)", (label,))
                 base.execute(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -23,7 +23,8 @@ from .label_values import (
     name_key,
 )
 
-__all__ = ["LabelChange", "new_value", "rewritten", "with_labels"]
+__all__ = ["Change", "LabelChange", "ValueChange", "check_labels", "new_value", "rewritten"]
+__all__ += ["with_labels"]
 
 
 @dataclass(frozen=True)
@@ -44,9 +45,52 @@ class LabelChange:
         names = {name, name.removesuffix(".")} if self.how.stops else {name}
         return bool(name) and names.isdisjoint(self.removed)
 
+    def apply(
+        self, parts: Sequence[str], added: Sequence[str], own: Sequence[str] = ()
+    ) -> list[str]:
+        """Return written labels in their order without those removed, and behind them the new.
 
-def rewritten(value: str, change: LabelChange) -> str:
+        ``own`` has the labels in the parts, if these are more than the labels.
+        """
+        pairs = zip(parts, own or parts, strict=True)
+        return [*(part for part, label in pairs if self.stays(label)), *added]
+
+
+@dataclass(frozen=True)
+class ValueChange:
+    """Another value of a field of the metadata."""
+
+    value: str
+
+
+Change = LabelChange | ValueChange
+
+
+def check_labels(labels: Iterable[str], fields: Mapping[str, Any]) -> None:
+    """Raise an error for a label that the file of an index could not hold.
+
+    Parameters
+    ----------
+    labels : iterable of str
+        Labels that are typed.
+    fields : mapping
+        How the file was read, as in :attr:`SemanticIndex.corpus_fields`.
+    """
+    mark = fields.get("separator")
+    if not mark or not isinstance(mark, str) or fields.get("why_not_writable"):
+        return
+    unfit = next((one for one in labels if mark in one), None)
+    if unfit is not None:
+        raise InvalidInput(
+            f"The label {unfit!r:.60} has {mark!r} in it, which separates the labels of the file "
+            "that the index was made of; choose another name."
+        )
+
+
+def rewritten(value: str, change: Change) -> str:
     """Return a string of labels with changes, written as before."""
+    if isinstance(change, ValueChange):
+        return _safe(change.value, value)
     how, added = change.how, change.added
     value = "" if is_missing(value) else value
     if how.column:
@@ -62,17 +106,19 @@ def rewritten(value: str, change: LabelChange) -> str:
         lead, _, end = value.partition(inner) if inner else ("", "", "")
         if how.stops and inner.endswith("."):
             inner, end = inner[:-1], f".{end}"
-        kept = [part.strip() for part in inner.split(how.mark) if change.stays(part)]
+        parts = [part.strip() for part in inner.split(how.mark)]
         spaced = f"{how.mark} " in inner or (how.mark not in inner and how.spaced)
         joint = f"{how.mark} " if spaced and how.mark != " " else how.mark
-        new = joint.join([*kept, *added])
+        new = joint.join(change.apply(parts, added))
         return _safe(f"{lead}{new}{end}" if new else "", value)
     if how.how == WIKI:
-        kept = [one[0] for one in WIKI_TAG.finditer(value) if change.stays(one[1] or one[0])]
-        return " ".join([*kept, *(f"[[{one}]]" if " " in one else one for one in added)])
+        found = list(WIKI_TAG.finditer(value))
+        pages = [f"[[{one}]]" if " " in one else one for one in added]
+        parts = [one[0] for one in found]
+        return " ".join(change.apply(parts, pages, [one[1] or one[0] for one in found]))
     if how.how == IN_BRACKETS:
-        kept = [one for one in IN_ANGLES.findall(value) if change.stays(one)]
-        return ("" if "><" in value else " ").join(f"<{one}>" for one in [*kept, *added])
+        names = change.apply(IN_ANGLES.findall(value), added)
+        return ("" if "><" in value else " ").join(f"<{one}>" for one in names)
     if how.how == LISTS_AS_TEXT:
         value = value.strip() or "[]"
         try:
@@ -97,14 +143,11 @@ def _python_list(value: str, change: LabelChange) -> str:
         items = [ast.literal_eval(one) for one in nodes]
         inner = name_key(items)
     except (ValueError, SyntaxError, AttributeError, IndexError):
-        return repr([*filter(change.stays, change.how(value) or ()), *change.added])
-    kept = [
-        ast.get_source_segment(value, node) or ""
-        for node, one in zip(nodes, items, strict=True)
-        if change.stays(str(one[inner] if inner else one))
-    ]
+        return repr(change.apply(change.how(value) or [], change.added))
+    parts = [ast.get_source_segment(value, node) or "" for node in nodes]
+    own = [str(one[inner] if inner else one) for one in items]
     new = [repr({inner: one} if inner else one) for one in change.added]
-    return value[0] + ", ".join([*kept, *new]) + value[-1]
+    return value[0] + ", ".join(change.apply(parts, new, own)) + value[-1]
 
 
 def _safe(new: str, old: str) -> str:
@@ -116,9 +159,14 @@ def _safe(new: str, old: str) -> str:
     return new
 
 
-def with_labels(text: str, name: str, change: LabelChange) -> str:
+def with_labels(text: str, name: str, change: Change) -> str:
     """Return a JSON object with changed labels; everything else is unchanged."""
     dumps = partial(json.dumps, ensure_ascii=text.isascii())
+    if isinstance(change, ValueChange):
+        for key, start, stop, value in json_parts(text, text.index("{")):
+            if key == name and isinstance(value, str):
+                return text[:start] + dumps(change.value) + text[stop:]
+        raise InvalidInput(f"The values of {name!r} are not texts, and are not changed.")
     for key, start, stop, value in json_parts(text, text.index("{")):
         inner = name.removeprefix(key).removeprefix(".")
         if key == name or (name.startswith(f"{key}.") and isinstance(value, dict | list)):
@@ -137,8 +185,10 @@ def with_labels(text: str, name: str, change: LabelChange) -> str:
     return f"{text[:end]}{comma}{field}{text[end:]}"
 
 
-def new_value(value: Any, inner: str, change: LabelChange) -> Any:
+def new_value(value: Any, inner: str, change: Change) -> Any:
     """Return labels with changes; ``inner`` is the key of their names if they are objects."""
+    if isinstance(change, ValueChange):
+        return change.value
     if change.how.column:
         return change.how.words[0 if change.added else 1]
     if value == [] or (value is None and change.how.how == "lists"):
@@ -151,12 +201,9 @@ def _with_elements(raw: str, inner: str, change: LabelChange, dumps: Callable[[A
     if "." in inner:
         raise InvalidInput(f"Labels in lists of objects below objects ({inner}) are not changed.")
     parts = list(json_parts(raw))
-    kept = [
-        raw[start:stop]
-        for _, start, stop, one in parts
-        if change.stays(str(one.get(inner) if isinstance(one, dict) else one))
-    ]
+    own = [str(one.get(inner) if isinstance(one, dict) else one) for *_, one in parts]
     added = [dumps({inner: one} if inner else one) for one in change.added]
     lead, tail = raw[1 : parts[0][1]], raw[parts[-1][2] :]
     joint = raw[parts[0][2] : parts[1][1]] if len(parts) > 1 else f",{lead or ' '}"
-    return f"[{lead}{joint.join([*kept, *added])}{tail}" if kept or added else "[]"
+    new = change.apply([raw[start:stop] for _, start, stop, _ in parts], added, own)
+    return f"[{lead}{joint.join(new)}{tail}" if new else "[]"

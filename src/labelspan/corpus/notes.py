@@ -174,9 +174,9 @@ def note_with_labels(text: str, field: str, change: LabelChange) -> str:
         if match is None:
             new = f"{head}{field}{fence} {', '.join(change.added)}{ending}"
         elif fence == "::":
-            pages = _PAGES.finditer(match[1])
-            kept = [one[0].strip() for one in pages if change.stays(_page_name(one))]
-            new = ", ".join([*kept, *change.added])
+            pages = list(_PAGES.finditer(match[1]))
+            written = [one[0].strip() for one in pages]
+            new = ", ".join(change.apply(written, change.added, [*map(_page_name, pages)]))
             new = head[: match.start(1)] + new + head[match.end(1) :]
         else:
             new = head[: match.start(1)] + rewritten(match[1], change) + head[match.end(1) :]
@@ -213,9 +213,9 @@ def _yaml_with_labels(head: str, field: str, change: LabelChange, ending: str) -
     first, last = value.start_mark.index, value.end_mark.index
     if isinstance(value, yaml.SequenceNode):
         items = [(one, head[one.start_mark.index : one.end_mark.index]) for one in value.value]
-        kept = [raw for one, raw in items if change.stays(str(one.value))]
         style = items[0][1] if items else ""
-        written = kept + [_quoted(one, style) for one in change.added]
+        new = [_quoted(one, style) for one in change.added]
+        written = change.apply([raw for _, raw in items], new, [str(x.value) for x, _ in items])
         if value.flow_style:
             return head[:first] + f"[{', '.join(written)}]" + head[last:]
         return _block(head, items, change, [_quoted(one, style) for one in change.added], ending)
@@ -283,12 +283,10 @@ def _toml_with_labels(head: str, field: str, change: LabelChange) -> str:
         if table or field in tomllib.loads(head):
             raise InvalidFile(f"{field!r} is not a list of texts, and cannot be changed.")
         return f"{field} = [{', '.join(added)}]\n{head}"
-    kept = [
-        raw
-        for raw in re.findall(string, match[1])
-        if change.stays(tomllib.loads(f"x = {raw}")["x"])
-    ]
-    return head[: match.start(1)] + ", ".join([*kept, *added]) + head[match.end(1) :]
+    parts = re.findall(string, match[1])
+    own = [tomllib.loads(f"x = {raw}")["x"] for raw in parts]
+    written = ", ".join(change.apply(parts, added, own))
+    return head[: match.start(1)] + written + head[match.end(1) :]
 
 
 def _without_inline(text: str, labels: Set[str]) -> str:

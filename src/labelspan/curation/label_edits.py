@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from ..corpus.label_writing import check_labels
 from ..errors import InvalidInput
 from ..index.history import By, Cell, HistoryEntry, as_value, field_number, value_of
 from ..index.inputs import as_names, label_name, read_label_lists
@@ -276,8 +277,11 @@ def doubted(
     """Return what must be allowed before labels are given to items, and a sentence about it.
 
     ``create`` allows those that do not exist yet, ``similar`` those that are spelt nearly like
-    another one, except some that are replaced.
+    another one, except some that are replaced. A label that the file of the index could not hold
+    raises an error.
     """
+    labels = list(labels)
+    check_labels(labels, edits.index.corpus_fields)
     names, table = [label_name(one) for one in labels], edits.index.store.labels
     new = next((one for one in names if not edits.index.store.has_label(one)), None)
     if new is not None and not create:

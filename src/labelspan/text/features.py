@@ -41,6 +41,8 @@ _PARTS = (4, 5)
 _WEIGHT_OF_PARTS = 0.7
 # Maximum number of pairs that are counted at a time; above it, the rarest are dropped.
 _MOST_PAIRS = 1 << 23
+# Words of texts whose features are counted or computed at a time.
+_AT_ONCE = 1 << 21
 # Keys of character sequences are larger than those of word pairs.
 _GRAM, _THREE = 1 << 62, 1 << 48
 # The parts of each word of a vocabulary, as numbers, and the start of each word.
@@ -97,6 +99,10 @@ class FeatureCounts:
 
     def add(self, block: TextBlock) -> None:
         """Count the features of a block."""
+        for part in _parts_of(block):
+            self._add(part)
+
+    def _add(self, block: TextBlock) -> None:
         n = len(block)
         self.n_texts += n
         units = block.all_terms if self.kind.stems else block.tokens
@@ -241,6 +247,10 @@ class TextFeatures:
 
     def transform(self, block: TextBlock) -> sparse.csr_matrix:
         """Compute the features of a block: float32, one row per text."""
+        found = [self._transformed(part) for part in _parts_of(block)]
+        return found[0] if len(found) == 1 else sparse.csr_matrix(sparse.vstack(found))
+
+    def _transformed(self, block: TextBlock) -> sparse.csr_matrix:
         numbers, lists = self._mapped(block.vocabulary)
         words = self._word_counts(block, numbers)
         _weigh(words, self.idf, 1.0)
@@ -488,6 +498,21 @@ def _gram_key(part: str) -> int:
 def _gram_name(key: int) -> str:
     size = 3 if key & _THREE else 2
     return "".join(chr(key >> 16 * place & 0xFFFF) for place in reversed(range(size)))
+
+
+def _parts_of(block: TextBlock) -> Iterator[TextBlock]:
+    """Yield a large block in parts: the keys of its pairs take many times its memory."""
+    ends = [block.starts.size - 1]
+    if block.tokens.size > _AT_ONCE:
+        ends = np.searchsorted(block.starts, np.arange(0, block.tokens.size, _AT_ONCE)[1:]).tolist()
+        ends = [*ends, block.starts.size - 1]
+    first = 0
+    for end in ends:
+        if len(ends) == 1:
+            yield block
+        elif end > first:
+            yield block.take(np.arange(first, end))
+        first = end
 
 
 def _frequencies(keys: Array, rows: Array, count: int) -> tuple[Array, Array]:
