@@ -8,6 +8,7 @@ from scipy import sparse
 
 from labelspan.errors import AmbiguousLabels, InvalidInput
 from labelspan.labels import read_labels
+from labelspan.labels.reading import Reading
 
 NAN = np.nan
 
@@ -151,7 +152,9 @@ def test_what_may_come_in(case):
     labels = read_labels(y, len(values), "CCA")
     assert labels.kind == kind
     assert labels.names.tolist() == names
-    assert labels.names.dtype.kind != "f"
+    given = getattr(y, "dtype", None) if sparse.issparse(y) else np.asarray(y).dtype
+    if kind == "classes" and given.kind in "biuf":
+        assert labels.names.dtype == given
     assert labels.values.dtype == np.float64
     assert_array_equal(labels.values, values)
     if unknown is None:
@@ -211,12 +214,15 @@ REFUSED = {
     "infinite-matrix": ([[1, 0], [0, -np.inf], [1, 1]], "^CCA: y contains infinity"),
     "plus-minus-one": ([[1, -1], [-1, 1], [1, 1]], "^CCA: y contains only -1 and 1.*write 0"),
     "mixed-vector": (objects(1, "a", 2), "^CCA: y mixes classes that cannot be sorted"),
-    "text-matrix": ([["a", "b"]] * 3, "^CCA: y with several columns must contain numbers, .*<U1"),
+    "text-matrix": (
+        np.array([["a", "b"]] * 3),
+        "^CCA: y with several columns must contain numbers, .*<U1",
+    ),
     "mixed-matrix": (
         pd.DataFrame({"a": [1, 2, 3], "b": list("xyz")}),
         "^CCA: y with several columns must contain numbers, .*object.*MultiLabelBinarizer",
     ),
-    "lists-of-names": ([["a"], ["a", "b"], []], "MultiLabelBinarizer"),
+    "ragged-lists": ([[1], [1, 2], []], "MultiLabelBinarizer"),
     "structured": (
         np.array([(1.0, 2.0)] * 3, dtype=[("a", float), ("b", float)]),
         r"CCA: y is a structured array .*'a', 'b'.*; pass",
@@ -231,8 +237,13 @@ def test_what_cannot_be_read_is_refused_by_name(y, message):
         read_labels(y, 3, "CCA")
 
 
-def test_a_series_of_lists_has_a_column_per_label():
-    y = pd.Series([{"a"}, ["b", "a", "b"], (), None], index=[7, 8, 9, 10])
+LISTS = [{"a"}, ["b", "a", "b"], (), None]
+
+
+@pytest.mark.parametrize(
+    "y", [pd.Series(LISTS, index=[7, 8, 9, 10]), objects(*LISTS), LISTS, tuple(LISTS)]
+)
+def test_lists_of_labels_have_a_column_per_label(y):
     found = read_labels(y, 4, "mine")
     assert (found.kind, found.names.tolist()) == ("indicator", ["a", "b"])
     assert found.values.tolist() == [[1, 0], [1, 1], [0, 0], [0, 0]]
@@ -250,7 +261,8 @@ def test_whole_floats_with_many_values_are_probably_a_target():
     # What the message says to do is silent.
     assert read_labels((prices - prices.mean()) / prices.std(), 500, "mine").kind == "targets"
     assert read_labels(prices.astype(int), 500, "mine").kind == "classes"
-    assert read_labels(prices, 500, "mine", targets=True).kind == "targets"
+    fitted = Reading("targets", np.array(["target"]), 1)
+    assert read_labels(prices, 500, "mine", like=fitted).kind == "targets"
 
 
 @pytest.mark.parametrize(
@@ -284,12 +296,29 @@ def test_a_vector_of_minus_one_and_one_has_two_classes():
         labels = read_labels(y, 4, "mine")
         assert labels.labelled.tolist() == [True, True, False, True]
         assert labels.names.tolist() == [-1, 1]
-    # With another class, or in a part of the rows, -1 means unknown as before.
+    # With another class -1 means unknown.
     assert read_labels([1, -1, 2], 3, "mine").names.tolist() == [1, 2]
-    assert read_labels([1, -1, 1], 3, "mine", part=True).names.tolist() == [1]
-    fitted = np.array([-1, 1])
-    assert read_labels([-1, -1], 2, "mine", part=True, classes=fitted).labelled.all()
-    assert not read_labels([-1, -1], 2, "mine", part=True, classes=np.array([0, 1])).labelled.any()
+    # A part of the rows is read alike, and later ones as the first were.
+    assert read_labels([1, -1, 1], 3, "mine", part=True).names.tolist() == [-1, 1]
+    for names, known in (([-1, 1], True), ([0, 1], False)):
+        fitted = Reading("classes", np.array(names), 1)
+        assert read_labels([-1, -1], 2, "mine", part=True, like=fitted).labelled.all() == known
+
+
+@pytest.mark.parametrize("y", [[-1, 0, 1], [-1.0, 1.0, 0.0, np.nan], [-2, -1, 0, 1, 2]])
+def test_minus_one_among_numbers_that_may_be_classes_is_said(y):
+    """It was dropped without a word."""
+    with pytest.warns(AmbiguousLabels, match="-1 was read as unknown, in 1 of "):
+        assert -1 not in read_labels(y, len(y), "mine").names
+    numbers = np.array(y)
+    named = np.where(np.isnan(numbers), "none", numbers.astype(str))
+    read_labels(named, len(y), "mine")
+    read_labels(np.where(numbers == -1, np.nan, numbers), len(y), "mine")
+    with pytest.warns(AmbiguousLabels) as found:
+        fitted = read_labels(y, len(y), "mine")
+    # Once, by the fit.
+    read_labels(y, len(y), "mine", like=Reading(fitted.kind, fitted.names, 1))
+    assert len(found) == 1
 
 
 def test_a_constant_label_is_zero_about_its_mean():

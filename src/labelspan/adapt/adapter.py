@@ -33,6 +33,8 @@ _OF_THE_MAP = (
     "solver_",
     "status_",
     "classes_",
+    "label_kind_",
+    "label_ndim_",
     "label_directions_",
     "label_means_",
     "alpha_",
@@ -94,6 +96,8 @@ class Adapter(Embedding):
         The values used.
     classes_ : array of shape (k,)
         Names of the labels.
+    label_kind_, label_ndim_ : {"classes", "indicator"}, int
+        How ``y`` was read: as a vector of classes or columns, and its number of dimensions.
     label_directions_ : array of shape (k, m)
         Contribution of known labels to the embedding of an item.
     label_means_ : array of shape (k,)

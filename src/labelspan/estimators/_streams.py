@@ -15,7 +15,7 @@ import numpy as np
 from .._typing import Array
 from ..errors import InvalidInput, InvalidLabels, Mismatch, NotConverged, NotStreaming, warn_caller
 from ..labels import Labels, read_labels
-from ..labels.reading import DENSE_ENTRIES, Kind
+from ..labels.reading import DENSE_ENTRIES, Kind, Reading
 from ..operators import Operator, as_operator
 from ..operators.convert import sparse_table
 from ..solvers.problem import DIRECT_LIMIT
@@ -63,6 +63,7 @@ class Stream:
 
     names: Array
     kind: Kind | None
+    ndim: int
     dtype: Any
     # Whether an R factor is stored instead of products.
     exact: bool
@@ -73,6 +74,13 @@ class Stream:
     sample: Any = None
     # Why there is no solution yet; None if there is one.
     unsolved: str | None = "it was not solved; call solve()"
+
+    @property
+    def reading(self) -> Reading | None:
+        """How the labels of the first batch were read; None without labels."""
+        if self.kind is None:
+            return None
+        return Reading(self.kind, self.names, self.ndim, before="the first batch")
 
     @property
     def n(self) -> int:
@@ -172,9 +180,9 @@ def _opened(model: Any, operator: Operator, y: Any, classes: Any) -> Stream:
     """Start an empty stream; ``y`` are the labels of the first batch."""
     exact = getattr(model, "alpha", None) == 0 or model._exact_stream
     if not model.__sklearn_tags__().target_tags.required:
-        return Stream(np.zeros(0), None, operator.dtype, exact)
+        return Stream(np.zeros(0), None, 1, operator.dtype, exact)
     names = None if classes is None else np.asarray(classes)
-    labels: Labels = model._read_labels(y, operator.shape[0], part=True, classes=names)
+    labels: Labels = model._read_labels(y, operator.shape[0], part=True)
     if names is None:
         names = labels.names
     elif labels.kind == "classes":
@@ -184,7 +192,7 @@ def _opened(model: Any, operator: Operator, y: Any, classes: Any) -> Stream:
             f"{type(model).__name__}: classes names {names.size} labels, "
             f"but y has {labels.names.size} columns."
         )
-    return Stream(names, labels.kind, operator.dtype, exact)
+    return Stream(names, labels.kind, labels.ndim, operator.dtype, exact)
 
 
 def _batch(model: Any, X: Operator, y: Any, stream: Stream) -> Stream:
@@ -196,20 +204,8 @@ def _batch(model: Any, X: Operator, y: Any, stream: Stream) -> Stream:
     one = replace(stream, labelled=None, unlabelled=None, batches=1, sample=None)
     if stream.kind is None:
         return replace(one, labelled=summed(X, np.zeros((X.shape[0], 0))))
-    labels = model._read_labels(
-        y,
-        X.shape[0],
-        part=True,
-        targets=stream.kind == "targets",
-        classes=stream.names if stream.kind == "classes" else None,
-    )
+    labels = model._read_labels(y, X.shape[0], part=True, like=stream.reading)
     owner = type(model).__name__
-    if labels.kind != stream.kind:
-        raise InvalidLabels(
-            f"{owner}: y of the first batch was read as {stream.kind}, of this one as "
-            f"{labels.kind}; give all batches in one form."
-        )
-    labels = _in_columns(labels, stream.names, owner, "the first batch")
     if labels.unknown is not None and labels.unknown[labels.labelled].any():
         raise InvalidLabels(
             f"{owner}: partial_fit takes rows whose labels are all known or all unknown, but y "
@@ -226,42 +222,21 @@ def _batch(model: Any, X: Operator, y: Any, stream: Stream) -> Stream:
     )
 
 
-def labels_as_fitted(
-    y: Any, n_rows: int, names: Array, owner: str, *, new_classes: bool = False
-) -> Labels:
-    """Read labels of some rows, in the columns of the fit; sparse if there are very many.
+def labels_as_fitted(model: Any, y: Any, n_rows: int, *, new_classes: bool = False) -> Labels:
+    """Read labels of some rows as those of the fit were read; sparse if there are very many.
 
-    With ``new_classes``, rows may have classes that the fit did not have; their labels are all
-    0.
+    With ``new_classes``, rows may have labels that the fit did not have, which are left out.
     """
     large = sparse_table(y) and y.shape[0] * y.shape[1] > DENSE_ENTRIES and y.nnz > 0
-    labels = read_labels(y, n_rows, owner, part=not large, keep_sparse=large, classes=names)
-    return _in_columns(labels, names, owner, "fit", new_classes=new_classes)
-
-
-def _in_columns(
-    labels: Labels, names: Array, owner: str, before: str, *, new_classes: bool = False
-) -> Labels:
-    """Return labels in the columns of earlier ones."""
-    if labels.kind != "classes":
-        if labels.values.shape[1] != names.size:
-            raise InvalidLabels(
-                f"{owner}: y must have {names.size} columns as in {before}, "
-                f"but has {labels.values.shape[1]}."
-            )
-        return labels.in_columns(names, owner)
-    known = labels.labelled
-    values = np.zeros((known.size, names.size))
-    if known.any():
-        found = np.isin(labels.names, names)
-        if not found.all() and not new_classes:
-            raise InvalidLabels(
-                f"{owner}: y has classes that {before} did not have: {labels.names[~found]}; "
-                "give all of them to fit, or as classes= in the first partial_fit."
-            )
-        values[:, np.searchsorted(names, labels.names[found])] = labels.values[:, found]
-    unknown = None if known.all() else np.repeat(~known[:, None], names.size, axis=1)
-    return Labels(values, unknown, names, "classes")
+    return read_labels(
+        y,
+        n_rows,
+        type(model).__name__,
+        part=not large,
+        keep_sparse=large,
+        like=Reading(model.label_kind_, model.classes_, model.label_ndim_),
+        new_classes=new_classes,
+    )
 
 
 # --- solutions ----------------------------------------------------------------------------

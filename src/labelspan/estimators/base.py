@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 from scipy.linalg import solve_triangular
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -45,6 +46,7 @@ from ._streams import (
 )
 from .options import METHOD_OPTIONS, described
 from .training import (
+    FITTED_WITH,
     TrainingRows,
     few_threads,
     fitting,
@@ -142,7 +144,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 ensure_min_samples=least,
             )
         except ValueError as error:
-            raise InvalidInput(f"{owner}: {error}") from None
+            raise InvalidInput(f"{owner}: {_texts_in(X) or error}") from None
         except TypeError as error:
             # scikit-learn's checks expect its own error for objects that are not numbers.
             if getattr(getattr(X, "dtype", None), "kind", None) == "O":
@@ -209,7 +211,8 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _fitted(self) -> Self:
         """Return a snapshot of the fit, which later fits do not change."""
         fitted = object.__new__(type(self))
-        fitted.__dict__ = self.__dict__
+        # Parameters that were set since then count from the next fit on.
+        fitted.__dict__ = {**self.__dict__, **self.__dict__.get(FITTED_WITH, {})}
         check_is_fitted(fitted)
         stream = vars(fitted).get("_stream")
         if stream is not None:
@@ -353,6 +356,18 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return tags
 
 
+def _texts_in(X: Any) -> str:
+    """Return what to do with X if it holds texts; an empty string if it does not."""
+    rows = getattr(X, "values", X)
+    several = isinstance(rows, list | tuple | np.ndarray) and len(rows) > 0
+    if not several or np.ndim(rows) != 1 or not isinstance(rows[0], str):
+        return ""
+    return (
+        "X holds texts, and must hold numbers; put scikit-learn's TfidfVectorizer before it, in a "
+        "pipeline, or give the texts to SemanticIndex, which does both."
+    )
+
+
 def _has_no_targets(model: Any) -> bool:
     # scikit-learn's tools ask before the fit, when it is not known whether there are any.
     return bool(vars(model).get("label_kind_", "classes") != "targets")
@@ -415,6 +430,7 @@ class LabelledEmbedding(Embedding):
     alpha_curve_: AlphaCurve | None
     classes_: Array
     label_kind_: Kind
+    label_ndim_: int
     label_loadings_: Array
     label_means_: Array
     label_thresholds_: Array
@@ -455,6 +471,7 @@ class LabelledEmbedding(Embedding):
         """Set the map from the embedding to the labels."""
         self.classes_ = rows.labels.names
         self.label_kind_ = cast(Kind, rows.labels.kind)
+        self.label_ndim_ = rows.labels.ndim
         self.label_loadings_ = rows.place(loadings)
         self.label_means_ = rows.place(rows.label_means)
 
@@ -518,8 +535,7 @@ class LabelledEmbedding(Embedding):
 
         fitted = self._fitted()
         scores = host(fitted.label_scores(X))
-        owner = type(self).__name__
-        labels = labels_as_fitted(y, scores.shape[0], fitted.classes_, owner, new_classes=True)
+        labels = labels_as_fitted(fitted, y, scores.shape[0], new_classes=True)
         values = labels.operator.formed()
         if labels.unknown is not None:
             known = ~labels.unknown.any(axis=1)
@@ -563,14 +579,15 @@ class LabelledEmbedding(Embedding):
         -------
         y : array of shape (n,) or (n, k)
             For a class vector, the class with the largest score; for an indicator, 1 where a score
-            exceeds ``label_thresholds_``; for continuous targets, the scores themselves.
+            exceeds ``label_thresholds_``; for continuous targets, the scores themselves, a vector
+            for a vector.
         """
         fitted = self._fitted()
         scores = fitted._class_scores(X)
         if fitted.label_kind_ == "classes":
             return np.asarray(fitted.classes_[scores.argmax(axis=1)])
         if fitted.label_kind_ == "targets":
-            return scores
+            return scores[:, 0] if fitted.label_ndim_ == 1 else scores
         return np.asarray(scores > fitted._thresholds(), dtype=np.int64)
 
     def _thresholds(self) -> Array:
@@ -605,6 +622,13 @@ class LabelledEmbedding(Embedding):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.target_tags.multi_output = True
+        # Before the fit it is not known; scores such as "roc_auc" ask for it after the fit.
+        kind = vars(self).get("label_kind_")
+        if kind == "targets":
+            tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
+        elif kind is not None:
+            tags.estimator_type = "classifier"
+            tags.classifier_tags = ClassifierTags(multi_label=kind == "indicator")
         return tags
 
 
@@ -676,7 +700,7 @@ def transform_with_labels(self: Any, X: Any, labels: Any = None) -> Array:
 def placed_by_labels(model: Any, places: Any, y: Any, directions: Array) -> Array:
     """Add the contribution of known labels to embedded rows, by one direction per label."""
     block = as_block(places)
-    labels = labels_as_fitted(y, block.shape[0], model.classes_, type(model).__name__)
+    labels = labels_as_fitted(model, y, block.shape[0])
     ways, means = host(directions), host(model.label_means_)
     known = means if labels.unknown is None else ~labels.unknown * means
     added = labels.operator.matmat(ways) - known @ ways

@@ -92,12 +92,14 @@ def accuracy(self: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
         Fraction of rows that are predicted correctly.
     """
     fitted = self._fitted()
-    found = host(fitted.predict(X))
-    owner = type(self).__name__
-    labels = labels_as_fitted(y, found.shape[0], fitted.classes_, owner, new_classes=True)
-    if found.ndim == 1:
-        found = (found[:, None] == fitted.classes_).astype(np.float64)
-    right = np.all(labels.values == found, axis=1)
+    if fitted.label_kind_ == "classes":
+        best = fitted._class_scores(X).argmax(axis=1)
+        labels = labels_as_fitted(fitted, y, best.size, new_classes=True)
+        right = labels.values[np.arange(best.size), best] == 1
+    else:
+        found = fitted.predict(X)
+        labels = labels_as_fitted(fitted, y, found.shape[0], new_classes=True)
+        right = np.all(host(labels.operator.formed()) == found, axis=1)
     weights = np.ones(right.size) if sample_weight is None else np.asarray(sample_weight)
     if labels.unknown is not None:
         weights = np.where(labels.unknown.any(axis=1), 0.0, weights)

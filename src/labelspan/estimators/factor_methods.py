@@ -13,6 +13,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from sklearn.base import ClassifierMixin, clone
 from sklearn.exceptions import DataConversionWarning
+from sklearn.utils import ClassifierTags
 
 from .._params import Constraint, OneOf
 from .._typing import Array
@@ -739,6 +740,13 @@ class HSL(LabelledEmbedding):
     def label_factor(self, labels: Labels) -> Any:
         """Return H with ``H H' = I - L``, for the Laplacian L of the labels of labelled rows."""
         return hsl_factor(labels, laplacian=cast(HypergraphLaplacian, self.laplacian))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # It takes no targets: folds of classes are stratified.
+        tags.estimator_type = "classifier"
+        tags.classifier_tags = tags.classifier_tags or ClassifierTags(multi_label=True)
+        return tags
 
     def _why_no_stream(self) -> str | None:
         if self.laplacian != "zhou":

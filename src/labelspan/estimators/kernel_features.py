@@ -20,7 +20,7 @@ from ..operators.digits import rank_tolerance
 from ..operators.row_data import far_means, less_means, product, translated
 from ..operators.sparse import canonical
 from .options import SHARED, described
-from .training import few_threads, fitting, refuse_large_squares, refuse_overflow
+from .training import FITTED_WITH, few_threads, fitting, refuse_large_squares, refuse_overflow
 
 __all__ = ["FUNCTION", "InstanceOf", "KernelFeatures"]
 
@@ -217,7 +217,11 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             ``k(X, X_fit_) @ projection_``, in float64.
         """
         check_is_fitted(self)
-        return self._from_origin(self._values(self._rows(X), self.X_fit_) @ self.projection_)
+        fitted = object.__new__(type(self))
+        # Parameters that were set since then count from the next fit on.
+        fitted.__dict__ = {**self.__dict__, **self.__dict__.get(FITTED_WITH, {})}
+        rows = fitted._rows(X)
+        return fitted._from_origin(fitted._values(rows, fitted.X_fit_) @ fitted.projection_)
 
     def _origin_coordinates(self, null: float) -> Array:
         """Return the coordinates of the origin: in the directions of the rows, and beyond."""

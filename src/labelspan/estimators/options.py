@@ -116,8 +116,8 @@ mean_ : array of shape (d,)""",
     "labels": """\
 classes_ : array of shape (k,)
     Names of the labels.
-label_kind_ : {"classes", "indicator", "targets"}
-    How ``y`` was read.
+label_kind_, label_ndim_ : {"classes", "indicator", "targets"}, int
+    How ``y`` was read, and its number of dimensions; every method reads labels in this way.
 label_loadings_ : array of shape (m, k)
     Linear map from the embedding to the labels.
 label_means_ : array of shape (k,)

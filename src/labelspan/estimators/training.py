@@ -29,6 +29,7 @@ from ._streams import (
 from .solving import threads_for
 
 __all__ = [
+    "FITTED_WITH",
     "TrainingRows",
     "all_or_nothing",
     "centre",
@@ -48,6 +49,9 @@ __all__ = [
 # are looked at first.
 _VISIBLE, _FEW_ROWS = 1e-5, 16
 
+# Attribute of the parameters of the last fit.
+FITTED_WITH = "_fitted_with"
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -63,6 +67,8 @@ def all_or_nothing(method: F) -> F:
         working = object.__new__(type(self))
         working.__dict__ = dict(vars(self))
         result = method(working, *args, **options)
+        params: list[str] = getattr(type(self), "_get_param_names", list)()
+        working.__dict__[FITTED_WITH] = {name: getattr(working, name) for name in params}
         self.__dict__ = working.__dict__
         return self if result is working else result
 
