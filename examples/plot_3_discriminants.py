@@ -9,8 +9,9 @@ answer follows: which few dimensions are best to classify digits?
 # %%
 # LDA and CCA: the same spaces
 # ----------------------------
-# scikit-learn scales by the scatter within classes, labelspan by the total scatter: the two differ
-# by a known factor for each direction. The crosses fall into the rings.
+# scikit-learn scales by the scatter within classes, divided by the number of rows, labelspan by the
+# total scatter: the two differ by a known factor for each direction. The crosses fall into the
+# rings.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.cross_decomposition import CCA as PeerCCA
@@ -22,9 +23,9 @@ from labelspan import CCA, LDA
 COLOURS = ["#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7"]
 plt.rcParams["axes.prop_cycle"] = plt.cycler(color=COLOURS)
 X, y = load_wine(return_X_y=True)
-model, peer = LDA(alpha=0.0).fit(X, y), LinearDiscriminantAnalysis().fit(X, y)
-theirs = peer.transform(X)
-ours = model.transform(X) * np.sqrt((len(y) - 3) / (1 - model.eigenvalues_))
+model, peer = LDA(alpha=0.0).fit(X, y), LinearDiscriminantAnalysis(solver="eigen").fit(X, y)
+theirs = peer.transform(X - X.mean(axis=0))
+ours = model.transform(X) * np.sqrt(len(y) / (1 - model.eigenvalues_))
 ours *= np.sign((ours * theirs).sum(axis=0))
 
 A, B = load_linnerud(return_X_y=True)

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from _support.support import angle, classes, features, indicator
 from sklearn.datasets import load_digits, load_iris, load_linnerud, load_wine
 from sklearn.decomposition import PCA, TruncatedSVD
@@ -88,6 +89,22 @@ def test_lda_has_scikit_learns_space(load):
     np.testing.assert_allclose(
         ratio / ratio.sum(), reference.explained_variance_ratio_[:2], rtol=1e-8
     )
+
+
+@pytest.mark.parametrize("load", [load_iris, load_wine])
+@pytest.mark.parametrize("solver", ["eigen", "svd"])
+def test_lda_has_scikit_learns_scale(load, solver):
+    """Angles do not show it: a factor with n - k instead of n was off by up to .05."""
+    X, y = load(return_X_y=True)
+    peer = LinearDiscriminantAnalysis(solver=solver).fit(X, y)
+    ours = LDA(alpha=0.0).fit(X, y)
+    # Before 1.9, "svd" divided by n - k.
+    old = solver == "svd" and tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 9)
+    factor = np.sqrt((len(y) - 3 * old) / (1 - ours.eigenvalues_))
+    found, expected = ours.transform(X) * factor, peer.transform(X - X.mean(axis=0))
+    if solver == "svd":
+        expected = peer.transform(X)
+    np.testing.assert_allclose(np.abs(found), np.abs(expected), atol=1e-6)
 
 
 def test_transform_labels_correlates_by_the_correlations():
