@@ -7,10 +7,10 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 
-from labelspan import Adapter
+from labelspan import MLSI, Adapter
 from labelspan.adapt import export_map, to_faiss
 from labelspan.datasets.vector_files import open_vectors
-from labelspan.errors import InvalidInput, InvalidParameter
+from labelspan.errors import InvalidInput, InvalidParameter, Mismatch
 
 DIGITS, CLASSES = load_digits(return_X_y=True)
 X = (DIGITS / 16).astype(np.float32)
@@ -31,6 +31,11 @@ def test_numpy(adapter, tmp_path):
     np.testing.assert_allclose(known, adapter.transform(X, labels=CLASSES), atol=1e-5)
     assert stored["label_names"].tolist() == [str(digit) for digit in range(10)]
     assert json.loads(str(stored["report"]))["n_components"] == 16
+
+
+def test_another_estimator_is_refused_by_what_writes_it(tmp_path):
+    with pytest.raises(Mismatch, match=r"MLSI is not an Adapter; .*joblib\.dump.*register_onnx"):
+        export_map(MLSI(3).fit(X[:100], CLASSES[:100]), tmp_path / "map.npz")
 
 
 def test_faiss(adapter, tmp_path):

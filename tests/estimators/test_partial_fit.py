@@ -107,7 +107,7 @@ def test_refusals_in_a_stream(monkeypatch):
     assert model.transform(X).shape == (60, 2)  # and nothing was lost
     with pytest.raises(InvalidLabels, match="y must have 4 columns as in the first batch"):
         OPLS(alpha=0.0).partial_fit(X, Y).partial_fit(X, Y[:, :3])
-    with pytest.raises(InvalidLabels, match="read as indicator, of this one as targets"):
+    with pytest.raises(InvalidLabels, match="0/1 indicator in the first batch, but has other"):
         OPLS(alpha=0.0).partial_fit(X, Y).partial_fit(X, Y + 0.5)
     with pytest.raises(InvalidLabels, match="classes names 3 labels, but y has 4 columns"):
         OPLS(alpha=0.0).partial_fit(X, Y, classes=["a", "b", "c"])

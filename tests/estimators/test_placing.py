@@ -92,11 +92,12 @@ def test_forms_of_labels(data, model):
     found = model.transform(X, labels=partly)
     np.testing.assert_allclose(found[:20], model.transform(X)[:20])
     np.testing.assert_allclose(found[20:], expected[20:])
-    mean = np.where(np.arange(K) == 1, model.label_means_, Y)
     hidden = np.where(np.arange(K) == 1, -1, Y)
-    np.testing.assert_allclose(
-        model.transform(X, labels=hidden), model.transform(X, labels=mean), atol=1e-12
-    )
+    added = (Y - model.label_means_)[:, [1]] @ model._label_moves()[[1]]
+    np.testing.assert_allclose(model.transform(X, labels=hidden), expected - added, atol=1e-12)
+    # Fractions are no labels of an indicator.
+    with pytest.raises(InvalidLabels, match="0/1 indicator in fit, but has other numbers"):
+        model.transform(X, labels=Y / 2)
     with pytest.raises(InvalidLabels, match="y must have 4 columns as in fit"):
         model.transform(X, labels=Y[:, :2])
     with pytest.raises(InvalidLabels, match="one row for each row of X"):

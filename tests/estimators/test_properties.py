@@ -22,7 +22,13 @@ from hypothesis import assume, given, note
 from hypothesis import strategies as st
 from sklearn.exceptions import DataConversionWarning
 
-from labelspan.errors import InvalidInput, LabelspanError, LabelspanWarning, NotConverged
+from labelspan.errors import (
+    AmbiguousLabels,
+    InvalidInput,
+    LabelspanError,
+    LabelspanWarning,
+    NotConverged,
+)
 from labelspan.papers.sun2009 import LeastSquares
 from labelspan.papers.wang2010 import DLEClassifier
 
@@ -42,6 +48,8 @@ def fit(model, X, y):
             # LDA warns of a column, as scikit-learn's classifiers do.
             warnings.simplefilter("ignore", DataConversionWarning)
             warnings.simplefilter("ignore", NotConverged)
+            # -1 is unknown in these tests.
+            warnings.simplefilter("ignore", AmbiguousLabels)
             model.fit(X, y)
     except LabelspanError as error:
         sentence = str(error)

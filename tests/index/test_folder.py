@@ -1,8 +1,10 @@
 """The folder of an index: there and back, one writer, many readers, and saves that fail."""
 
+import copy
 import gc
 import mmap
 import os
+import pickle
 import threading
 from pathlib import Path
 
@@ -59,6 +61,13 @@ def test_every_estimator_comes_back(estimator, tmp_path):
         assert len(loaded.tag("chess")) == 3
         assert len(loaded.axes(2)) == loaded.space.n_components_
     assert not hasattr(estimator, "components_")
+
+
+@pytest.mark.parametrize("copied", [pickle.dumps, copy.deepcopy])
+def test_an_index_is_saved_and_not_pickled(copied):
+    """The message was that of a lock, or of a stemmer."""
+    with pytest.raises(Mismatch, match=r"index\.save\(folder\).*SemanticIndex\.load\(folder\)"):
+        copied(made())
 
 
 def test_what_only_code_could_bring_back_is_refused(folder):

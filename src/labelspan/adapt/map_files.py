@@ -15,17 +15,15 @@ import os
 import struct
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from .._files import write_whole
 from .._typing import Array
-from ..errors import InvalidInput, InvalidParameter
+from ..errors import InvalidInput, InvalidParameter, Mismatch
 from ..operators.array_backend import host
-
-if TYPE_CHECKING:
-    from .adapter import Adapter
+from .adapter import Adapter
 
 __all__ = ["export_map", "to_faiss"]
 
@@ -83,6 +81,11 @@ def export_map(
         "onnx": _write_onnx,
         "sentence-transformers": _write_dense_module,
     }
+    if not isinstance(adapter, Adapter):
+        raise Mismatch(
+            f"export_map: {type(adapter).__name__} is not an Adapter; write other estimators with "
+            "joblib.dump, or to ONNX with skl2onnx and labelspan.export.register_onnx()."
+        )
     if format is None:
         format = path.suffix.lower().lstrip(".") or "sentence-transformers"
     if format not in writers:

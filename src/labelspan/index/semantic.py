@@ -173,6 +173,13 @@ class SemanticIndex:
         # The first of the locks that a thread takes; those of the tagger and the store follow.
         self.write_lock = threading.RLock()
 
+    def __reduce__(self) -> Any:
+        """Refuse a pickle, which could not hold the files and locks of an index."""
+        raise Mismatch(
+            "An index is not pickled or copied: write it with index.save(folder), and read it "
+            "with SemanticIndex.load(folder)."
+        )
+
     # --- learning ---------------------------------------------------------------------
 
     def fit(

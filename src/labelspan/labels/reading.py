@@ -280,10 +280,14 @@ def _read_again(
     """Read y as that of the fit was read; nothing is decided by its own values."""
     columns = 1 if array.ndim == 1 else array.shape[1]
     if columns != (1 if like.kind == "classes" else like.names.size):
-        wanted = "a vector of classes" if like.kind == "classes" else f"{like.names.size} columns"
+        if like.kind == "classes":
+            raise InvalidLabels(
+                f"{owner}: y must be a vector of classes as in {like.before}, but has {columns} "
+                "columns."
+            )
         raise InvalidLabels(
-            f"{owner}: y must have {wanted} as in {like.before}, but has {columns}"
-            f"{' columns' if like.kind == 'classes' else ''}."
+            f"{owner}: y must have {like.names.size} columns as in {like.before}, "
+            f"but has {columns}."
         )
     if like.kind == "classes":
         labels = _classes_again(array.reshape(-1), like, owner, new_classes=new_classes)
