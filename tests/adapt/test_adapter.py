@@ -349,7 +349,7 @@ def test_what_is_refused():
         model.partial_fit(X, np.full(240, 9))
     with pytest.raises(
         InvalidLabels,
-        match="must be a vector of classes as in .*, but has 3 columns",
+        match=r"must be a vector of classes as in .*, but has 3 columns",
     ):
         model.transform(X, labels=Y[:, :3])
 

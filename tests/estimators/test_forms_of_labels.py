@@ -78,7 +78,7 @@ def test_a_later_y_of_classes_is_not_guessed(model):
     fitted = clone(model).fit(X, CLASSES["strings"])
     with pytest.raises(InvalidLabels, match="holds numbers, but the classes of fit are text"):
         fitted.score(X, y)
-    with pytest.raises(InvalidLabels, match="a vector of classes as in fit, but has 4 columns"):
+    with pytest.raises(InvalidLabels, match="be a vector of classes as in fit, but has 4 columns"):
         fitted.score(X, Y)
     with pytest.raises(InvalidLabels, match="lists of labels, but fit had classes"):
         fitted.score(X, [["a"]] * len(X))
