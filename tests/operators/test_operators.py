@@ -32,6 +32,7 @@ from labelspan.operators import dense as dense_module
 from labelspan.operators import operator as base_module
 from labelspan.operators import sparse as sparse_module
 from labelspan.operators.dense import Dense
+from labelspan.operators.joined import Joined
 from labelspan.operators.operator import Centered
 from labelspan.papers.sun2009.graph_penalty import VStack
 from labelspan.papers.wang2010.weighted_sum import WeightedSum
@@ -150,6 +151,7 @@ STORES = {
     "sparse blocks": in_blocks(sparse.csr_array),
     "files": written,
     "sparse files": lambda X, folder: written(sparse.csr_array(X), folder),
+    "joined": lambda X, _: Joined([as_operator(sparse.csr_array(X[:, :4])), as_operator(X[:, 4:])]),
 }
 for one in DEVICES:
     STORES |= {

@@ -124,6 +124,11 @@ class Joined(Composite):
     def shifted(self, offset: Array) -> Operator:
         return Joined([part.shifted(own) for part, own in self._each(offset)])
 
+    def centered(self) -> tuple[Operator, Array]:
+        # Each part knows what the means of its constant columns are.
+        found = [part.centered() for part in self.parts]
+        return Joined([part for part, _ in found]), np.concatenate([means for _, means in found])
+
     def rows(self, index: Array) -> Operator:
         return Joined([part.rows(index) for part in self.parts])
 
