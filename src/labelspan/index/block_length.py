@@ -24,7 +24,7 @@ __all__ = ["LENGTHS", "space_length", "tag_length"]
 
 LENGTHS = (0.3, USUAL_LENGTH, 1.5)
 # Labelled items of the sample, fewest that choose, and neighbours that are compared.
-_SAMPLE, _FEWEST, _NEIGHBORS = 1000, 20, 10
+_SAMPLE, _FEWEST, _NEIGHBORS = 600, 20, 10
 # Another length must be better by this part of the quality. In the embedding, a short block must
 # be better by more: search, which no label measures, has .525, .543 and .554 nDCG@10 with the three
 # lengths on CACM, where labels would choose the first by a little.
@@ -37,12 +37,11 @@ def _best(quality: Callable[[float], float], short: float = _MARGIN) -> float:
     ``short`` is the margin of a length below the usual one.
     """
     usual = quality(USUAL_LENGTH)
-    found = {USUAL_LENGTH: usual}
-    for length in LENGTHS:
-        margin = short if length < USUAL_LENGTH else _MARGIN
-        if length != USUAL_LENGTH and (own := quality(length)) > (1 + margin) * usual:
-            found[length] = own
-    return max(found, key=found.__getitem__)
+    # If a longer one is better, a shorter one is not.
+    for length, margin in ((LENGTHS[2], _MARGIN), (LENGTHS[0], short)):
+        if quality(length) > (1 + margin) * usual:
+            return length
+    return USUAL_LENGTH
 
 
 def tag_length(words: sparse.csr_matrix, units: Array, targets: sparse.csr_matrix) -> float:

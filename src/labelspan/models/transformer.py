@@ -226,7 +226,7 @@ def _pooled(states: Array, mask: Array, pooling: str) -> Array:
         return np.asarray(np.where(inside > 0, states, -np.inf).max(axis=1), dtype=np.float32)
     counts = np.maximum(inside.sum(axis=1), 1e-9)
     counts = np.sqrt(counts) if pooling == "mean_sqrt_len_tokens" else counts
-    return np.asarray(np.einsum("ntd,nt->nd", states, inside[:, :, 0]) / counts, dtype=np.float32)
+    return np.asarray(np.einsum("btd,bt->bd", states, inside[:, :, 0]) / counts, dtype=np.float32)
 
 
 def _unit(rows: Array) -> Array:
