@@ -18,7 +18,7 @@ from labelspan.cli import app
 DOCS = Path(__file__).parent.parent / "docs"
 API = DOCS / "reference" / "api"
 SOURCE = DOCS.parent / "src" / "labelspan"
-INTERNAL = ("cli", "evaluation", "models", "papers", "tagger", "text")
+INTERNAL = ("answers", "cli", "evaluation", "models", "papers", "tagger", "text")
 
 
 def is_code(thing):

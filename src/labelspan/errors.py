@@ -4,6 +4,7 @@
      +-- InvalidInput (ValueError)        the input cannot be used
      |    +-- InvalidParameter            a constructor parameter is outside its range
      |    +-- InvalidLabels               y cannot be read as labels or targets
+     |    +-- NewLabels                   labels that do not exist yet were not allowed
      |    +-- InvalidFile                 a file is damaged, or not in its format
      |    |    +-- Replaced               an index was replaced since it was opened
      |    +-- Mismatch                    two choices that cannot be combined
@@ -42,6 +43,7 @@ __all__ = [
     "LostWorkers",
     "Mismatch",
     "MissingData",
+    "NewLabels",
     "NotConverged",
     "NotEnoughMemory",
     "NotStreaming",
@@ -70,6 +72,17 @@ class InvalidParameter(InvalidInput):
 
 class InvalidLabels(InvalidInput):
     """The labels cannot be read, or there is nothing to learn from them."""
+
+
+class NewLabels(InvalidInput):
+    """Labels that no item has, or that are spelt nearly like others, were not allowed.
+
+    ``doubt`` says what was found, and ``allow`` is what allows it: "create" or "similar".
+    """
+
+    def __init__(self, doubt: str, allow: str) -> None:
+        super().__init__(f'{doubt} Correct it, or say that it is to be created ("{allow}": true).')
+        self.doubt, self.allow = doubt, allow
 
 
 class InvalidFile(InvalidInput):

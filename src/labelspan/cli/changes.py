@@ -225,14 +225,15 @@ def _read_changes(source: str) -> dict[str, list[str] | None]:
 
 def _check_new(opened: SemanticIndex, lists: Iterable[Any], *, create: bool, similar: bool) -> None:
     """Raise an error for labels that no item has, or that are spelt nearly like others."""
-    from ..curation.label_edits import LabelEdits, doubted  # noqa: PLC0415
-    from ..errors import InvalidInput  # noqa: PLC0415
+    from ..curation.label_edits import LabelEdits  # noqa: PLC0415
+    from ..errors import InvalidInput, NewLabels  # noqa: PLC0415
 
     names = [name for own in lists for name in own or ()]
-    what, said = doubted(LabelEdits(opened), names, create=create, similar=similar)
-    if what:
-        option = {"create": "--new-label", "similar": "--similar-label"}[what]
-        raise InvalidInput(f"{said} Correct it, or give {option} to create it.")
+    try:
+        LabelEdits(opened).check_new_labels(names, create=create, similar=similar)
+    except NewLabels as error:
+        option = {"create": "--new-label", "similar": "--similar-label"}[error.allow]
+        raise InvalidInput(f"{error.doubt} Correct it, or give {option} to create it.") from None
 
 
 def remove(

@@ -234,15 +234,16 @@ def _decide(review: Review, finding: Finding, decision: Verdict) -> HistoryEntry
 
 def _rename(review: Review, finding: Finding, name: str) -> HistoryEntry | None:
     """Give the labels of a finding another name; a name like another label is refused."""
-    from ..curation.label_edits import doubted  # noqa: PLC0415
+    from ..errors import NewLabels  # noqa: PLC0415
 
     if not name:
         typer.echo("Type the name after r.")
         return None
     edit = review.plan_replace(finding.labels, name)
-    what, said = doubted(review, edit.new_labels, edit.removed, create=True, similar=False)
-    if what:
-        echo(f"{said} Give that name, or another.")
+    try:
+        review.check_new_labels(edit.new_labels, edit.removed, create=True)
+    except NewLabels as error:
+        echo(f"{error.doubt} Give that name, or another.")
         return None
     return review.apply(edit, create=True)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..corpus.label_writing import check_labels
-from ..errors import InvalidInput
+from ..errors import InvalidInput, NewLabels
 from ..index.history import By, Cell, HistoryEntry, as_value, field_number, value_of
 from ..index.inputs import as_names, label_name, read_label_lists
 from ..index.store import ItemStore
@@ -16,7 +16,7 @@ from .label_spelling import near_spellings, similar_words
 if TYPE_CHECKING:
     from ..index import SemanticIndex
 
-__all__ = ["LabelEdits", "doubted"]
+__all__ = ["LabelEdits"]
 
 Pair = tuple[str, str]
 
@@ -124,6 +124,38 @@ class LabelEdits:
         action: Action = "rename" if renames else "merge"
         return LabelEdit(action if adds else "drop", tuple(pairs), new)
 
+    def check_new_labels(
+        self,
+        labels: Iterable[str],
+        without: Sequence[str] = (),
+        *,
+        create: bool = False,
+        similar: bool = False,
+    ) -> None:
+        """Raise an error for labels that no item has, or that are spelt nearly like others.
+
+        A label that the file of the index could not hold raises an error, too.
+
+        Parameters
+        ----------
+        labels : list of str
+            Labels that are to be given to items.
+        without : list of str, default=()
+            Labels that are not compared, because they are replaced.
+        create : bool, default=False
+            Whether labels that do not exist yet are allowed.
+        similar : bool, default=False
+            Whether those that are spelt nearly like another one are allowed.
+        """
+        labels = list(labels)
+        check_labels(labels, self.index.corpus_fields)
+        names, store = [label_name(one) for one in labels], self.index.store
+        new = next((one for one in names if not store.has_label(one)), None)
+        if new is not None and not create:
+            raise NewLabels(str(store.labels.unknown(new)), "create")
+        if not similar and (near := self.similar(names, without)):
+            raise NewLabels(similar_words(near, store.labels.totals), "similar")
+
     def similar(self, labels: Iterable[str], without: Sequence[str] = ()) -> dict[str, list[str]]:
         """Find labels that differ from new ones only in case, accents, a plural s or one letter.
 
@@ -169,9 +201,7 @@ class LabelEdits:
             With the number for :meth:`SemanticIndex.undo`; None if nothing changes.
         """
         with self._lock:
-            what, said = doubted(self, edit.added, create=create, similar=True)
-            if what:
-                raise InvalidInput(f"{said} Say that it is to be created.")
+            self.check_new_labels(edit.added, create=create, similar=True)
             store = self.index.store
             number, table = store.numbered(label for _, _, label in edit.pairs)
             by = By(who, edit.action)
@@ -264,30 +294,6 @@ class LabelEdits:
             now and in the file. Items that were added or removed are left out.
         """
         return label_changes_of(self.index)
-
-
-def doubted(
-    edits: LabelEdits,
-    labels: Iterable[str],
-    without: Sequence[str] = (),
-    *,
-    create: bool,
-    similar: bool,
-) -> tuple[Literal["", "create", "similar"], str]:
-    """Return what must be allowed before labels are given to items, and a sentence about it.
-
-    ``create`` allows those that do not exist yet, ``similar`` those that are spelt nearly like
-    another one, except some that are replaced. A label that the file of the index could not hold
-    raises an error.
-    """
-    labels = list(labels)
-    check_labels(labels, edits.index.corpus_fields)
-    names, table = [label_name(one) for one in labels], edits.index.store.labels
-    new = next((one for one in names if not edits.index.store.has_label(one)), None)
-    if new is not None and not create:
-        return "create", str(table.unknown(new))
-    near = {} if similar else edits.similar(names, without)
-    return ("similar", similar_words(near, table.totals)) if near else ("", "")
 
 
 def _read_decisions(store: ItemStore) -> list[LabelDecision]:

@@ -17,7 +17,6 @@ from typing_extensions import TypedDict
 from .._texts import shortened
 from ..answers import HitData, TagData, TagReasonData, hit_data, tag_data, tag_reason
 from ..curation import Review
-from ..curation.label_edits import doubted
 from ..index import Hit, Item, Tag
 from .answer_parts import PageData, find_item, labels_by_count, page_of
 from .edit_routes import Create, DecisionData, Labels, Similar, decision_data, known_items
@@ -338,9 +337,6 @@ def _named(review: Review, labels: Any) -> Any:
     return [vocabulary.names.get(one, one) for one in labels]
 
 
-def _check_labels(review: Review, labels: list[str], given: dict[str, Any]) -> None:
-    """Refuse labels that do not exist, unless they may be created."""
-    allowed = {key: given.get(key, False) for key in ("create", "similar")}
-    what, said = doubted(review, labels, **allowed)
-    if what:
-        raise Refused(409, f'{said} Send "{what}": true to create it.')
+def _check_labels(review: Review, labels: list[str], given: Given) -> None:
+    create, similar = given.get("create", False), given.get("similar", False)
+    review.check_new_labels(labels, create=create, similar=similar)

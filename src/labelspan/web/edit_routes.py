@@ -20,8 +20,7 @@ from typing_extensions import TypedDict
 
 from ..corpus import CorpusEdit, edit_corpus
 from ..curation import LabelEdit
-from ..curation.label_edits import doubted
-from ..errors import InvalidFile, InvalidInput
+from ..errors import InvalidFile, InvalidInput, NewLabels
 from ..index import CellChange, HistoryEntry, SemanticIndex
 from .editing import Name, Who
 from .endpoint import File, Given
@@ -303,12 +302,14 @@ def _apply(
     if given.get("preview"):
         answer = _edited(review.index, edit, None, given)
         answer["similar"] = review.similar(new, replaced)
-        _, answer["asked"] = doubted(review, new, replaced, create=True, similar=False)
+        try:
+            review.check_new_labels(new, replaced, create=True)
+            answer["asked"] = ""
+        except NewLabels as error:
+            answer["asked"] = error.doubt
         return answer
     allowed = {key: given.get(key, False) for key in ("create", "similar")}
-    what, said = doubted(review, new, replaced, **allowed)
-    if what:
-        raise Refused(409, f"{said} Confirm that it is to be created.")
+    review.check_new_labels(new, replaced, **allowed)
     made = review.apply(edit, who=served.editor.name(given), create=True)
     if made is not None:
         served.renew()

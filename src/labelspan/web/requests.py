@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 from starlette.exceptions import HTTPException
 from typing_extensions import TypedDict
 
-from ..errors import InvalidFile, LabelspanError, MissingData, Replaced
+from ..errors import InvalidFile, LabelspanError, MissingData, NewLabels, Replaced
 from .schema import MaxLen, adapter
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def as_refused(error: Exception) -> Refused:
         # Their messages name files of this machine.
         return Refused(503, "The index cannot be read now; see the output of the server.")
     if isinstance(error, LabelspanError):
-        return Refused(400, str(error))
+        return Refused(409 if isinstance(error, NewLabels) else 400, str(error))
     return Refused(500, "An error occurred in the server; see its output.")
 
 
