@@ -107,7 +107,11 @@ def test_minus_one_and_one_are_two_classes_everywhere(model):
             np.testing.assert_allclose(stream.label_means_, fitted.label_means_)
 
 
-@pytest.mark.parametrize("model", METHODS, ids=repr)
+def test_minus_one_is_the_mark_of_a_semi_supervised_method():
+    assert DLE().fit(X, y - 1).classes_.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("model", METHODS[:-1], ids=repr)
 def test_minus_one_next_to_others_is_unknown_and_said_once(model):
     with pytest.warns(AmbiguousLabels, match="-1 was read as unknown, in 50 of 150 rows") as said:
         fitted = clone(model).fit(X, y - 1)

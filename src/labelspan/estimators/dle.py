@@ -190,7 +190,7 @@ class DLE(ClassifierMixin, LabelledEmbedding):
         self._check_params()
         data = self._validate(X, reset=True, least=2, select_rows=True)
         refuse_large_squares(as_operator(data))
-        labels = self._read_labels(y, data.shape[0])
+        labels = self._read_labels(y, data.shape[0], semi_supervised=True)
         _refuse_few(owner, labels)
         place, means = coordinates(owner, data)
         graph, gamma = graph_over_rows(self, data, graph)  # W_X

@@ -11,7 +11,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..errors import InvalidInput, InvalidLabels, InvalidParameter, Mismatch
+from ..errors import (
+    InvalidInput,
+    InvalidLabels,
+    InvalidParameter,
+    LabelspanWarning,
+    Mismatch,
+    warn_caller,
+)
 
 __all__ = [
     "LabelLists",
@@ -30,6 +37,10 @@ __all__ = [
 
 # Longest id or label, in characters: the explorer has a page for each, and addresses are limited.
 _LONGEST_NAME = 4000
+
+# Separators that strings of several labels often have, and the fraction of the strings that must
+# contain one of them.
+_SEPARATORS, _OFTEN = (";", "|", ","), 0.1
 
 # For each item its labels, sorted and without repeats; None if they are unknown.
 LabelLists = list[tuple[str, ...] | None]
@@ -250,6 +261,8 @@ def read_frame(
             raise InvalidParameter(
                 f"from_frame: there is no column {name!r}; the columns are {', '.join(columns)}."
             )
+    if labels is not None and separator is None:
+        _warn_of_separators(columns[labels])
     parts = [["" if _missing(one) else str(one) for one in columns[name]] for name in fields]
     others = [name for name in columns if name not in {*fields, labels, id}]
     return {
@@ -261,6 +274,21 @@ def read_frame(
             for n in range(len(parts[0]))
         ],
     }
+
+
+def _warn_of_separators(values: Sequence[Any]) -> None:
+    """Warn if many strings that are taken as one label look like several."""
+    texts = [one for one in values if isinstance(one, str)]
+    for separator in _SEPARATORS:
+        several = [one for one in texts if separator in one]
+        if len(several) >= max(2, _OFTEN * len(texts)):
+            warn_caller(
+                f"from_frame: {len(several)} of {len(texts)} labels contain {separator!r}, for "
+                f"example {several[0]!r:.60}, and each is read as one label; if these are several, "
+                f"give separator={separator!r}.",
+                LabelspanWarning,
+            )
+            return
 
 
 def _missing(value: Any) -> bool:

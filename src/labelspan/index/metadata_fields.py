@@ -26,6 +26,8 @@ FieldKind = Literal["category", "number", "date", "text"]
 Bin = tuple[Any, Any, int]
 
 _BINS = 20
+# Shown by errors about a filter.
+_EXAMPLE = "filter={'metadata': {'year': {'from': 2005}, 'kind': ['book', 'article']}}"
 # A field is one of dates or numbers if this share of its values is.
 _MOST = 0.95
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*|[1-9][0-9]{0,2}(,[0-9]{3})+)(\.[0-9]+)?")
@@ -99,7 +101,8 @@ class MetadataField:
         if not all(one is None or isinstance(one, str | int | float) for one in several):
             raise InvalidInput(
                 "filter: metadata must be strings, numbers, booleans or None, a list of these, a "
-                f"range or a function, but {choice!r} was given."
+                f"range or a function, but {choice!r} was given; for example "
+                f"{_EXAMPLE}."
             )
         accepted = {(type(one) is bool, one) for one in several}
         marks = [
@@ -113,7 +116,8 @@ class MetadataField:
     def _between(self, choice: Mapping[str, Any]) -> Array:
         if not choice or not choice.keys() <= {"from", "to"}:
             raise InvalidInput(
-                f"filter: a range is a dict with 'from', 'to' or both, but {choice!r} was given."
+                f"filter: a range is a dict with 'from', 'to' or both, but {choice!r} was given; "
+                f"for example {_EXAMPLE}."
             )
         marks = np.ones(len(self.values), dtype=bool)
         for end, value in choice.items():
@@ -309,7 +313,10 @@ def _bound(value: Any, kind: FieldKind, *, last: bool) -> float:
     if kind == "number" and math.isnan(found):
         found = _measure(value)[0]
     if math.isnan(found):
-        raise InvalidInput(f"filter: {value!r} is not a {kind}, as the values of this field are.")
+        raise InvalidInput(
+            f"filter: {value!r} is not a {kind}, as the values of this field are; for example "
+            f"{_EXAMPLE}."
+        )
     return found
 
 

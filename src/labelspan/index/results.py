@@ -27,6 +27,8 @@ __all__ = [
 ]
 
 _SNIPPET = 200
+# Width of a printed hit.
+_WIDTH = 80
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,9 @@ class Hit(Item):
     >>> from labelspan.index import Hit
     >>> Hit("gimp", "An editor  for images", ("graphics",), {}, score=0.9).snippet
     'An editor for images'
+    >>> print(Hit("gimp", "An editor for images", ("graphics", "editing"), {}, score=0.9))
+    0.90  gimp  An editor for images
+          graphics, editing
     """
 
     score: float = 0.0
@@ -62,6 +67,10 @@ class Hit(Item):
     from_space: float = 0.0
     exact: Literal["id", "title"] | None = None
     weak: bool = False
+
+    def __str__(self) -> str:
+        labels = "labels unknown" if self.labels is None else ", ".join(self.labels) or "no labels"
+        return f"{self.score:.2f}  {self.id}  {self.snippet[:_WIDTH]}\n      {labels:.{_WIDTH}}"
 
     @property
     def snippet(self) -> str:

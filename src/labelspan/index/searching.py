@@ -146,7 +146,8 @@ class Filter:
         if not isinstance(given, Mapping) or not given.keys() <= names:
             raise InvalidInput(
                 f"filter must be a Filter, or a dict with {', '.join(sorted(names))}, "
-                f"but {given!r} was given."
+                f"but {given!r} was given; for example "
+                "filter={'labels': ['game'], 'metadata': {'year': {'from': 2005}}}."
             )
         for name in _METADATA:
             if not isinstance(given.get(name, {}), Mapping):

@@ -178,6 +178,7 @@ def read_labels(
     *,
     part: bool = False,
     keep_sparse: bool = False,
+    semi_supervised: bool = False,
     like: Reading | None = None,
     new_classes: bool = False,
 ) -> Labels:
@@ -197,6 +198,8 @@ def read_labels(
     keep_sparse : bool, default=False
         Whether a sparse matrix without unknown entries and with more than 33 million entries,
         including zeros, stays sparse.
+    semi_supervised : bool, default=False
+        Whether rows without a class are expected: -1 then means unknown without a warning.
     like : Reading or None, default=None
         How the labels of a fit were read. These are read in the same way, in the same columns.
     new_classes : bool, default=False
@@ -240,7 +243,8 @@ def read_labels(
         if like is not None:
             labels = _read_again(array, column_names(y), like, owner, new_classes=new_classes)
         elif array.ndim == 1 or array.shape[1] == 1:
-            labels = replace(_from_vector(array.reshape(-1), owner), ndim=array.ndim)
+            labels = _from_vector(array.reshape(-1), owner, warn=not semi_supervised)
+            labels = replace(labels, ndim=array.ndim)
         else:
             labels = _from_matrix(array, column_names(y), owner, part)
     if not part and not labels.labelled.any():
@@ -499,7 +503,7 @@ def _distinct(items: Array, owner: str) -> tuple[Array, Array]:
     return names, codes
 
 
-def _from_vector(vector: Array, owner: str) -> Labels:
+def _from_vector(vector: Array, owner: str, *, warn: bool) -> Labels:
     known, items = _known_items(vector, owner)
     if items.dtype.kind == "f" and (items % 1 != 0).any():
         values = np.zeros((vector.size, 1))
@@ -508,7 +512,8 @@ def _from_vector(vector: Array, owner: str) -> Labels:
     names, codes = _distinct(items, owner)
     if names.dtype.kind in "if" and (names == -1).any() and names.tolist() != [-1, 1]:
         unknown = items == -1
-        _warn_if_class(names, int(unknown.sum()), vector.size, owner)
+        if warn:
+            _warn_if_class(names, int(unknown.sum()), vector.size, owner)
         known[np.flatnonzero(known)[unknown]], items = False, items[~unknown]
         names, codes = _distinct(items, owner)
     _warn_if_targets(items, owner)

@@ -67,7 +67,7 @@ def with_label_graph(
     owner = "with_label_graph"
     check_params(owner, {"weight": weight}, {"weight": Either((OneOf(("auto",)), Real(0.0)))})
     data = check_rows(X, owner)
-    labels = read_labels(y, data.shape[0], owner)
+    labels = read_labels(y, data.shape[0], owner, semi_supervised=True)
     plain = read_graph(graph, data.shape[0])
     if weight == "auto" and labels.kind == "classes":
         return plain

@@ -106,7 +106,7 @@ class ScoreClassifier(ClassifierMixin, BaseEstimator):
 
     def _read_labels(self, y: Any, n_rows: int) -> Labels:
         owner = type(self).__name__
-        labels = read_labels(y, n_rows, owner)
+        labels = read_labels(y, n_rows, owner, semi_supervised=True)
         if labels.kind == "targets":
             raise InvalidLabels(
                 f"{owner}: y must contain classes or a 0/1 indicator, but has other numbers; bin "
