@@ -4,6 +4,7 @@ import csv
 import io
 import shutil
 import threading
+from dataclasses import astuple
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from labelspan import LSI, SemanticIndex
 from labelspan.curation import Teacher
 from labelspan.curation.lesson_model import Left, LessonFeatures, LessonModel
+from labelspan.curation.screening_files import ScreenedItem, read_decisions
 from labelspan.curation.stopping import most_left
 from labelspan.errors import InvalidInput, InvalidParameter, Mismatch
 
@@ -429,13 +431,72 @@ def test_answers_are_exported_in_their_order(index):
     teacher.answer("photo1", "skip")
     teacher.undo()
     rows = list(csv.DictReader(io.StringIO(teacher.to_csv())))
-    found = [(row["number"], row["who"], row["item"], row["answer"], row["undone"]) for row in rows]
-    assert found == [
-        ("1", "anna", "chess0", "yes", "False"),
-        ("2", 'ben, "B"', "photo0", "no", "False"),
-        ("3", "anna", "photo1", "skip", "True"),
+    found = [
+        (row["number"], row["who"], row["item"], row["decision"], row["undone"]) for row in rows
     ]
-    assert all(row["time"].endswith("Z") and row["label"] == "strategy" for row in rows)
+    assert found == [
+        ("1", "anna", "chess0", "include", ""),
+        ("2", 'ben, "B"', "photo0", "exclude", ""),
+        ("3", "anna", "photo1", "skip", "yes"),
+    ]
+    assert all(row["time"].endswith("Z") and row["title"] for row in rows)
+
+
+def test_decisions_have_reasons_and_notes_and_can_be_changed(index):
+    teacher = Teacher(index, "strategy", items=["chess0"], who="anna")
+    assert len(teacher.reasons) == 5
+    teacher.name_reasons(["animals", " animals ", "no trial"])
+    assert Teacher(index, "strategy").reasons == ["animals", "no trial"]
+    with pytest.raises(InvalidParameter, match="at most 5"):
+        teacher.name_reasons([str(n) for n in range(6)])
+    teacher.answer("photo0", "no", reason="animals", note="see p. 3")
+    teacher.comment("photo0", reason="no trial")
+    (last, first) = teacher.decisions()
+    assert (last.item, last.answer, last.reason, last.note) == ("photo0", "no", "no trial", "")
+    assert (first.item, first.title) == ("chess0", index.item("chess0").title)
+    teacher.answer("photo0", "yes")
+    assert teacher.decisions()[0].answer == "yes"
+    with pytest.raises(InvalidInput, match="no answer about 'photo9'"):
+        teacher.comment("photo9", note="none")
+    with pytest.raises(InvalidInput, match="no answer"):
+        teacher.comment("photo0", note="of another", who="ben")
+
+
+def test_people_have_own_answers_and_conflicts(index):
+    teacher = Teacher(index, "strategy", items=["chess0"], who="anna")
+    for item in ("chess1", "photo0", "photo1"):
+        teacher.answer(item, truth(item))
+    blind = teacher.second_reading("ben", 10)
+    assert {one.item for one in blind} == {"chess0", "chess1", "photo0", "photo1"}
+    assert {one.probability for one in blind} == {None}
+    teacher.answer("chess1", "no", who="ben")
+    teacher.answer("photo0", "no", who="ben")
+    assert {one.item for one in teacher.second_reading("ben")} == {"chess0", "photo1"}
+    assert teacher.conflicts() == {"chess1": {"anna": "yes", "ben": "no"}}
+    assert [one.item for one in teacher.decisions("ben")] == ["photo0", "chess1"]
+    assert {one.who for one in teacher.decisions("anna")} == {"anna"}
+    teacher.answer("chess1", "yes", who="ben")
+    assert teacher.conflicts() == {}
+    teacher.undo("chess1", who="ben")
+    assert teacher.conflicts() == {"chess1": {"anna": "yes", "ben": "no"}}
+
+
+def test_decisions_of_a_file_are_taken_over_and_promise_nothing(index):
+    teacher = Teacher(index, "strategy", items=["chess0"], who="anna")
+    answer(teacher, 12)
+    teacher.answer("photo5", "no", reason="a photo")
+    again = Teacher(index, "other", items=["chess0"])
+    titles = index.item("chess1").title.upper()
+    taken = read_decisions(teacher.to_ris())
+    assert (
+        again.take([*taken, ScreenedItem("", titles, "yes"), ScreenedItem("gone", "gone", "no")])
+        == 14
+    )
+    assert [one.reason for one in again.decisions() if one.item == "photo5"] == ["a photo"]
+    # Decisions about items that somebody chose say nothing about the others.
+    photos = [ScreenedItem(f"photo{n}", "", "no") for n in range(6, 30)]
+    again.take(photos)
+    assert again.progress().left.high == again.progress().unseen
 
 
 def test_bad_input_is_refused(folder):
@@ -477,4 +538,4 @@ def test_the_curve_of_a_lesson(index):
     assert curve.expected[-1] == pytest.approx(done.yes + done.left.expected)
     assert (curve.low[-1], curve.high[-1]) == (done.yes + done.left.low, done.yes + done.left.high)
     assert np.all(np.diff([curve.low, curve.expected, curve.high], axis=1) >= 0)
-    assert all(len(one) <= 60 for one in curve)
+    assert all(len(one) <= 60 for one in astuple(curve))

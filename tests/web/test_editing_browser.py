@@ -121,7 +121,7 @@ def test_narrow_down_draw_a_line_export_and_share(browser, folder):
         count = int(page.locator(".summary strong").inner_text().split()[0])
         page.get_by_role("link", name="on the map").press("Enter")
         page.wait_for_selector("#map[data-drawn]")
-        said(page, f"{count} items chosen.", "#said")
+        said(page, f"{count} of ", "#said")
         # A box around the left half of the map, within the filters.
         box = page.locator("#map").bounding_box()
         page.get_by_role("button", name="Box").press("Enter")
@@ -130,7 +130,7 @@ def test_narrow_down_draw_a_line_export_and_share(browser, folder):
         page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] - 4, steps=4)
         page.mouse.up()
         page.wait_for_url("**lasso=*")
-        inside = page.locator("#chosen li[data-id]").evaluate_all(
+        inside = page.locator("#results tr[data-id]").evaluate_all(
             "all => all.map((a) => a.dataset.id)"
         )
         assert 0 < len(inside) <= count
@@ -146,10 +146,10 @@ def test_narrow_down_draw_a_line_export_and_share(browser, folder):
         assert all(20 <= int(row["number"]) <= 199 for row in rows)
         # Without the line there are the others again.
         page.goto(shared.replace("/search?", "/map?"))
-        said(page, "chosen.", "#said")
+        said(page, " of ", "#said")
         page.get_by_role("button", name="inside the line").click()
         page.wait_for_url(lambda url: "lasso" not in url)
-        said(page, f"{count} items chosen.", "#said")
+        said(page, f"{count} of ", "#said")
         # Who gets the address sees the same, also without the right to change anything.
         other = browser.new_context()
         seen = other.new_page()
@@ -364,7 +364,7 @@ def test_a_label_is_taught_by_keys_and_an_answer_undone(browser, folder):
 
         def stored():
             rows = page.request.get("/teach/answers.csv?label=tunes").text().splitlines()
-            return [(row["item"], row["answer"]) for row in csv.DictReader(rows)]
+            return [(row["item"], row["decision"]) for row in csv.DictReader(rows)]
 
         page.goto("/teach?label=tunes&q=music")
         page.get_by_role("button", name="Start").press("Enter")
@@ -373,9 +373,9 @@ def test_a_label_is_taught_by_keys_and_an_answer_undone(browser, folder):
         assert page.get_by_role("button", name="Undo").is_disabled()
         given = []
         for key, answer, state in (
-            ("y", "yes", "1 yes, 0 no."),
-            ("y", "yes", "2 yes, 0 no."),
-            ("n", "no", "2 yes, 1 no."),
+            ("y", "include", "1 yes, 0 no."),
+            ("y", "include", "2 yes, 0 no."),
+            ("n", "exclude", "2 yes, 1 no."),
         ):
             given.append((asked(), answer))
             page.keyboard.press(key)
@@ -392,6 +392,69 @@ def test_a_label_is_taught_by_keys_and_an_answer_undone(browser, folder):
         said(page, "2 yes, 0 no.", "#state")
         assert asked() == given[2][0]
         assert "tunes" not in page.request.get("/labels.json").json()["labels"]
+        # An answer from before the page was loaded is undone as well.
+        page.keyboard.press("u")
+        said(page, "1 yes, 0 no.", "#state")
+        page.wait_for_selector(f'#question[data-id="{given[1][0]}"]')
+
+
+def test_a_review_is_screened_with_reasons_by_two_people(browser, folder):
+    with serving(folder) as address, opened(browser, address) as page:
+
+        def saved(name):
+            with page.expect_download() as file:
+                page.get_by_role("link", name=name, exact=True).click()
+            return file.value.path().read_text(encoding="utf-8")
+
+        def row(item):
+            return page.locator(f'#decisions tr[data-id="{item}"]')
+
+        page.goto("/teach?label=studies&q=music")
+        page.get_by_role("button", name="Start").press("Enter")
+        page.wait_for_selector("#lesson:not([hidden]) #evidence > div")
+        first = page.locator("#question").get_attribute("data-id")
+        page.keyboard.press("m")
+        page.keyboard.type("see page 3")
+        page.keyboard.press("Enter")
+        page.keyboard.press("2")
+        said(page, "0 yes, 1 no.", "#state")
+        said(page, "Excluded, other population", "#decided")
+        second = page.locator("#question").get_attribute("data-id")
+        page.get_by_label("Exclude, because of: own words").fill("a film")
+        page.keyboard.press("Enter")
+        said(page, "0 yes, 2 no.", "#state")
+        # A decision is changed in the list below, and its note kept.
+        row(first).wait_for()
+        assert row(first).locator("input").nth(1).input_value() == "see page 3"
+        row(first).locator("select").select_option("yes")
+        said(page, "1 yes, 1 no.", "#state")
+        page.get_by_label("Find", exact=True).select_option("80")
+        page.wait_for_timeout(300)
+        page.keyboard.press("h")
+        assert "plain" in page.locator("#lesson").get_attribute("class")
+        # Somebody else reads the same without seeing what was answered.
+        page.locator("#who input").fill("ben")
+        page.keyboard.press("Enter")
+        page.locator("#blind").check()
+        page.locator(f'#question[data-id="{first}"], #question[data-id="{second}"]').wait_for()
+        asked = page.locator("#question").get_attribute("data-id")
+        page.locator("#question").get_by_role("button", name="Exclude", exact=False).first.click()
+        page.wait_for_selector(f'#question:not([data-id="{asked}"])')
+        page.keyboard.press("n")
+        page.get_by_role("button", name="Conflicts (1)").click()
+        row(first).get_by_text("anna: Include").wait_for()
+        page.reload()
+        page.wait_for_selector("#lesson:not([hidden]) #evidence > div")
+        assert page.locator("#target").input_value() == "80"
+        rows = list(csv.DictReader(io.StringIO(saved("CSV"))))
+        assert {one["decision"] for one in rows} == {"include", "exclude"}
+        assert all(one["title"] and one["time"] for one in rows)
+        assert "see page 3" in {one["note"] for one in rows}
+        assert "N1  - Decision: exclude" in saved("RIS")
+        file = {"name": "more.csv", "mimeType": "text/csv"}
+        content = f"id,decision,reason\n{first},exclude,from a file\n".encode()
+        page.locator("#taken").set_input_files({**file, "buffer": content})
+        said(page, "1 of 1 decisions taken over.", "#desk-said")
 
 
 def test_kills_and_replaced_indexes_lose_nothing(browser, tmp_path):

@@ -46,7 +46,7 @@ def test_nothing_in_a_corpus_is_run(tmp_path):
             assert page.locator("#legend bdi").first.inner_text() == name
             page.locator("#map").focus()
             page.keyboard.press("Enter")
-            page.wait_for_selector("#chosen ol li")
+            page.wait_for_selector("#results tbody tr")
         page.goto("/search?q=chess")
         page.locator("a.why").first.click()
         page.locator(".hit").first.locator(".explained").wait_for()

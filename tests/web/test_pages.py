@@ -127,7 +127,7 @@ def test_a_page_shows_what_its_json_endpoint_gives(client, path, asked):
     hits = [
         hit
         for part in (content, *content.get("sides", ()))
-        for key in ("hits", "close", "neighbours", "items", "others")
+        for key in ("hits", "close", "alike", "neighbours", "items", "others")
         if isinstance(part.get(key), list)
         for hit in part[key]
     ]

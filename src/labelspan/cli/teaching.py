@@ -59,7 +59,15 @@ def teach(  # noqa: PLR0917 - typer reads options from parameters
     ] = None,
     export: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Write the answers to .csv, or - for standard output."),
+        typer.Option(metavar="FILE", help="Write the answers to .csv or .ris, or - for csv here."),
+    ] = None,
+    taken: Annotated[
+        Path | None,
+        typer.Option(
+            "--import",
+            metavar="FILE",
+            help="Take over decisions from .csv or .ris, by id or title.",
+        ),
     ] = None,
     apply: Annotated[
         str,
@@ -96,6 +104,7 @@ def teach(  # noqa: PLR0917 - typer reads options from parameters
       labelspan teach chess --within game --as anna
       labelspan teach chess --target 0.8
       labelspan teach chess --export answers.csv
+      labelspan teach chess --import answers.ris
       labelspan teach chess --apply add
     """
     with plain_errors():
@@ -106,14 +115,16 @@ def teach(  # noqa: PLR0917 - typer reads options from parameters
             raise InvalidParameter(f"--apply takes add, clean or split, but {apply!r} was given.")
         if (rest or at_least is not None) and not apply:
             raise InvalidParameter("--rest and --at-least are only used with --apply.")
-        if export not in (None, "-") and Path(export).suffix.lower() != ".csv":
-            raise InvalidParameter(f"--export writes .csv, but {export!r} was given.")
+        if export not in (None, "-") and Path(export).suffix.lower() not in (".csv", ".ris"):
+            raise InvalidParameter(f"--export writes .csv or .ris, but {export!r} was given.")
         check_index(index)
         with open_index(index, write=True) as opened:
             teacher = Teacher(opened, label, items=items or (), query=query, within=within, who=who)
             if target is not None:
                 teacher.aim(target)
-            if export is None and not apply and not as_json:
+            if taken is not None:
+                _take(teacher, taken)
+            elif export is None and not apply and not as_json:
                 _ask(teacher)
             if export is not None:
                 _export(teacher, export)
@@ -128,10 +139,21 @@ def _described(teacher: Teacher) -> dict[str, object]:
     return {"label": teacher.label, **asdict(done), "enough": done.enough}
 
 
+def _take(teacher: Teacher, file: Path) -> None:
+    from ..curation.screening_files import read_decisions  # noqa: PLC0415
+    from ..errors import InvalidFile  # noqa: PLC0415
+
+    try:
+        found = read_decisions(file.read_bytes().decode())
+    except UnicodeDecodeError:
+        raise InvalidFile(f"{file}: the text is not UTF-8.") from None
+    typer.echo(f"{teacher.take(found):,} of {len(found):,} decisions taken from {file}.")
+
+
 def _export(teacher: Teacher, target: str) -> None:
     from .._files import write_whole  # noqa: PLC0415
 
-    content = teacher.to_csv()
+    content = teacher.to_ris() if target.lower().endswith(".ris") else teacher.to_csv()
     if target == "-":
         typer.echo(content, nl=False)
         return

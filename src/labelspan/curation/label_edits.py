@@ -328,7 +328,7 @@ def _read_decisions(store: ItemStore) -> list[LabelDecision]:
             answer: Answer = said[0]  # type: ignore[assignment]
             about = item, store.history.label_name(label)
             changed = labels.get(pair) == number
-            one = LabelDecision(*group[:4], *about, answer, change, changed, *said[1:])
+            one = LabelDecision(*group[:4], *about, answer, change, changed, *said[1:3])
             found.append(one)
     return sorted(found, key=lambda one: one.number)
 

@@ -6,13 +6,13 @@ lesson is what the log says, so it goes on after a restart, and several people c
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from .._texts import csv_text
 from .._typing import Array
 from ..errors import InvalidInput, InvalidParameter, Mismatch
 from ..index.history import By, Cell, HistoryEntry, as_value, field_number, value_of
@@ -23,6 +23,7 @@ from .decisions import Answer as Said
 from .decisions import LabelEdit, apply_cells, verdict
 from .label_edits import LabelEdits
 from .lesson_model import Left, LessonFeatures, LessonModel
+from .screening_files import ScreenedItem, to_csv, to_ris
 from .stopping import StoppingRule
 
 if TYPE_CHECKING:
@@ -42,6 +43,14 @@ BATCH, _NEAR = 5, 4
 _FEWEST = 10
 # Share of what belongs that is to be found, unless the person says another one; and its limits.
 _TARGET, _LEAST_TARGET, _MOST_TARGET = 0.95, 0.5, 1.0
+# Reasons for an exclusion, until others are named; as many can be.
+_REASONS = (
+    "other topic",
+    "other population",
+    "other method",
+    "other kind of publication",
+    "duplicate",
+)
 # Number of points of a curve.
 _POINTS = 60
 # Maximum number of answers to learn from: a new ranking of 30,000 items then takes 100 ms at most.
@@ -64,7 +73,11 @@ class Question(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """An answer of a lesson, as it is exported: in order, with time (UTC) and who gave it."""
+    """An answer of a lesson: in order, with time (UTC), who gave it, why, and a note.
+
+    ``given`` tells an answer about an item that the lesson did not ask about, for example one from
+    a file.
+    """
 
     number: int
     time: str
@@ -72,6 +85,9 @@ class Answer(NamedTuple):
     item: str
     answer: Reply
     undone: bool
+    reason: str = ""
+    note: str = ""
+    given: bool = False
 
 
 @dataclass(frozen=True)
@@ -149,7 +165,8 @@ class TeachProgress:
         return f"{found}; {left}. For {share}: about {self.more:,} more answers."
 
 
-class TeachCurve(NamedTuple):
+@dataclass(frozen=True)
+class TeachCurve:
     """What was found against what was read, and what is expected of the rest.
 
     ``read`` and ``found`` are numbers of answers and of items that belong; ``expected``, ``low``
@@ -184,19 +201,44 @@ class _LessonState(NamedTuple):
         }
         log: list[Answer] = []
         answers: dict[str, Reply] = {}
+        # Where in the list the last answer of a person about an item is.
+        own: dict[tuple[str, str], int] = {}
         for _, number, item, _, _, new in rows:
             answers.pop(item, None)
             if new is None:
                 continue
-            answers[item] = reply = _REPLIES[value_of(new)[0]]
+            said, reason, note, *given = value_of(new)
+            answers[item] = reply = _REPLIES[said]
             group = groups[number]
-            if not group.undoes:
-                about = number, group.time, group.who, item, reply
-                log.append(Answer(*about, undone=(number, item) in taken_back))
+            if group.undoes:
+                continue
+            one = Answer(number, group.time, group.who, item, reply, (number, item) in taken_back)
+            one = one._replace(reason=reason, note=note, given=bool(given))
+            # The same answer again is a comment on it.
+            known = own.get((item, group.who))
+            if known is not None and log[known].answer == reply and not log[known].undone:
+                log[known] = log[known]._replace(reason=reason, note=note)
+            else:
+                own[item, group.who] = len(log)
+                log.append(one)
         query = "field = ? AND part_of IN (SELECT number FROM history WHERE action = 'lesson')"
         applied = store.log_rows(f"{query} ORDER BY number DESC LIMIT 1", f"label {label}")
         start = value_of(starts[-1][5]) if starts else None
         return cls(start, log, answers, applied[0][1] if applied else None)
+
+    def last_of(self, item: str, who: str) -> Answer | None:
+        """Return the answer of somebody about an item that counts."""
+        own = (one for one in self.log if (one.item, one.who) == (item, who))
+        return max((one for one in own if not one.undone), default=None)
+
+    def latest(self) -> dict[str, Answer]:
+        """Return the last answer about each item, in their order."""
+        found: dict[str, Answer] = {}
+        for one in self.log:
+            if not one.undone:
+                found.pop(one.item, None)
+                found[one.item] = one
+        return found
 
 
 class _Ranking(NamedTuple):
@@ -210,6 +252,10 @@ class _Ranking(NamedTuple):
         if self.model is None or not self.model.calibrated:
             return [None] * len(rows)
         return list(self.model.probabilities(np.array(rows, dtype=np.intp)).tolist())
+
+
+def _folded(title: str) -> str:
+    return " ".join(title.casefold().split())
 
 
 class Teacher:
@@ -392,15 +438,40 @@ class Teacher:
         return list(self._state.log)
 
     def to_csv(self) -> str:
-        """Return all answers as CSV: label, number, time, who, item, answer, undone.
+        """Return all answers as CSV, with titles, reasons, notes, times and those undone.
 
         Returns
         -------
         str
             One line per answer after a header.
         """
-        rows = ([self.label, *one] for one in self.log())
-        return csv_text([["label", *Answer._fields], *rows])
+        log = self.log()
+        there = [one.item for one in log if one.item in self.index]
+        titles = {one.id: one.title for one in self.index.items(list(dict.fromkeys(there)))}
+        return to_csv(
+            ScreenedItem(
+                one.item,
+                titles.get(one.item, ""),
+                one.answer,
+                one.reason,
+                one.note,
+                one.who,
+                one.time,
+                one.number,
+                one.undone,
+            )
+            for one in log
+        )
+
+    def to_ris(self) -> str:
+        """Return the answers that count as RIS, with titles, texts, reasons, notes and times.
+
+        Returns
+        -------
+        str
+            One record per item.
+        """
+        return to_ris(self.decisions())
 
     # --- answering --------------------------------------------------------------------
 
@@ -439,7 +510,9 @@ class Teacher:
                 for row, chance in zip(chosen, chances, strict=True)
             ]
 
-    def answer(self, item: str, answer: Reply, *, who: str = "") -> None:
+    def answer(
+        self, item: str, answer: Reply, *, who: str = "", reason: str = "", note: str = ""
+    ) -> None:
         """Store an answer; it is on disk when this returns.
 
         Parameters
@@ -450,6 +523,8 @@ class Teacher:
             Whether it belongs; "skip" sets it aside. A second answer replaces the first.
         who : str, default=""
             Who answers, if not the one that was given at the start.
+        reason, note : str, default=""
+            Why, for example why it was excluded, and anything else.
         """
         if answer not in get_args(Reply):
             raise InvalidParameter(
@@ -457,10 +532,154 @@ class Teacher:
             )
         with self.index.write_lock:
             self.index.store.row(item)
-            cells: dict[tuple[str, str], str | None] = {
-                (item, f"verdict {self._number}"): verdict(_SAID[answer])
-            }
-            self._write(cells, By(who or self.who, "answer"))
+            said = verdict(_SAID[answer], reason.strip(), note.strip())
+            self._write({(item, f"verdict {self._number}"): said}, By(who or self.who, "answer"))
+
+    def comment(self, item: str, *, who: str = "", reason: str = "", note: str = "") -> None:
+        """Replace the reason and the note of an answer.
+
+        Parameters
+        ----------
+        item : str
+            Id of an item with an answer of ``who``.
+        who : str, default=""
+            Whose answer; by default that of the one given at the start.
+        reason, note : str, default=""
+            Why, and anything else.
+        """
+        with self.index.write_lock:
+            name = who or self.who
+            known = self._state.last_of(item, name)
+            if known is None:
+                raise InvalidInput(f"teach: there is no answer about {item!r:.80} to comment on.")
+            said = verdict(_SAID[known.answer], reason.strip(), note.strip())
+            self._write({(item, f"verdict {self._number}"): said}, By(name, "answer"))
+
+    def name_reasons(self, reasons: Sequence[str], *, who: str = "") -> None:
+        """Name the reasons for an exclusion that are offered.
+
+        Parameters
+        ----------
+        reasons : list of str
+            At most five.
+        who : str, default=""
+            Who decides, if not the one that was given at the start.
+        """
+        named = list(dict.fromkeys(name.strip() for name in reasons if name.strip()))
+        if len(named) > len(_REASONS):
+            raise InvalidParameter(
+                f"teach: at most {len(_REASONS)} reasons can be named, but {len(named)} were given."
+            )
+        self._set({"reasons": named}, who)
+
+    @property
+    def reasons(self) -> list[str]:
+        """The reasons for an exclusion that are offered."""
+        return list((self._state.start or {}).get("reasons") or _REASONS)
+
+    def decisions(self, who: str | None = None) -> list[ScreenedItem]:
+        """List the answers that count, the last one first.
+
+        Parameters
+        ----------
+        who : str or None, default=None
+            Only those of this person; None for the last answer of anybody about each item.
+
+        Returns
+        -------
+        list of ScreenedItem
+            With titles, reasons, notes and times.
+        """
+        with self.index.write_lock:
+            log = [one for one in self.log() if not one.undone]
+            found = {one.item: one for one in log if who is None or one.who == who}
+            chosen = sorted(found.values(), reverse=True)
+            items = {one.id: one for one in self.index.items([one.item for one in chosen])}
+            return [
+                ScreenedItem(
+                    one.item,
+                    items[one.item].title,
+                    one.answer,
+                    one.reason,
+                    one.note,
+                    one.who,
+                    one.time,
+                    one.number,
+                    text=items[one.item].text,
+                )
+                for one in chosen
+            ]
+
+    def conflicts(self) -> dict[str, dict[str, Reply]]:
+        """Return the items about which people disagree, with the answer of each.
+
+        Returns
+        -------
+        dict
+            By id: the answer of each person, where one is yes and another no.
+        """
+        with self.index.write_lock:
+            found: dict[str, dict[str, Reply]] = defaultdict(dict)
+            for one in self._state.log:
+                if not one.undone:
+                    found[one.item][one.who] = one.answer
+            return {item: own for item, own in found.items() if {"yes", "no"} <= {*own.values()}}
+
+    def second_reading(self, who: str, n: int = 5) -> list[Question]:
+        """Return items that others have answered about and somebody has not, in a random order.
+
+        The questions say nothing about these answers, nor how likely the items are.
+
+        Parameters
+        ----------
+        who : str
+            Who reads them again.
+        n : int, default=5
+            Maximum number of items.
+
+        Returns
+        -------
+        list of Question
+            Without probabilities; empty when all have an answer of ``who``.
+        """
+        check_count("second_reading", "n", n)
+        with self.index.write_lock:
+            state = self._state
+            latest = state.latest()
+            own = {one.item for one in state.log if one.who == who and not one.undone}
+            others = sorted(item for item in latest if item not in own and item in self.index)
+            order = np.random.default_rng(len(self.label)).permutation(len(others))
+            return [Question(others[at], None, "likely") for at in order[:n]]
+
+    def take(self, decisions: Sequence[ScreenedItem], *, who: str = "") -> int:
+        """Take over decisions from a file, by id or else by title.
+
+        Parameters
+        ----------
+        decisions : list of ScreenedItem
+            See :func:`.screening_files.read_decisions`.
+        who : str, default=""
+            Whose they are, if not the one that was given at the start.
+
+        Returns
+        -------
+        int
+            Number of decisions that were taken; the others are about no item of the index.
+        """
+        with self.index.write_lock:
+            rows, titles = self._rows(), dict[str, str]()
+            if any(one.item not in rows for one in decisions):
+                titles = {_folded(one.title): one.id for one in self.index.items()}
+            cells: dict[tuple[str, str], str | None] = {}
+            for one in decisions:
+                item = one.item if one.item in rows else titles.get(_folded(one.title), "")
+                if item:
+                    # That it was not asked about stands behind the answer.
+                    said = [_SAID[one.answer], one.reason, one.note, "file"]
+                    cells[item, f"verdict {self._number}"] = as_value(said)
+            if cells:
+                self._write(cells, By(who or self.who, "answer"))
+            return len(cells)
 
     def undo(self, item: str = "", *, who: str = "") -> Answer | None:
         """Undo an answer.
@@ -488,7 +707,8 @@ class Teacher:
             last = found[-1]
             # The answers of others stay.
             rest = [one for one in kept if one.item == last.item and one is not last]
-            said = verdict(_SAID[rest[-1].answer]) if rest else None
+            before = rest[-1] if rest else None
+            said = before and verdict(_SAID[before.answer], before.reason, before.note)
             cell = last.item, f"verdict {self._number}"
             self._write({cell: said}, By(name, "undo", last.number))
             return last._replace(undone=True)
@@ -637,7 +857,7 @@ class Teacher:
             unseen, members = self._unanswered(answers)
             left = more = None
             if model is not None and model.calibrated and yes + no >= _FEWEST:
-                rule = self._rule(answers, len(unseen), len(members))
+                rule = self._rule(len(unseen), len(members))
                 left = model.left(unseen, rule.limit)
                 more = rule.more(np.sort(model.probabilities(unseen))[::-1])
             return TeachProgress(
@@ -652,8 +872,11 @@ class Teacher:
                 self._state.applied,
             )
 
-    def _rule(self, answers: Mapping[str, Reply], unseen: int, members: int) -> StoppingRule:
-        belong = [one == "yes" for one in answers.values() if one != "skip"]
+    def _rule(self, unseen: int, members: int) -> StoppingRule:
+        """Return what the answers to questions allow to promise; other answers count as found."""
+        known = [one for one in self._state.latest().values() if one.answer != "skip"]
+        belong = [one.answer == "yes" for one in known if not one.given]
+        members += sum(one.given and one.answer == "yes" for one in known)
         return StoppingRule(self._target, belong, unseen, members)
 
     def aim(self, target: float, *, who: str = "") -> None:
@@ -671,13 +894,12 @@ class Teacher:
                 f"teach: target must be between {_LEAST_TARGET} and {_MOST_TARGET:.0f}, "
                 f"but {target!r} was given."
             )
+        self._set({"target": float(target)}, who)
+
+    def _set(self, settings: Mapping[str, Any], who: str) -> None:
+        """Keep settings of the lesson."""
         with self.index.write_lock:
-            start = {
-                "query": "",
-                "within": -1,
-                **(self._state.start or {}),
-                "target": float(target),
-            }
+            start = {"query": "", "within": -1, **(self._state.start or {}), **settings}
             cells = {("", f"lesson {self._number}"): as_value(start)}
             self._write(cells, By(who or self.who, "answer"))
 

@@ -25,7 +25,9 @@ _SCRIPTS = (
     "map-legend.js",
     "map-names.js",
     "map-facets.js",
-    "map-card.js",
+    "icons.js",
+    "map-results.js",
+    "map-picture.js",
     "corpus-map.js",
     "page.js",
 )

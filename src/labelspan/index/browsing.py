@@ -106,8 +106,8 @@ class ItemList:
 
     @property
     def positions(self) -> Array:
-        """Positions of the items that match among all items, in the order of the index."""
-        return np.searchsorted(np.flatnonzero(self._store.vectors.alive), np.sort(self._found.rows))
+        """Positions of the items that match among all items, in the order of the list."""
+        return np.searchsorted(np.flatnonzero(self._store.vectors.alive), self._found.rows)
 
     def page(self, number: int = 1, size: int = 50) -> list[Hit]:
         """Return a page of the items, numbered from 1; an empty list beyond the last."""

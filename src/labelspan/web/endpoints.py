@@ -153,6 +153,12 @@ PAGES: tuple[Endpoint, ...] = (
 _DATA = (
     Endpoint("ids", "/search/ids.json", item_list.ids, (*SELECTION, SORT)),
     Endpoint("teach_map", "/teach/map.json", teach_page.map_colours, (teach_page.LESSON,)),
+    Endpoint(
+        "decisions",
+        "/teach/decisions.json",
+        teach_page.decisions,
+        teach_page.DECISION_INPUTS,
+    ),
     Endpoint("matches", "/map/matches.json", item_list.matches, SELECTION),
     Endpoint(
         "complete",
@@ -330,6 +336,18 @@ _EDITS = (
     _edit("answer", "/edit/teach/answer.json", teach_page.answer_question, teach_page.AnswerBody),
     _edit("unanswer", "/edit/teach/undo.json", teach_page.undo_answer, teach_page.UndoAnswerBody),
     _edit("apply", "/edit/teach/apply.json", teach_page.apply_lesson, teach_page.ApplyBody),
+    _edit("lesson", "/edit/teach/state.json", teach_page.lesson_state, teach_page.LessonBody),
+    _edit("comment", "/edit/teach/comment.json", teach_page.comment_answer, teach_page.CommentBody),
+    _edit("aim", "/edit/teach/aim.json", teach_page.aim_lesson, teach_page.AimBody),
+    _edit("take", "/edit/teach/take.json", teach_page.take_decisions, teach_page.DecisionsBody),
+    Endpoint(
+        "answers_ris",
+        "/teach/answers.ris",
+        teach_page.send_ris,
+        (teach_page.LESSON,),
+        access="edit",
+        media="application/x-research-info-systems",
+    ),
     Endpoint(
         "answers",
         "/teach/answers.csv",

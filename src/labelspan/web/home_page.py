@@ -137,6 +137,7 @@ def _named(kind: str, count: int, sure: int) -> str:
 class MapData(TypedDict):
     """The answer of ``/map``."""
 
+    name: Annotated[str, "of the index"]
     state: Annotated[Literal["drawing", "ready", "failed"], "of the map"]
     percent: Annotated[Count, "how much of the layout is done while it is being drawn"]
     items: Annotated[Count, "number of points"]
@@ -150,6 +151,7 @@ def map_page(snapshot: Snapshot, asked: Asked) -> MapData:
     for name in (*filter(None, [asked["colour"]]), *asked["label"], *asked["without"]):
         find_label(snapshot, name)
     return {
+        "name": snapshot.name,
         "state": snapshot.map_state,
         "percent": snapshot.map_percent,
         "items": len(snapshot.index),

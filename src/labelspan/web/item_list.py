@@ -190,7 +190,7 @@ class MatchesData(TypedDict):
     """The answer of ``/map/matches.json``."""
 
     count: Annotated[Count, "number of items that match"]
-    points: Annotated[list[Count], "their positions in the points of the map"]
+    points: Annotated[list[Count], "their positions in the points of the map, the best first"]
 
 
 def matches(snapshot: Snapshot, asked: Asked) -> MatchesData:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
@@ -11,7 +12,7 @@ from typing_extensions import TypedDict
 from .._axis_ends import Entry
 from .._typing import Array
 from ..answers import ItemData, item_data, rounded
-from ..index import Item, Tag
+from ..index import Hit, Item, Tag
 from ..index.metadata_fields import FieldKind, metadata_text
 from ..index.passages import SharedWords, passage
 from ..index.results import WordShare
@@ -24,6 +25,8 @@ from .snapshot import Snapshot
 __all__ = ["axis", "item", "why"]
 
 _LONGEST_SHOWN = 20_000
+# What a query is more than a text by.
+_SYNTAX = re.compile(r'["*]|(?<!\w)-')
 # On the page of an axis.
 _WORDS, _LABELS, _ITEMS, _BARS = 8, 6, 5, 30
 # Items of a large index whose coordinates are counted, evenly spaced.
@@ -118,24 +121,18 @@ class ItemPageData(ItemData):
     fields: Annotated[dict[str, FieldKind], "what kind of values each key of the metadata has"]
     values: Annotated[dict[str, list[str]], "metadata that is shown; a list has several values"]
     predicted: Annotated[list[Tag], "the most probable labels"]
-    neighbours: Annotated[list[NeighbourData], "other items, the most similar first"]
+    neighbours: Annotated[list[NeighbourData], "other items, nearest in the space of labels first"]
+    alike: Annotated[list[NeighbourData], "other items, nearest by the words of the text first"]
 
 
 def item(snapshot: Snapshot, asked: Asked) -> ItemPageData:
     """Return an item with its text, labels, predicted labels and neighbours."""
     found = find_item(snapshot, asked["id"])
-    near = snapshot.index.search(None, asked["k"], items=found.id)
     shared = None if snapshot.words is None else SharedWords(snapshot.words, found.text)
-    parts, own = [passage(hit) for hit in near], found.labels or ()
-    return {
-        **item_data(found),
-        "text": found.text[:_LONGEST_SHOWN],
-        "rest": found.text[:_LONGEST_SHOWN].removeprefix(found.title).lstrip(),
-        "cut": len(found.text) > _LONGEST_SHOWN,
-        "fields": snapshot.index.fields(),
-        "values": _values(snapshot, found),
-        "predicted": snapshot.predicted([found.id])[0],
-        "neighbours": [
+    own = found.labels or ()
+
+    def near(hits: Sequence[Hit]) -> list[NeighbourData]:
+        return [
             {
                 "id": hit.id,
                 "score": rounded(hit.score),
@@ -145,9 +142,30 @@ def item(snapshot: Snapshot, asked: Asked) -> ItemPageData:
                 "shared_labels": [name for name in hit.labels or () if name in own],
                 "shared_words": [] if shared is None else shared.of(hit.text),
             }
-            for hit, part in zip(near, parts, strict=True)
-        ],
+            for hit, part in ((hit, passage(hit)) for hit in hits)
+        ]
+
+    return {
+        **item_data(found),
+        "text": found.text[:_LONGEST_SHOWN],
+        "rest": found.text[:_LONGEST_SHOWN].removeprefix(found.title).lstrip(),
+        "cut": len(found.text) > _LONGEST_SHOWN,
+        "fields": snapshot.index.fields(),
+        "values": _values(snapshot, found),
+        "predicted": snapshot.predicted([found.id])[0],
+        "neighbours": near(snapshot.index.search(None, asked["k"], items=found.id)),
+        "alike": near(_alike(snapshot, found, asked["k"])),
     }
+
+
+def _alike(snapshot: Snapshot, found: Item, count: int) -> list[Hit]:
+    """Return the items whose words are those of an item, without looking at labels."""
+    # As a text, not as a query with phrases and words to leave out.
+    text = _SYNTAX.sub(" ", found.text[:_LONGEST_SHOWN]).strip()
+    if snapshot.words is None or not text:
+        return []
+    hits = snapshot.index.search(text, count + 1, balance=0)
+    return [hit for hit in hits if hit.id != found.id][:count]
 
 
 def _values(snapshot: Snapshot, found: Item) -> dict[str, list[str]]:

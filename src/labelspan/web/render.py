@@ -68,6 +68,9 @@ def as_page(
     policy = CONTENT_POLICY
     if images and page.name == "item":
         policy = {**policy, "img-src": "'self' http: https:"}
+    if page.name == "map":
+        # A saved picture is drawn from one that the page has made.
+        policy = {**policy, "img-src": "'self' blob:"}
     headers = {"content-security-policy": policy_line(policy)}
     return Response(body, headers=headers, media_type=_HTML)
 

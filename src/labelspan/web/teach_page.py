@@ -11,32 +11,45 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal, NotRequired
 from weakref import WeakKeyDictionary
 
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from ..answers import rounded
 from ..curation import Teacher, TeachProgress
-from ..curation.teach import Lesson, Question
+from ..curation.screening_files import read_decisions
+from ..curation.teach import Lesson, Question, TeachCurve
 from ..index import SemanticIndex
 from ..index.results import WordShare
 from .answer_parts import Asked
 from .editing import Name, Text, Who
 from .endpoint import File, Given
-from .requests import LONGEST_QUERY, Refused, text_input
+from .requests import LONGEST_QUERY, Refused, text_input, whole_input
 from .schema import Body, Count, MaxLen, Unit
 from .snapshot import Served, Snapshot
 
 __all__ = [
+    "DECISION_INPUTS",
     "LESSON",
     "TEACH_INPUTS",
+    "AimBody",
     "AnswerBody",
     "ApplyBody",
+    "CommentBody",
+    "DecisionsBody",
+    "LessonBody",
     "StartBody",
     "UndoAnswerBody",
+    "aim_lesson",
     "answer_question",
     "apply_lesson",
+    "comment_answer",
+    "decisions",
+    "lesson_state",
     "map_colours",
     "send_answers",
+    "send_ris",
     "start_lesson",
+    "take_decisions",
     "teach",
     "undo_answer",
 ]
@@ -45,7 +58,10 @@ _SHOWN = 5
 _MOST_WINDOWS = 50
 _SECONDS_SHOWN = 600.0
 _MOST_EXAMPLES = 10_000
-_LONGEST_TEXT = 5000
+_LONGEST_TEXT = 100_000
+# Maximum number of characters of a file of decisions, and of a reason or a note.
+_LONGEST_FILE, _LONGEST_NOTE = 8_000_000, 2000
+_MOST_DECISIONS = 2000
 # On the map likely items stand out: those that rather belong, and at least this many.
 _LEAST_DRAWN = 20
 _MOST_TEACHERS = 8
@@ -56,6 +72,12 @@ TEACH_INPUTS = (
     text_input("within", "Ask only about items with this label."),
 )
 LESSON = text_input("label", "The label that is taught.", None)
+DECISION_INPUTS = (
+    LESSON,
+    text_input("show", "all, mine, or conflicts.", "all", pattern="all|mine|conflicts"),
+    text_input("who", "Whose they are, for mine."),
+    whole_input("n", "Maximum number of decisions.", 50, _MOST_DECISIONS, 1),
+)
 
 
 class QuestionData(TypedDict):
@@ -79,8 +101,33 @@ class StateData(TypedDict):
     label: str
     within: str
     progress: Annotated[TeachProgress, "answers, and an estimate of what is left"]
+    said: Annotated[str, "the progress as a sentence"]
+    enough: Annotated[bool, "whether the target is reached"]
+    curve: TeachCurve
+    reasons: Annotated[list[str], "for an exclusion"]
+    conflicts: Annotated[Count, "items about which people disagree"]
     keep: Annotated[bool, "whether what a window shows is neither answered nor shown in another"]
     questions: list[QuestionData]
+
+
+class DecisionRow(TypedDict):
+    """An answer that counts."""
+
+    id: str
+    title: str
+    answer: Literal["yes", "no", "skip"]
+    reason: str
+    note: str
+    who: str
+    time: str
+    others: Annotated[dict[str, str], "what others have answered, where they disagree"]
+
+
+class DecisionsData(TypedDict):
+    """The answer of ``/teach/decisions.json``."""
+
+    count: Annotated[Count, "of all of them"]
+    rows: Annotated[list[DecisionRow], "the last ones first"]
 
 
 class TeachData(TypedDict):
@@ -154,9 +201,38 @@ def map_colours(snapshot: Snapshot, asked: Asked) -> LessonMapData:
     }
 
 
-def _question(teacher: Teacher, question: Question) -> QuestionData:
+def decisions(snapshot: Snapshot, asked: Asked) -> DecisionsData:
+    """List the decisions of a lesson: of everybody, of one person, or those that disagree."""
+    index, label = snapshot.index, asked["label"]
+    if label not in {one.label for one in Teacher.lessons(index)}:
+        raise Refused(404, "label: there is no lesson of this label.")
+    teacher = _teacher(index, label)
+    conflicts = teacher.conflicts()
+    found = teacher.decisions(asked["who"] if asked["show"] == "mine" else None)
+    if asked["show"] == "conflicts":
+        found = [one for one in found if one.item in conflicts]
+    return {
+        "count": len(found),
+        "rows": [
+            {
+                "id": one.item,
+                "title": one.title,
+                "answer": one.answer,
+                "reason": one.reason,
+                "note": one.note,
+                "who": one.who,
+                "time": one.time,
+                # Who reads for a second time does not see them.
+                "others": {} if asked["show"] == "mine" else {**conflicts.get(one.item, {})},
+            }
+            for one in found[: asked["n"]]
+        ],
+    }
+
+
+def _question(teacher: Teacher, question: Question, *, blind: bool) -> QuestionData:
     item = teacher.index.item(question.item)
-    words, labels = teacher.explain(item.id, 10)
+    words, labels = ((), ()) if blind else teacher.explain(item.id, 10)
     return {
         "id": item.id,
         "title": item.title,
@@ -171,18 +247,34 @@ def _question(teacher: Teacher, question: Question) -> QuestionData:
     }
 
 
-def _state(teacher: Teacher, without: Sequence[str] = (), *, keep: bool = False) -> StateData:
-    asked = teacher.questions(_SHOWN, without=without)
+def _state(
+    teacher: Teacher, without: Sequence[str] = (), *, keep: bool = False, blind: str | None = None
+) -> StateData:
+    """Return the state of a lesson; with ``blind`` the questions of a second reader."""
+    if blind is None:
+        asked = teacher.questions(_SHOWN, without=without)
+    else:
+        again = teacher.second_reading(blind, _SHOWN + len(without))
+        asked = [one for one in again if one.item not in without][:_SHOWN]
+    progress = teacher.progress()
     return {
         "label": teacher.label,
         "within": teacher.within,
-        "progress": teacher.progress(),
+        "progress": progress,
+        "said": progress.said,
+        "enough": progress.enough,
+        "curve": teacher.curve(),
+        "reasons": teacher.reasons,
+        "conflicts": len(teacher.conflicts()),
         "keep": keep,
-        "questions": [_question(teacher, one) for one in asked],
+        "questions": [_question(teacher, one, blind=blind is not None) for one in asked],
     }
 
 
 # --- changing -------------------------------------------------------------------------------
+
+
+Note = Annotated[str, MaxLen(_LONGEST_NOTE)]
 
 
 class StartBody(Body):
@@ -203,14 +295,53 @@ class AnswerBody(Body):
     answer: Literal["yes", "no", "skip"]
     shown: NotRequired[Annotated[Text, "the item that is shown now"]]
     window: NotRequired[Annotated[str, MaxLen(100), "a name of the window"]]
+    reason: NotRequired[Note]
+    note: NotRequired[Note]
+    blind: NotRequired[Annotated[bool, "whether this is a second reading"]]
+    who: NotRequired[Who]
+
+
+class LessonBody(Body):
+    """A lesson, for the questions of a second reading or of the first."""
+
+    label: Name
+    blind: NotRequired[bool]
+    who: NotRequired[Who]
+
+
+class CommentBody(Body):
+    """Reason and note of an answer."""
+
+    label: Name
+    item: Name
+    reason: NotRequired[Note]
+    note: NotRequired[Note]
+    who: NotRequired[Who]
+
+
+class AimBody(Body):
+    """What is to be found, and the reasons for an exclusion."""
+
+    label: Name
+    target: NotRequired[Annotated[float, Field(ge=0.5, le=1.0)]]
+    reasons: NotRequired[Annotated[list[Note], MaxLen(5)]]
+    who: NotRequired[Who]
+
+
+class DecisionsBody(Body):
+    """The text of a csv or RIS file of decisions."""
+
+    label: Name
+    content: Annotated[str, MaxLen(_LONGEST_FILE)]
     who: NotRequired[Who]
 
 
 class UndoAnswerBody(Body):
-    """An item whose last answer is undone."""
+    """An item whose last answer is undone; without one, the last answer of a person."""
 
     label: Name
-    item: Name
+    item: NotRequired[Text]
+    who: NotRequired[Who]
 
 
 class ApplyBody(Body):
@@ -233,6 +364,24 @@ class AppliedData(TypedDict):
     decision: Annotated[dict[str, int] | None, "its number, to undo it; null for a preview"]
 
 
+class UndoneData(StateData):
+    """The state after an answer was undone."""
+
+    undone: Annotated[str, "the item that it was about"]
+
+
+class TakenData(StateData):
+    """The state after decisions of a file were taken over."""
+
+    taken: Annotated[str, "how many, as a sentence"]
+
+
+class CommentData(TypedDict):
+    """The answer to a comment."""
+
+    item: str
+
+
 # What each window of a lesson shows and since when, so that two are not asked about the same item.
 _Windows = dict[str, tuple[str, float]]
 _windows: WeakKeyDictionary[SemanticIndex, dict[str, _Windows]] = WeakKeyDictionary()
@@ -245,11 +394,18 @@ def start_lesson(served: Served, given: Given) -> StateData:
     return _state(_teacher(served.editor.index, given["label"], who=who, **begun))
 
 
+def _lesson(served: Served, given: Given) -> tuple[Teacher, str]:
+    """Return the lesson of a request, and who asks."""
+    return _teacher(served.editor.index, given["label"]), served.editor.name(given)
+
+
 def answer_question(served: Served, given: Given) -> StateData:
     """Answer about an item, and return what to ask about next."""
-    index = served.editor.index
-    teacher = _teacher(index, given["label"])
-    teacher.answer(given["item"], given["answer"], who=served.editor.name(given))
+    index, (teacher, who) = served.editor.index, _lesson(served, given)
+    about = {"reason": given.get("reason", ""), "note": given.get("note", "")}
+    teacher.answer(given["item"], given["answer"], who=who, **about)
+    if given.get("blind"):
+        return _state(teacher, blind=who)
     window, now = given.get("window", ""), time.monotonic()
     with _lock:
         windows = _windows.setdefault(index, {}).setdefault(teacher.label, {})
@@ -268,12 +424,46 @@ def answer_question(served: Served, given: Given) -> StateData:
     return state
 
 
-def undo_answer(served: Served, given: Given) -> StateData:
-    """Undo the last answer about an item."""
-    teacher = _teacher(served.editor.index, given["label"])
-    if teacher.undo(given["item"]) is None:
-        raise Refused(409, "There is no answer about this item to undo.")
+def undo_answer(served: Served, given: Given) -> UndoneData:
+    """Undo the last answer about an item, or of a person."""
+    teacher, who = _lesson(served, given)
+    undone = teacher.undo(given.get("item", ""), who=who)
+    if undone is None:
+        raise Refused(409, "There is no answer to undo.")
+    return {**_state(teacher), "undone": undone.item}
+
+
+def lesson_state(served: Served, given: Given) -> StateData:
+    """Return the state of a lesson, for the first or a second reading."""
+    teacher, who = _lesson(served, given)
+    return _state(teacher, blind=who if given.get("blind") else None)
+
+
+def comment_answer(served: Served, given: Given) -> CommentData:
+    """Replace reason and note of an answer."""
+    teacher, who = _lesson(served, given)
+    about = {"reason": given.get("reason", ""), "note": given.get("note", "")}
+    teacher.comment(given["item"], who=who, **about)
+    return {"item": given["item"]}
+
+
+def aim_lesson(served: Served, given: Given) -> StateData:
+    """Set the target of a lesson, or the reasons that it offers."""
+    teacher, who = _lesson(served, given)
+    if "target" in given:
+        teacher.aim(given["target"], who=who)
+    if "reasons" in given:
+        teacher.name_reasons(given["reasons"], who=who)
     return _state(teacher)
+
+
+def take_decisions(served: Served, given: Given) -> TakenData:
+    """Take over the decisions of a csv or RIS file."""
+    teacher, who = _lesson(served, given)
+    found = read_decisions(given["content"])
+    count = teacher.take(found, who=who)
+    said = f"{count:,} of {len(found):,} decisions taken over."
+    return {**_state(teacher), "taken": said}
 
 
 def apply_lesson(served: Served, given: Given) -> AppliedData:
@@ -298,3 +488,9 @@ def send_answers(served: Served, given: Given) -> File:
     """Send the answers of a lesson as a table."""
     content = _teacher(served.editor.index, given["label"]).to_csv()
     return File("answers.csv", iter([content.encode()]))
+
+
+def send_ris(served: Served, given: Given) -> File:
+    """Send the answers of a lesson that count as RIS."""
+    content = _teacher(served.editor.index, given["label"]).to_ris()
+    return File("answers.ris", iter([content.encode()]))

@@ -1,29 +1,31 @@
-// A map of a corpus: names, colours, legend, search, facets and lists around a scatter plot.
+// A map of a corpus with its table: names, colours and legend over a scatter plot, bars under it,
+// search and results next to it.
 // The same for the explorer and for a page of its own, which differ in `settings`.
 "use strict";
 globalThis.CorpusMap = (() => {
-  const { element, button, number, plural, shown, isolated } = Dom;
-  const { linked } = MapCard;
+  const { element, button, number, plural, isolated } = Dom;
+  const { linked } = MapResults;
   const { LISTS, decode } = MapData;
-  const MOST_LISTED = 100;
   const MOST_RINGS = 60;
 
   // settings.search(text, other): a promise of the numbers of matching points;
   // settings.itemAddress(id), labelAddress(name), tableAddress(parameters): links, if there are
-  // such pages; settings.about(id): a promise of a text about an item; settings.keep(parameters):
-  // called with what the map shows; settings.asked: the same, to begin with; settings.editor(ids):
-  // an element that changes the labels of the items that ids() returns.
+  // such pages; settings.about(id): a promise of a text about an item, and of its nearest items by
+  // text and by labels; settings.keep(parameters): called with what the map shows; settings.asked:
+  // the same, to begin with; settings.editor(ids): an element that changes the labels of the items
+  // that ids() returns; settings.title: of saved pictures.
   const start = (host, read, settings) => {
     const data = MapData.indexed(read);
-    const { ids, titles, count, labelsOf } = data;
+    const { ids, count } = data;
     const map = element("div", { id: "map", tabIndex: 0 });
     host.replaceChildren(map);
     const scatter = new Scatter(map, data.arrays.positions);
     map.dataset.by = scatter.gl ? "webgl" : "2d";
     const choice = MapChoice.make(data, settings.asked, (corners) => scatter.inside(corners));
     const { filters, rest, isActive, chosenRows } = choice;
-    let listed = null; // rows in view, where these are asked for
+    let inView = false; // whether the results are those in view
     let few = null; // rows with a ring
+    let ringed = choice.ownItem ? ids.indexOf(choice.ownItem) : -1; // what the pointer or the focus is at
 
     // --- elements ----------------------------------------------------------------------
 
@@ -34,48 +36,55 @@ globalThis.CorpusMap = (() => {
     const active = element("ul", { id: "active", className: "chips" });
     active.setAttribute("aria-label", "What is chosen by");
     const actions = element("p", { id: "actions", className: "more" });
-    const list = element("div", { id: "chosen" });
     const query = element("input", {
       id: "map-q", className: "q", type: "search", value: filters.q, maxLength: 1000, autocomplete: "off", placeholder: settings.hint,
     });
     const form = element("form", { className: "search", id: "map-search" },
       element("label", { className: "unseen", htmlFor: "map-q" }, "Search the map"), query,
-      element("button", { type: "submit" }, "Find"));
+      element("button", { type: "submit" }, "Search"));
     form.setAttribute("role", "search");
     form.setAttribute("aria-label", "On the map");
-    const pressed = (id, text, tool) => {
-      const made = button(text, () => use(tool), { id });
-      made.dataset.tool = tool;
+    const tool = (icon, name) => {
+      const made = Icons.button(icon, name, () => use(icon), { id: icon });
+      made.dataset.tool = icon;
       return made;
     };
-    const labelled = (text, name, act, id) => {
-      const made = button(text, act, { id });
-      made.setAttribute("aria-label", name);
-      return made;
-    };
+    const viewing = Icons.button("view", "Only what is in view", () => {
+      inView = !inView;
+      viewing.setAttribute("aria-pressed", String(inView));
+      listResults();
+    }, { id: "in-view" });
+    viewing.setAttribute("aria-pressed", "false");
     const tools = element("div", { className: "tools" },
-      pressed("move", "Move", "move"), pressed("box", "Box", "box"), pressed("lasso", "Lasso", "lasso"),
-      labelled("+", "Zoom in", () => scatter.zoomBy(1.5), "closer"),
-      labelled("−", "Zoom out", () => scatter.zoomBy(1 / 1.5), "farther"),
-      button("Whole map", () => scatter.whole(), { id: "whole" }),
-      button("List what is in view", () => listView(), { id: "in-view" }),
-      labelled("PNG", "Save as PNG", async () => save("png", await scatter.png(styled("surface"))), "png"),
-      labelled("SVG", "Save as SVG", () => save("svg", new Blob([svg()], { type: "image/svg+xml" })), "svg"));
+      tool("move", "Move"), tool("box", "Box"), tool("lasso", "Lasso"),
+      Icons.button("closer", "Zoom in", () => scatter.zoomBy(1.5)),
+      Icons.button("farther", "Zoom out", () => scatter.zoomBy(1 / 1.5)),
+      Icons.button("whole", "Whole map", () => scatter.whole()), viewing,
+      Icons.button("picture", "Save picture", () => picture.open()));
     tools.setAttribute("role", "toolbar");
     tools.setAttribute("aria-label", "Map");
-    const item = MapCard.make(map, data, scatter, settings, choice.ownItem);
-    const { close, show } = item;
+    const results = MapResults.make(map, data, scatter, settings, (row) => {
+      ringed = row;
+      scatter.redraw();
+    });
+    const { close, show } = results;
     const facets = MapFacets.make(data, choice, () => update());
-    const legend = MapLegend.make(map, data, choice, scatter, () => keep());
+    const legend = MapLegend.make(map, data, choice, scatter, () => {
+      names.follow();
+      keep();
+    });
     const { styled } = legend;
     const names = MapNames.make(data, scatter, choice, legend);
+    const picture = MapPicture.make(scatter, legend, names, () => pictureTitle());
     // What changes the labels of the chosen items, where that is allowed.
     const editor = settings.editor?.(() => chosenRows().map((row) => ids[row])) ?? element("div");
-    const panel = element("aside", { id: "panel" }, form, said, active, actions, editor,
-      element("p", { className: "colour" }, element("label", { htmlFor: "colour" }, "Colour by"), legend.menu),
-      legend.legend, facets.facets, list);
-    panel.setAttribute("aria-label", "Search, colours and chosen items");
-    host.replaceChildren(tools, element("div", { className: "map-body" }, map, item.card, panel));
+    const key = element("details", { id: "key", open: map.clientWidth > 560 }, element("summary", {}, "Colours"),
+      element("p", { className: "colour" }, element("label", { htmlFor: "colour" }, "By"), legend.menu), legend.legend);
+    const panel = element("aside", { id: "panel" }, form,
+      element("div", { className: "summary" }, said, actions, results.chooser), active, editor, results.host);
+    panel.setAttribute("aria-label", "Search and results");
+    const plot = element("div", { className: "plot" }, map, tools, key);
+    host.replaceChildren(element("div", { className: "map-body" }, plot, panel, facets.facets), picture.dialog);
 
     // --- what is drawn over the points -----------------------------------------------
 
@@ -91,7 +100,7 @@ globalThis.CorpusMap = (() => {
       pen.lineWidth = 2;
       if (few) for (const row of few) ring(pen, row, 2);
       pen.lineWidth = 3;
-      if (item.pointed >= 0) ring(pen, item.pointed, 5);
+      if (ringed >= 0) ring(pen, ringed, 5);
       names.write(pen);
     };
 
@@ -128,52 +137,27 @@ globalThis.CorpusMap = (() => {
       active.hidden = !chips.length;
       const table = settings.tableAddress?.(choice.parameters());
       actions.replaceChildren(
-        ...(table && (isActive() || !listed) ? [linked(table, "As a list")] : []),
-        ...(isActive() || listed ? [button("Clear", clear, { className: "quiet small" })] : []),
+        ...(table ? [linked(table, "As a list")] : []),
+        ...(isActive() ? [button("Clear", clear, { className: "quiet small" })] : []),
       );
     };
-    const drawList = (rows) => {
-      if (!rows.length) return list.replaceChildren();
-      const counts = new Map();
-      for (const row of rows) for (const name of labelsOf(row)) counts.set(name, (counts.get(name) ?? 0) + 1);
-      const common = [...counts].sort((a, b) => b[1] - a[1] || a[0].localeCompare(b[0])).slice(0, 10);
-      const chips = common.map(([name, size]) => {
-        const made = linked(settings.labelAddress?.(name), isolated(name, 34), " ",
-          element("span", { className: "count" }, `${Math.round((100 * size) / rows.length)}%`));
-        made.className = "label";
-        return element("li", {}, made);
-      });
-      const items = rows.slice(0, MOST_LISTED).map((row) => {
-        const address = settings.itemAddress?.(ids[row]);
-        const title = address ? linked(address, isolated(titles[row], 120))
-          : button("", () => show(row, true), { className: "in" });
-        if (!address) title.append(isolated(titles[row], 120));
-        const made = element("li", {}, title);
-        made.dataset.id = ids[row];
-        return made;
-      });
-      const parts = [element("h2", {}, "Items"), element("ol", {}, ...items)];
-      if (chips.length) parts.unshift(element("h2", {}, "Their most frequent labels"), element("ul", { className: "chips" }, ...chips));
-      if (rows.length > MOST_LISTED) parts.push(element("p", { className: "none" }, `and ${number(rows.length - MOST_LISTED)} more`));
-      return list.replaceChildren(...parts);
-    };
-    const listView = () => {
-      listed = scatter.nearestFirst(Array.from(scatter.inView()).filter((row) => choice.marks[row]));
-      said.textContent = listed.length ? `${plural(listed.length, "item")} in view.` : "Nothing is in view.";
-      drawActive();
-      drawList(listed);
+    // What is chosen, the best match first; or what of it is in view, from the middle on.
+    const listResults = () => {
+      const chosen = choice.ranked();
+      const seen = inView ? scatter.nearestFirst(Array.from(scatter.inView()).filter((row) => choice.marks[row])) : chosen;
+      results.list(seen);
+      const total = isActive() ? `${number(chosen.length)} of ${plural(count, "item")}` : plural(count, "item");
+      said.textContent = inView ? `${number(seen.length)} in view, of ${total}` : total;
     };
     // After every change of what is chosen.
     const update = () => {
-      listed = null;
       choice.choose();
+      listResults();
       const rows = isActive() ? chosenRows() : [];
       few = isActive() && rows.length <= MOST_RINGS ? rows : null;
-      said.textContent = isActive() ? `${plural(rows.length, "item")} chosen.` : `${plural(count, "item")}.`;
       editor.hidden = !rows.length;
       drawActive();
       facets.draw();
-      drawList(rows);
       legend.draw();
       legend.paint();
       keep();
@@ -183,7 +167,7 @@ globalThis.CorpusMap = (() => {
       filters.q = query.value = text;
       turn += 1;
       const mine = turn;
-      if (!text.trim() && ![...rest].length) choice.found = null;
+      if (!text.trim() && ![...rest].length) choice.find(null);
       else {
         said.textContent = "Searching …";
         const rows = await settings.search(text, rest).catch((error) => error);
@@ -192,8 +176,7 @@ globalThis.CorpusMap = (() => {
           said.textContent = rows.message;
           return;
         }
-        choice.found = new Uint8Array(count);
-        for (const row of rows) choice.found[row] = 1;
+        choice.find(rows);
       }
       update();
     };
@@ -226,24 +209,14 @@ globalThis.CorpusMap = (() => {
       for (const one of tools.querySelectorAll("[data-tool]"))
         one.setAttribute("aria-pressed", String(one.dataset.tool === tool));
     };
-    const save = (ending, blob) => {
-      const address = URL.createObjectURL(blob);
-      element("a", { href: address, download: `map.${ending}` }).click();
-      setTimeout(() => URL.revokeObjectURL(address), 10_000);
-    };
-    const svg = () => {
-      scatter.draw();
-      const [w, h] = [scatter.width, scatter.height];
-      return `<svg xmlns="http://www.w3.org/2000/svg" width="${w}" height="${h}" viewBox="0 0 ${w} ${h}">
-<rect width="100%" height="100%" fill="${styled("surface")}"/>
-${scatter.svgPoints()}
-${names.svg()}
-</svg>
-`;
-    };
+    const pictureTitle = () => [settings.title ?? "", filters.q && `“${filters.q}”`, ...filters.label].filter(Boolean).join(", ");
+    let moved = 0;
     scatter.onview = () => {
-      item.tip.hidden = true;
+      results.tip.hidden = true;
       keep();
+      if (!inView) return;
+      clearTimeout(moved);
+      moved = setTimeout(listResults, 120);
     };
     const KEYS = {
       ArrowLeft: () => scatter.move(-0.1, 0),
@@ -254,7 +227,7 @@ ${names.svg()}
       "=": () => scatter.zoomBy(1.5),
       "-": () => scatter.zoomBy(1 / 1.5),
       0: () => scatter.whole(),
-      Enter: listView,
+      Enter: () => viewing.click(),
       Escape: clear,
     };
     map.addEventListener("keydown", (event) => {
@@ -268,8 +241,8 @@ ${names.svg()}
     if (choice.view) {
       const [x, y, zoomed] = choice.view.split(".").map(Number);
       scatter.look(x / Scatter.SCALE, y / Scatter.SCALE, zoomed / 100);
-    } else if (item.pointed >= 0) {
-      const [x, y] = [scatter.positions[2 * item.pointed], scatter.positions[2 * item.pointed + 1]];
+    } else if (ringed >= 0) {
+      const [x, y] = [scatter.positions[2 * ringed], scatter.positions[2 * ringed + 1]];
       scatter.look(x / Scatter.SCALE, y / Scatter.SCALE, 3);
     }
     // All points are there at once; what is searched for comes later.
@@ -278,7 +251,7 @@ ${names.svg()}
       facets.draw();
       search(filters.q);
     } else update();
-    if (item.pointed >= 0) said.textContent = `“${shown(titles[item.pointed], 80)}” is in the middle.`;
+    if (ringed >= 0) show(ringed);
     map.dataset.drawn = "";
     return { scatter, data, show, names: names.all };
   };

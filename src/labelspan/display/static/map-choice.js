@@ -25,7 +25,8 @@ globalThis.MapChoice = (() => {
     const lasso = take("lasso")[0] ?? "";
     if (lasso) filters.lasso = lasso.split("_").map((corner) => corner.split(".").map(Number));
     for (const [name, value] of asked) rest.append(name, value);
-    const self = { filters, rest, colourBy, view, ownItem, found: null }; // found: what the search has found, as marks
+    const self = { filters, rest, colourBy, view, ownItem };
+    let found = null; // rows that the search has found, the best first
 
     const isActive = () =>
       Boolean(filters.q || filters.lasso.length || [...rest].length || LISTS.some((name) => filters[name].length));
@@ -46,8 +47,8 @@ globalThis.MapChoice = (() => {
     };
     const marks = new Uint8Array(count).fill(1);
     const choose = () => {
-      if (self.found) marks.set(self.found);
-      else marks.fill(1);
+      marks.fill(found ? 0 : 1);
+      for (const row of found ?? []) marks[row] = 1;
       const only = (rows) => {
         for (const row of rows) marks[row] |= 2;
         for (let row = 0; row < count; row += 1) marks[row] = marks[row] === 3 ? 1 : 0;
@@ -78,7 +79,12 @@ globalThis.MapChoice = (() => {
       for (let row = 0; row < count; row += 1) if (marks[row]) rows.push(row);
       return rows;
     };
-    return Object.assign(self, { isActive, parameters, marks, choose, chosenRows });
+    const find = (rows) => {
+      found = rows;
+    };
+    // The same, the best match of the search first.
+    const ranked = () => (found ? found.filter((row) => marks[row]) : chosenRows());
+    return Object.assign(self, { isActive, parameters, marks, choose, chosenRows, find, ranked });
   };
 
   return { make };

@@ -1,9 +1,9 @@
-// The facets of the panel: labels, values and ranges by which the items of a map are chosen.
+// Small bars under a map: labels, values and ranges of what is chosen, to click or to brush.
 "use strict";
 globalThis.MapFacets = (() => {
   const { element, button, number, shown, isolated } = Dom;
   const { written } = MapData;
-  const FEW = 8;
+  const FEW = 5;
   const MOST = 200;
   const BINS = 20;
 
@@ -15,31 +15,32 @@ globalThis.MapFacets = (() => {
       if (!filters[name].includes(value)) filters[name].push(value);
       update();
     };
-    const unfolding = (made, title) =>
-      made.addEventListener("toggle", () => {
-        if (made.open) opened.add(title);
-        else opened.delete(title);
-      });
+    const part = (title, ...children) => {
+      const made = element("section", {}, element("h3", {}, isolated(title, 40)), ...children);
+      made.setAttribute("aria-label", shown(title));
+      return made;
+    };
     // `entries` are a value, what is written for it, and the number of items.
     const facet = (title, entries, include, exclude) => {
       const left = entries.filter(([value, , size]) => size && !filters[include].includes(value));
       if (!left.length) return [];
       left.sort((a, b) => b[2] - a[2] || (a[1] < b[1] ? -1 : 1));
-      const most = opened.has(`${title}\nmore`) ? MOST : FEW;
+      const most = opened.has(title) ? MOST : FEW;
       const lines = left.slice(0, most).map(([value, text, size]) => {
+        const bar = element("span", { className: "bar" });
+        bar.style.width = `${(100 * size) / left[0][2]}%`;
         const add = button("", () => filterBy(include, value), { className: "in" });
-        add.append(isolated(text || "(empty)", 34));
+        add.append(bar, isolated(text || "(empty)", 34), " ", element("span", { className: "count" }, number(size)));
         const drop = button("−", () => filterBy(exclude, value), { className: "out" });
         drop.setAttribute("aria-label", `without ${shown(text)}`);
-        return element("li", {}, add, " ", element("span", { className: "count" }, number(size)), drop);
+        return element("li", {}, add, drop);
       });
-      const made = element("details", { open: opened.has(title) }, element("summary", {}, shown(title)), element("ul", {}, ...lines));
+      const made = part(title, element("ul", {}, ...lines));
       if (left.length > most)
         made.append(button(`${number(left.length - most)} more`, () => {
-          opened.add(`${title}\nmore`);
+          opened.add(title);
           drawFacets();
         }, { className: "quiet small" }));
-      unfolding(made, title);
       return [made];
     };
     const rangeFacet = (name, kind, values) => {
@@ -60,10 +61,7 @@ globalThis.MapFacets = (() => {
         if (low || high) filters.range.push(`${name}:${low}..${high}`);
         update();
       };
-      const made = element("details", { open: opened.has(name) || Boolean(now) }, element("summary", {}, shown(name)),
-        Facets.histogram(shown(name), kind, bins, now?.ends[0], now?.ends[1], choose));
-      unfolding(made, name);
-      return [made];
+      return [part(name, Facets.histogram(shown(name), kind, bins, now?.ends[0], now?.ends[1], choose))];
     };
     const drawFacets = () => {
       const inLabels = labels.map((name, n) => {

@@ -10,7 +10,7 @@ globalThis.MapLegend = (() => {
   };
   const MOST_IN_MENU = 400;
   // Entries before "more" is asked for.
-  const FEW = 12;
+  const FEW = 6;
 
   // `keep()` is called when another colouring is chosen.
   const make = (host, data, choice, scatter, keep) => {
@@ -27,19 +27,21 @@ globalThis.MapLegend = (() => {
     const theme = () => ((root.dataset.theme ? root.dataset.theme === "dark" : systemDark.matches) ? "dark" : "light");
     const probe = element("span", { hidden: true });
     host.append(probe);
-    // A colour of the style sheet as the browser computes it.
+    // A colour of the style sheet as the browser computes it, for light or dark.
     const computed = new Map();
-    const styled = (name) => {
-      if (!computed.has(name)) {
+    const styled = (name, scheme = theme()) => {
+      const key = `${scheme} ${name}`;
+      if (!computed.has(key)) {
+        probe.style.colorScheme = scheme;
         probe.style.color = `var(--${name})`;
-        computed.set(name, getComputedStyle(probe).color);
+        computed.set(key, getComputedStyle(probe).color);
       }
-      return computed.get(name);
+      return computed.get(key);
     };
-    const colours = (table) => table[theme()].map(rgb);
+    const colours = (table, scheme) => table[scheme].map(rgb);
 
-    const readColouring = () => {
-      const palette = colours(palettes);
+    const readColouring = (scheme = theme()) => {
+      const palette = colours(palettes, scheme);
       const categories = (codes, names, other) => {
         const counts = new Map();
         for (const code of codes) {
@@ -51,9 +53,11 @@ globalThis.MapLegend = (() => {
         if (counts.has(-1)) entries.push({ name: other, code: -1, count: counts.get(-1), other: true });
         return {
           entries: entries.filter((entry) => entry.count),
+          names,
+          codes,
           code: (row) => (codes[row] < palette.length ? codes[row] : -1),
           colour: (row) => palette[codes[row]],
-          css: (code) => (code < 0 ? styled("point") : `rgb(${palette[code].join(" ")})`),
+          css: (code) => (code < 0 ? styled("point", scheme) : `rgb(${palette[code].join(" ")})`),
         };
       };
       if (colourBy.label) {
@@ -61,37 +65,63 @@ globalThis.MapLegend = (() => {
         for (const row of membersOf(colourBy.label)) codes[row] = 0;
         return categories(codes, [colourBy.label], "without it");
       }
-      const n = fieldNumber.get(colourBy.meta);
-      if (n === undefined) return categories(arrays.groups, groups, "other");
-      const values = arrays[`field${n}`];
-      if (fields[n].values) return categories(values, fields[n].values, "other, or none");
+      const at = fieldNumber.get(colourBy.meta);
+      if (at === undefined) return categories(arrays.groups, groups, "other");
+      const values = arrays[`field${at}`];
+      if (fields[at].values) return categories(values, fields[at].values, "other, or none");
       // The few smallest and largest numbers do not decide about the colours of all others.
       const sorted = values.filter((value) => !Number.isNaN(value)).sort();
       const [low, high] = [0.02, 0.98].map((share) => sorted[Math.round(share * (sorted.length - 1))]);
-      const ramp = colours(RAMPS);
+      const ramp = colours(RAMPS, scheme);
+      // Fifths of the items, for names on the map.
+      const cuts = [0, 0.2, 0.4, 0.6, 0.8, 1].map((share) => sorted[Math.round(share * (sorted.length - 1))]);
+      const part = (value) => (Number.isNaN(value) ? -1 : Math.max(0, cuts.slice(1, -1).filter((cut) => value > cut).length));
       return {
+        names: cuts.slice(1).map((cut, n) => `${written(cuts[n], fields[at].kind)} to ${written(cut, fields[at].kind)}`),
+        codes: Int16Array.from(values, part),
         range: [low, high, sorted[0], sorted[sorted.length - 1]],
-        kind: fields[n].kind,
+        kind: fields[at].kind,
         ramp,
         code: (row) => (Number.isNaN(values[row]) ? -1 : 0),
         colour: (row) => between(ramp, (values[row] - low) / (high - low || 1)),
       };
     };
-    const paint = () => {
+    // Colours of the points, their order, and how many are not chosen, for light or dark.
+    const painted = (scheme = theme()) => {
+      const by = scheme === theme() ? colouring : readColouring(scheme);
       const shades = new Uint8Array(4 * count);
-      const grey = styled("point").match(/[\d.]+/g).map(Number);
+      const grey = styled("point", scheme).match(/[\d.]+/g).map(Number);
       const [strong, usual, faint] = isActive() ? [235, 200, 28] : [190, 110, 28];
       const layers = [[], [], []];
       for (const row of mixed) {
-        const code = colouring.code(row);
+        const code = by.code(row);
         if (hidden.has(code)) continue;
         const known = marks[row] && code >= 0;
-        const [r, g, b] = known ? colouring.colour(row) : grey;
+        const [r, g, b] = known ? by.colour(row) : grey;
         shades.set([r, g, b, marks[row] ? (known ? strong : usual) : faint], 4 * row);
         layers[marks[row] ? (known ? 2 : 1) : 0].push(row);
       }
+      return { shades, order: Uint32Array.from(layers.flat()), faint: layers[0].length };
+    };
+    const paint = () => {
       scatter.lineColour = styled("focus");
-      scatter.paint(shades, Uint32Array.from(layers.flat()), isActive() ? layers[0].length : undefined);
+      scatter.shadeColour = styled("muted");
+      const { shades, order, faint } = painted();
+      scatter.paint(shades, order, isActive() ? faint : undefined, faint);
+    };
+    // What a picture says about its colours: names with colours, or a ramp with its ends.
+    const explained = (scheme) => {
+      const by = readColouring(scheme);
+      const title = colourBy.label ? "" : colourBy.meta || (groups.length ? "main labels" : "");
+      if (by.range) return { title, ramp: by.ramp.map((one) => `rgb(${one.join(" ")})`), ends: by.range.slice(0, 2).map((one) => written(one, by.kind)) };
+      const sizes = chosenSizes();
+      const shown_ = by.entries.filter(({ code }) => !hidden.has(code) && (!isActive() || sizes.get(code)));
+      return { title, entries: shown_.map(({ name, code, count: size }) => ({ name: shown(name, 26), css: by.css(code), count: isActive() ? sizes.get(code) : size })) };
+    };
+    const chosenSizes = () => {
+      const sizes = new Map();
+      for (let row = 0; row < count; row += 1) if (marks[row]) sizes.set(colouring.code(row), (sizes.get(colouring.code(row)) ?? 0) + 1);
+      return sizes;
     };
     const drawLegend = () => {
       const main = !colourBy.label && !colourBy.meta;
@@ -107,10 +137,10 @@ globalThis.MapLegend = (() => {
         legend.replaceChildren(bar, element("p", { className: "ends-of-ramp" }, ...ends.map((end) => element("span", {}, end))));
         return;
       }
-      // Of the items that are chosen.
-      const chosen = new Map();
-      for (let row = 0; row < count; row += 1) if (marks[row]) chosen.set(colouring.code(row), (chosen.get(colouring.code(row)) ?? 0) + 1);
-      const lines = colouring.entries.map(({ name, code, count: size, other }) => {
+      const chosen = chosenSizes();
+      // Ordered by what is chosen.
+      const size = ({ code, other }) => (other ? -1 : (chosen.get(code) ?? 0));
+      const lines = [...colouring.entries].sort((a, b) => size(b) - size(a)).map(({ name, code, count: total, other }) => {
         const mark = element("span", { className: "swatch" });
         mark.style.background = colouring.css(code);
         const text = other ? element("span", { className: "none" }, name) : isolated(name, 40);
@@ -120,7 +150,7 @@ globalThis.MapLegend = (() => {
           toggleAll.textContent = hidden.size ? "Show all" : "Hide all";
           paint();
         });
-        made.append(mark, text, " ", element("span", { className: "count" }, isActive() ? `${number(chosen.get(code) ?? 0)} of ${number(size)}` : number(size)));
+        made.append(mark, text, " ", element("span", { className: "count" }, isActive() ? `${number(chosen.get(code) ?? 0)} of ${number(total)}` : number(total)));
         made.setAttribute("aria-pressed", String(!hidden.has(code)));
         return element("li", {}, made);
       });
@@ -172,7 +202,10 @@ globalThis.MapLegend = (() => {
     drawLegend();
     // A main label that is hidden has no name on the map either.
     const isHidden = (code) => !colourBy.label && !colourBy.meta && hidden.has(code);
-    return { menu, legend, styled, paint, draw: drawLegend, watch, isHidden };
+    // The categories by which the map is coloured, by code; null for main labels, which the regions
+    // of the map are named by.
+    const categories = () => (colourBy.label || colourBy.meta ? colouring : null);
+    return { menu, legend, theme, styled, paint, painted, explained, draw: drawLegend, watch, isHidden, categories };
   };
 
   return { make };

@@ -12,5 +12,5 @@
   };
   const asked = location.hash.slice(1);
   const keep = (parameters) => history.replaceState(null, "", `#${parameters}`);
-  CorpusMap.start(document.getElementById("corpus-map"), data, { hint: "Words of ids and titles", search, asked, keep });
+  CorpusMap.start(document.getElementById("corpus-map"), data, { hint: "Words of ids and titles", search, asked, keep, title: document.title });
 }

@@ -7,6 +7,9 @@ class Scatter {
   static LARGER = 1.7; // of chosen points, beside the others
   static DEEPEST = 400; // the largest zoom
   static SCALE = 32767; // positions are whole numbers of 16 bits
+  static MANY = 2000; // from this number of points on their density is drawn where it is not zoomed
+  static CLOSE = 3; // the zoom from which only points are drawn
+  static CELLS = 192; // of the density, in each direction
 
   // `positions` holds x and y of each point in turn, y upwards.
   constructor(host, positions) {
@@ -19,6 +22,7 @@ class Scatter {
     this.tool = "move";
     this.drawn = []; // the corners of what is being drawn around points, in pixels
     this.onview = this.onhover = this.onclick = this.onlasso = this.overlay = () => {};
+    this.ground = this.#canvas("ground");
     this.points = this.#canvas("points");
     this.marks = this.#canvas("marks");
     this.#measure();
@@ -38,9 +42,11 @@ class Scatter {
   // --- what is drawn -------------------------------------------------------------------
 
   // `colours` has red, green, blue and opacity of each point; `order` the numbers of the points
-  // to draw, the topmost last; those after the first `usual` are larger.
-  paint(colours, order, usual = order.length) {
+  // to draw, the topmost last; those after the first `usual` are larger, and those after the first
+  // `faint` are counted by the density.
+  paint(colours, order, usual = order.length, faint = 0) {
     [this.colours, this.order, this.usual] = [colours, order, usual];
+    this.density = order.length - faint >= Scatter.MANY ? this.#dense(order.subarray(faint)) : null;
     const { gl } = this;
     if (gl) {
       gl.bindBuffer(gl.ARRAY_BUFFER, this.colourBuffer);
@@ -57,11 +63,51 @@ class Scatter {
   draw() {
     cancelAnimationFrame(this.frame);
     this.frame = undefined;
+    this.#drawDensity();
     if (this.gl) this.#drawByGl();
     else this.#drawByHand();
     const pen = this.#pen(this.marks);
     this.overlay(pen, this.width, this.height);
     if (this.drawn.length > 1) this.#drawLine(pen, this.drawn);
+  }
+
+  // A picture of how dense the points lie: one pixel of it is a cell.
+  #dense(rows) {
+    const side = Scatter.CELLS;
+    let cells = new Float32Array(side * side);
+    for (const row of rows) {
+      const [x, y] = [0, 1].map((n) => Math.min(side - 1, Math.floor(((this.positions[2 * row + n] / Scatter.SCALE + 1) / 2) * side)));
+      cells[(side - 1 - y) * side + x] += 1;
+    }
+    // Twice the mean of three in both directions.
+    for (const step of [1, side, 1, side]) {
+      const smooth = cells.slice();
+      for (let n = step; n < cells.length - step; n += 1) smooth[n] = (cells[n - step] + cells[n] + cells[n + step]) / 3;
+      cells = smooth;
+    }
+    const most = Math.log1p(cells.reduce((a, b) => Math.max(a, b), 0));
+    const made = document.createElement("canvas");
+    made.width = made.height = side;
+    const pen = made.getContext("2d");
+    const pixels = pen.createImageData(side, side);
+    const [r, g, b] = (this.shadeColour ?? "rgb(128 128 128)").match(/[\d.]+/g).map(Number);
+    for (let n = 0; n < cells.length; n += 1) pixels.data.set([r, g, b, (150 * Math.log1p(cells[n])) / most], 4 * n);
+    pen.putImageData(pixels, 0, 0);
+    return made;
+  }
+
+  // How much of the density is seen: all of it on the whole map, nothing where that is zoomed.
+  get shade() {
+    return this.density ? Math.max(0, Math.min(1, (Scatter.CLOSE - this.zoom) / (Scatter.CLOSE - 1))) : 0;
+  }
+
+  #drawDensity() {
+    const pen = this.#pen(this.ground);
+    if (!this.shade) return;
+    pen.globalAlpha = this.shade;
+    const [left, top] = this.toScreen(-1, 1);
+    pen.drawImage(this.density, left, top, 2 * this.scale, 2 * this.scale);
+    pen.globalAlpha = 1;
   }
 
   // The diameter of a point in pixels: larger for few points, and when they are zoomed.
@@ -211,7 +257,7 @@ class Scatter {
   #resize() {
     this.ratio = window.devicePixelRatio || 1;
     [this.width, this.height] = [this.host.clientWidth || 1, this.host.clientHeight || 1];
-    for (const canvas of [this.points, this.marks]) {
+    for (const canvas of [this.ground, this.points, this.marks]) {
       canvas.width = Math.round(this.width * this.ratio);
       canvas.height = Math.round(this.height * this.ratio);
     }
@@ -394,41 +440,30 @@ class Scatter {
 
   // --- pictures ------------------------------------------------------------------------
 
-  png(ground) {
-    const made = document.createElement("canvas");
-    [made.width, made.height] = [this.points.width, this.points.height];
-    const pen = made.getContext("2d");
-    pen.fillStyle = ground;
-    pen.fillRect(0, 0, made.width, made.height);
-    // What WebGL has drawn is there until the browser shows it.
-    this.draw();
-    pen.drawImage(this.points, 0, 0);
-    pen.drawImage(this.marks, 0, 0);
-    return new Promise((done) => made.toBlob(done, "image/png"));
-  }
-
-  // The points in view as lines of an SVG picture; those of one colour that follow each other are
-  // one path.
-  svgPoints() {
+  // The points in view as lines of an SVG picture that is `factor` times as large. Those of one
+  // colour and size are one path, in half pixels, each point once and next to the one before.
+  svgPoints({ shades, order, faint }, active, factor) {
     const seen = new Set(this.inView());
-    const parts = [];
-    let [style, path] = ["", ""];
-    const close = () => {
-      if (path) parts.push(`<path d="${path}" ${style} stroke-linecap="round"/>`);
-      path = "";
-    };
-    for (const [n, row] of this.order.entries()) {
+    const paths = new Map();
+    for (const [n, row] of order.entries()) {
       if (!seen.has(row)) continue;
-      const [r, g, b, a] = this.colours.subarray(4 * row, 4 * row + 4);
-      const wide = (n < this.usual ? 1 : Scatter.LARGER) * this.size;
-      const own = `stroke="rgb(${r},${g},${b})" stroke-opacity="${(a / 255).toFixed(2)}" stroke-width="${wide.toFixed(1)}"`;
-      if (own !== style) close();
-      style = own;
-      const [sx, sy] = this.place(row);
-      path += `M${sx.toFixed(1)} ${sy.toFixed(1)}h0`;
+      const [r, g, b, a] = shades.subarray(4 * row, 4 * row + 4);
+      const wide = 2 * factor * this.size * (active && n >= faint ? Scatter.LARGER : 1);
+      const style = `stroke="rgb(${r},${g},${b})" stroke-opacity="${(a / 255).toFixed(2)}" stroke-width="${wide.toFixed(1)}"`;
+      if (!paths.has(style)) paths.set(style, new Set());
+      const [x, y] = this.place(row).map((value) => Math.round(2 * factor * value));
+      paths.get(style).add(x + 65536 * y);
     }
-    close();
-    return parts.join("\n");
+    const lines = [...paths].map(([style, places]) => {
+      let [x, y, path] = [0, 0, ""];
+      for (const place of [...places].sort((a, b) => a - b)) {
+        const [nx, ny] = [place % 65536, Math.floor(place / 65536)];
+        path += `m${nx - x}${ny < y ? "" : " "}${ny - y}h0`;
+        [x, y] = [nx, ny];
+      }
+      return `<path d="${path}" ${style}/>`;
+    });
+    return `<g transform="scale(.5)" stroke-linecap="round" fill="none">\n${lines.join("\n")}\n</g>`;
   }
 }
 

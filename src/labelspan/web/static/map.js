@@ -43,24 +43,23 @@
     return (await ask(address("/map/matches.json", parameters))).points;
   };
   const about = async (id) => {
-    const { text } = await ask(address("/item.json", { id, k: 1 }));
-    return text.split(/\s+/).join(" ");
+    const { text, rest, neighbours, alike } = await ask(address("/item.json", { id, k: 5 }));
+    return { text: (rest || text).split(/\s+/).join(" "), byText: alike, byLabels: neighbours };
   };
   // Only an explorer that was started for editing has this script.
   const editing = typeof Edit === "undefined" ? false : await Edit.ready;
   // Labels of what is chosen are changed here, or a label is taught from it.
   const editor = (items) => {
     const box = Edit.editor(items, { shown: () => [], draw: () => {} });
-    const teach = Object.assign(document.createElement("button"), { type: "button", className: "quiet small", textContent: "Teach a label from these" });
-    teach.addEventListener("click", () => {
+    box.append(Dom.button("Teach a label from these", () => {
       sessionStorage.setItem("labelspan-teach-items", JSON.stringify(items()));
       location.assign("/teach");
-    });
-    box.append(teach);
+    }, { className: "quiet small" }));
     return box;
   };
   window.corpusMap = CorpusMap.start(host, data, {
     hint: "Words or meaning",
+    title: host.dataset.title,
     search,
     about,
     itemAddress: (id) => address("/item", { id }),

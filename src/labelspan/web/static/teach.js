@@ -38,27 +38,22 @@
       const share = shares.get(part.toLowerCase());
       return share ? element("mark", { className: share > 0 ? "for" : "against" }, part) : part;
     });
-    return element("div", { className: "text", tabIndex: 0, dir: "auto" }, ...parts);
+    return element("div", { className: "text", dir: "auto" }, ...parts);
   };
-  const reasons = (title, shares) => {
-    if (!shares.length) return [];
-    const lines = shares.map(({ word, share }) =>
-      element("li", { className: share > 0 ? "for" : "against" }, share > 0 ? "+ " : "− ", isolated(word)));
-    return [element("h3", {}, title), element("ul", { className: "reason-list" }, ...lines)];
-  };
+  const shares = (all) => all.map(({ word, share }) =>
+    element("li", { className: share > 0 ? "for" : "against" }, share > 0 ? "+ " : "− ", isolated(word)));
+  // All of an item, its text first.
   const evidence = (one) => {
-    const chips = one.labels.map(chip);
     const facts = Object.entries(one.metadata).filter(([, value]) => value !== null && value !== "" && value !== one.title).map(([name, value]) =>
       element("div", {}, element("dt", {}, isolated(name)), element("dd", {}, isolated(String(value), 300))));
-    const text = marked(one.text + (one.cut ? " …" : ""), one.words);
-    text.setAttribute("role", "region");
-    text.setAttribute("aria-label", "Text");
+    const rest = one.text.startsWith(one.title) ? one.text.slice(one.title.length).trim() : one.text;
+    const why = [...shares(one.words), ...shares(one.label_shares)];
     return [
-      text,
+      ...(rest ? [marked(rest + (one.cut ? " …" : ""), one.words)] : []),
       element("div", {},
-        ...reasons("Words for and against", one.words), ...reasons("Labels for and against", one.label_shares),
-        ...(chips.length ? [element("h3", {}, "Its labels"), element("ul", { className: "chips" }, ...chips)] : []),
-        ...(facts.length ? [element("h3", {}, "Metadata"), element("dl", { className: "facts" }, ...facts)] : []),
+        ...(one.labels.length ? [element("ul", { className: "chips" }, ...one.labels.map(chip))] : []),
+        ...(why.length ? [element("ul", { className: "reason-list" }, ...why)] : []),
+        ...(facts.length ? [element("dl", { className: "facts" }, ...facts)] : []),
         element("p", { className: "more" }, element("a", { href: address("/item", { id: one.id }) }, "Open the item"))),
     ];
   };
@@ -70,26 +65,30 @@
     const section = document.getElementById("question");
     const said = document.getElementById("decided");
     const proposal = document.getElementById("proposal");
-    const done = []; // answered here, for undo
+    const note = document.getElementById("note");
+    const noteLine = document.getElementById("note-line");
+    const blind = document.getElementById("blind");
     const self = crypto.randomUUID?.() ?? String(Math.random());
+    const answered = new Set(); // here, until the server says so
     let queue = []; // items to ask about
+    let undoable = false;
     let map = null;
     let waiting = 0; // answers that are being sent
 
     const show = () => {
       const now = queue[0];
-      const name = isolated(label, 60);
       if (!now) {
         proposal.replaceChildren(waiting ? "…" : "All items have an answer.");
         document.getElementById("evidence").replaceChildren();
       } else if (section.dataset.id !== now.id) {
-        const chance = `${now.probability === null ? "" : `${Math.round(100 * now.probability)}% likely`}${now.kind === "near" ? " (near miss)" : ""}`;
-        proposal.replaceChildren(isolated(now.title, 300), element("span", { className: "score" }, ` ${chance} `), element("span", { className: "unseen" }, "Does it belong to "), element("span", { className: "unseen" }, name));
+        const chance = now.probability === null ? "" : `${Math.round(100 * now.probability)}% likely`;
+        proposal.replaceChildren(isolated(now.title, 500), element("span", { className: "score" }, ` ${chance}${now.kind === "near" ? " (near miss)" : ""}`));
         document.getElementById("evidence").replaceChildren(...evidence(now));
+        note.value = "";
+        noteLine.hidden = true;
       }
       section.dataset.id = now?.id ?? "";
-      for (const one of section.querySelectorAll("[data-act]"))
-        one.disabled = one.dataset.act === "undo" ? !done.length : !now;
+      for (const one of section.querySelectorAll("[data-act]")) one.disabled = one.dataset.act === "undo" ? !undoable : !now;
       map?.show(now?.id);
     };
     let drawn = true; // whether the map shows what was answered
@@ -106,13 +105,13 @@
       while (!drawn) {
         drawn = true;
         await wait(0.15);
-        await draw();
+        await Promise.all([draw(), desk.list()]);
       }
       drawing = false;
     };
     const take = (state) => {
-      document.getElementById("state").textContent = state.progress.said;
-      const answered = new Set(done.map(({ id }) => id));
+      desk.state(state);
+      undoable = state.progress.yes + state.progress.no + state.progress.skipped > 0;
       // What is not shown yet is replaced: the ranking may be new. What is shown stays, unless
       // another has answered about it, or is asked about it in another window.
       const shown = state.keep || waiting ? queue.slice(0, 1) : [];
@@ -123,43 +122,62 @@
     const failed = (error) => {
       said.textContent = `${error.message} What was not kept is asked about again.`;
     };
-    const answer = async (verdict) => {
+    const answer = async (verdict, reason = "") => {
       const now = queue.shift();
-      done.push(now);
+      const about = { reason, note: note.value.trim() };
+      answered.add(now.id);
       waiting += 1;
-      said.textContent = `${{ yes: "Belongs", no: "Does not belong", skip: "Skipped" }[verdict]}: ${now.title}`;
+      said.textContent = `${{ yes: "Included", no: "Excluded", skip: "Skipped" }[verdict]}${reason ? `, ${reason}` : ""}: ${now.title}`;
       show();
       try {
-        const state = await Edit.post("/edit/teach/answer.json", { label, item: now.id, answer: verdict, shown: queue[0]?.id ?? "", window: self });
+        const state = await Edit.post("/edit/teach/answer.json", { label, item: now.id, answer: verdict, shown: queue[0]?.id ?? "", window: self, blind: blind.checked, ...about });
         waiting -= 1;
         take(state);
       } catch (error) {
         waiting -= 1;
-        done.splice(done.indexOf(now), 1);
         queue.unshift(now);
         failed(error);
         show();
       }
+      if (!waiting) answered.clear();
     };
+    // The last answer of this person, also one from before the page was loaded.
     const undo = async () => {
-      const one = done.pop();
-      if (!one) return;
       said.textContent = "Undoing …";
       try {
-        const state = await Edit.post("/edit/teach/undo.json", { label, item: one.id });
-        queue = [one];
-        said.textContent = `Undone: ${one.title}`;
+        const state = await Edit.post("/edit/teach/undo.json", { label, who: Edit.who() });
+        queue = [];
         take(state);
+        const back = state.questions.find(({ id }) => id === state.undone);
+        said.textContent = back ? `Undone: ${back.title}` : "Undone.";
       } catch (error) {
-        done.push(one);
-        failed(error);
+        said.textContent = error.message;
       }
     };
     const act = (name) => {
       if (name === "undo") undo();
-      else if (queue[0]) answer(name);
+      else if (name === "mark") desk.highlight(!document.getElementById("highlights").checked);
+      else if (!queue[0]) return;
+      else if (name === "note") {
+        noteLine.hidden = false;
+        note.focus();
+      } else if (name.startsWith("reason")) {
+        const reason = desk.reasons()[Number(name.slice(6)) - 1];
+        if (reason) answer("no", reason);
+      } else answer(name);
     };
-    Edit.decided(section, { y: "yes", n: "no", s: "skip", u: "undo" }, act);
+    note.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" || event.key === "Escape") proposal.focus();
+    });
+    const again = async () => {
+      queue = [];
+      section.dataset.id = "";
+      take(await Edit.post("/edit/teach/state.json", { label, blind: blind.checked }));
+    };
+    const desk = TeachDesk.make(label, { exclude: (reason) => queue[0] && answer("no", reason), again });
+    blind.addEventListener("change", again);
+    const digits = Object.fromEntries([1, 2, 3, 4, 5].map((n) => [String(n), `reason${n}`]));
+    Edit.decided(section, { y: "yes", i: "yes", n: "no", e: "no", s: "skip", m: "note", u: "undo", h: "mark", ...digits }, act);
     window.addEventListener("beforeunload", (event) => {
       if (waiting) event.preventDefault();
     });
@@ -185,10 +203,9 @@
       apply.focus();
     }));
 
-    const first = await Dom.ask(address("/teach.json", { label }));
     host.hidden = false;
     document.getElementById("next").hidden = true;
-    take(first.lesson);
+    await again();
     map = await TeachMap.start(document.getElementById("lesson-map"));
     await draw();
     show();
