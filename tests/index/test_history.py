@@ -236,6 +236,25 @@ def test_the_corrected_file_is_what_differs_from_what_was_read(index):
     assert edits.changes() == {}
 
 
+def test_values_that_differ_and_items_that_went_are_said(index):
+    edits = LabelEdits(index)
+    (one, two, *_) = [item for item in index.items() if "shelf" in item.metadata]
+    value = one.metadata["shelf"]
+    MetadataEdits(index).replace("shelf", {value: "a new one"})
+    same = {item.id for item in index.items() if item.metadata.get("shelf") == "a new one"}
+    assert edits.values() == {name: {"shelf": "a new one"} for name in same}
+    index.remove([one.id, two.id])
+    index.add([one.text], [one.labels], [one.id], metadata=[one.metadata])
+    assert one.id not in edits.values()
+    MetadataEdits(index).replace("shelf", {value: "another"})
+    assert edits.values()[one.id] == {"shelf": "another"}
+    assert edits.went() == ([two.id], [one.id])
+    for entry in index.history(50):
+        if not entry.undone:
+            index.undo(entry.number)
+    assert (edits.values(), edits.went()[0]) == ({}, [])
+
+
 def test_a_rejected_label_is_not_predicted_in_the_index(index):
     (first, *_) = index.tag(items="item0", k=3)
     assert len(index.tag(items="item0", k=3)) == 3

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..corpus.label_writing import check_labels
 from ..errors import InvalidInput, NewLabels
-from ..index.history import By, Cell, HistoryEntry, as_value, field_number, value_of
+from ..index.history import By, Cell, HistoryEntry, as_value, bit, field_number, value_of
 from ..index.inputs import as_names, label_name, read_label_lists
 from ..index.store import ItemStore
 from .decisions import Action, Answer, Change, LabelDecision, LabelEdit, apply_cells, verdict
@@ -211,7 +211,7 @@ class LabelEdits:
                 return apply_cells(self.index, {cell: as_value(edit.added[0])}, by)
             there = set(store.known_ids({item for _, item, _ in edit.pairs}))
             cells: dict[Cell, str | None] = {
-                (item, f"label {number[label]}"): as_value(int(kind == "missing"))
+                (item, f"label {number[label]}"): bit(kind == "missing")
                 for kind, item, label in edit.pairs
                 if item in there
             }
@@ -269,7 +269,7 @@ class LabelEdits:
         for (item, label), answer in answers.items():
             cells[item, f"verdict {number[label]}"] = verdict(answer, reason, note)
             if change and answer != "unsure":
-                cells[item, f"label {number[label]}"] = as_value(int(answer == "yes"))
+                cells[item, f"label {number[label]}"] = bit(answer == "yes")
         return apply_cells(self.index, cells, by, table)
 
     def decisions(self) -> list[LabelDecision]:
@@ -294,6 +294,48 @@ class LabelEdits:
             now and in the file. Items that were added or removed are left out.
         """
         return label_changes_of(self.index)
+
+    def values(self) -> dict[str, dict[str, str]]:
+        """Return the texts in the metadata that differ from those that were read.
+
+        Returns
+        -------
+        dict
+            For each item its fields with their present texts; without items that were added later.
+        """
+        index, found = self.index, dict[str, dict[str, str]]()
+        own: dict[str, dict[str, Any]] = {}
+        whole: dict[str, Any] = {}
+        for (name, field), value in index.store.history.as_read().items():
+            if field == "item":
+                whole[name] = value_of(value)
+            elif field.startswith("metadata "):
+                own.setdefault(name, {})[field.removeprefix("metadata ")] = value_of(value)
+        for item in index.items([name for name in {**own, **whole} if name in index]):
+            read = whole.get(item.id, [])
+            before = (read[2] if read else {}) | own.get(item.id, {})
+            new = {
+                key: value
+                for key, value in item.metadata.items()
+                if isinstance(value, str) and isinstance(before.get(key), str)
+            }
+            new = {key: value for key, value in new.items() if before[key] != value}
+            if new and read is not None:
+                found[item.id] = new
+        return found
+
+    def went(self) -> tuple[list[str], list[str]]:
+        """List the items that were read and are not there, and those that were put there again.
+
+        Returns
+        -------
+        gone, again : list of str
+            Their ids. They stay in the corrected file, with the labels that they have now or had.
+        """
+        read = self.index.store.history.as_read()
+        names = [item for (item, field), value in read.items() if field == "item" and value]
+        again = [name for name in names if name in self.index]
+        return [name for name in names if name not in self.index], again
 
 
 def _read_decisions(store: ItemStore) -> list[LabelDecision]:

@@ -46,6 +46,7 @@ __all__ = [
     "Row",
     "Undone",
     "as_value",
+    "bit",
     "describe",
     "field_kind",
     "field_number",
@@ -237,6 +238,11 @@ def now() -> str:
 as_value = json.JSONEncoder(ensure_ascii=False).encode
 
 
+def bit(value: object) -> str:
+    """Return yes or no as a value of the log."""
+    return "1" if value else "0"
+
+
 def value_of(text: str | None) -> Any:
     """Return what a value of the log stands for."""
     try:
@@ -268,9 +274,9 @@ def label_changes(
     """Yield what differs between the labels of an item, by their numbers."""
     old, new = set(before or ()), set(after or ())
     for number in sorted(old ^ new):
-        yield item, f"label {number}", as_value(int(number in old)), as_value(int(number in new))
+        yield item, f"label {number}", bit(number in old), bit(number in new)
     if (before is None) != (after is None):
-        yield item, "labels", as_value(int(before is not None)), as_value(int(after is not None))
+        yield item, "labels", bit(before is not None), bit(after is not None)
 
 
 def item_value(item: Item, numbers: Iterable[int] | None, row: int) -> str:
@@ -636,7 +642,9 @@ class History:
             first = groups[0].number if groups else 0
             query = "part_of > ? AND field NOT GLOB 'verdict *' ORDER BY number"
             for _, _, item, field, before, _ in self._store.log_rows(query, first):
-                found.setdefault((item, field), before)
+                # What was there before an item went, or came, is all that was read.
+                if (item, "item") not in found:
+                    found[item, field] = found.get((item, field), before)
             return found
 
         known: dict[Cell, str | None] = self._store.noted("as read", compute)

@@ -38,6 +38,7 @@ from .history import (
     Past,
     Row,
     as_value,
+    bit,
     field_kind,
     hashed,
     hashed_item,
@@ -372,7 +373,7 @@ class ItemStore:
             lists[there[name]] = own = wanted.labels_of(name, before)
             cells.pop((name, "labels"), None)
             if (own is None) != (before is None):
-                known = as_value(int(before is not None)), as_value(int(own is not None))
+                known = bit(before is not None), bit(own is not None)
                 log.append((name, "labels", *known))
         for row, (name, (text, _)) in enumerate(put.items(), self._database.next_row):
             if name in there:
@@ -437,11 +438,11 @@ class ItemStore:
             elif row < 0:
                 pass
             elif kind == "labels":
-                value = as_value(int(self.labels.known[row]))
+                value = bit(self.labels.known[row])
             elif kind == "label":
                 if item not in numbers:
                     numbers[item] = set(self.labels.numbers(row) or ())
-                value = as_value(int(int(key) in numbers[item]))
+                value = bit(int(key) in numbers[item])
             elif kind == "metadata":
                 value = metadata_value(items[row], key)
             elif kind == "text":
