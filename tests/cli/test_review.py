@@ -8,7 +8,7 @@ from _support.commands import one_sentence, run
 from _support.topics import corpus, planted, planted_index
 
 from labelspan import MLSI, SemanticIndex
-from labelspan.curation import Review
+from labelspan.curation import MetadataEdits, Review
 
 
 @pytest.fixture
@@ -67,6 +67,41 @@ def test_decisions_are_exported_and_applied(saved, tmp_path):
     assert "sound" not in json.loads(new[1])["tags"]
     again = run("review", saved, "--apply", copy, "--out", tmp_path / "second.jsonl")
     assert "Already in the file: 1 change." in again.stderr
+
+
+def test_every_change_is_in_the_corrected_copy(tmp_path):
+    """Labels and values, by whichever way they changed; what is not in the copy is said."""
+    texts, labels, ids = planted()
+    notes, index, copy = (tmp_path / name for name in ("notes.csv", "i", "copy.csv"))
+    rows = [
+        f"{n},{t},{'; '.join(own)},{'Ann Smith' if k % 2 else 'Smith Ann'}"
+        for k, (n, t, own) in enumerate(zip(ids, texts, labels, strict=True))
+    ]
+    notes.write_text("\n".join(["id,text,tags,by", *rows]) + "\n")
+    fitted = run("fit", notes, "-o", index, "--labels", "tags", "--text", "text", "--ids", "id")
+    assert fitted.exit_code == 0, fitted.output
+    with SemanticIndex.load(index, write=True) as opened:
+        edits, own = Review(opened), opened.item(ids[3]).labels
+        MetadataEdits(opened).replace("by", {"Smith Ann": "Ann Smith"})
+        edits.apply(edits.plan_edit(ids[0], "wrongone"), create=True)
+        opened.add([texts[0]], [["sound"]], [ids[0]], replace=True, metadata=[{"by": "Bo"}])
+        opened.remove(ids[2])
+        opened.remove(ids[3]).add([texts[3]], [own], [ids[3]], metadata=[{"by": "Ann Smith"}])
+        opened.relabel(ids[4], [])
+        opened.undo()
+        opened.add(["a new one"], [["game"]], ["new"])
+    done = run("review", index, "--apply", notes, "--out", copy)
+    assert done.exit_code == 0, done.output
+    assert f"1 item was removed from the index; they stay in the file, for example {ids[2]}." in (
+        done.stderr
+    )
+    assert f"removed and put into the index again, for example {ids[3]}." in done.stderr
+    before, after = notes.read_text().splitlines(), copy.read_text().splitlines()
+    assert len(before) == len(after)
+    assert after[1] == f"{ids[0]},{texts[0]},sound,Bo"
+    for old, new in zip(before[2:], after[2:], strict=True):
+        expected = old if old.startswith(f"{ids[2]},") else old.replace("Smith Ann", "Ann Smith")
+        assert new == expected
 
 
 def test_a_corpus_is_written_back_as_the_fit_read_it(tmp_path):

@@ -131,7 +131,7 @@ def test_the_corrected_file_is_shown_and_sent(folder, tmp_path):
     corpus.write_text("".join(json.dumps(x) + "\n" for x in [lines[0], changed, *lines[2:]]))
     before = corpus.read_bytes()
     with editing(folder, corpus=corpus) as (client, _, post):
-        assert "No label was changed" in client.get("/changes").text
+        assert "Nothing was changed" in client.get("/changes").text
         post("labels", items=[items[0].id, items[1].id], add=["brand new"], create=True)
         page = Page(client.get("/changes").text)
         assert "2 items of notes of mine.jsonl change: 2 labels added" in page.text

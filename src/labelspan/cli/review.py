@@ -103,15 +103,16 @@ def review(  # noqa: PLR0917 - typer reads options from parameters
             _export(index, export)
         if apply is not None:
             from ..corpus import edit_corpus  # noqa: PLC0415
-            from ..curation import Review  # noqa: PLC0415
+            from ..curation.corrected_file import correct_file  # noqa: PLC0415
 
             with open_index(index) as opened:
-                changes = Review(opened).changes()
-                texts = {name: opened.item(name).text for name in changes if name in opened}
-                edit = edit_corpus(apply, changes, texts=texts, like=opened.corpus_fields)
+                found = correct_file(opened, apply)
+                edit = (
+                    edit_corpus(apply, {}, like=opened.corpus_fields) if not found else found.edit
+                )
             if out is not None:
                 edit.write(out)
-            _report(edit)
+            _report(edit, found.notes if found else [])
         if export is None and apply is None:
             _ask(index, label, kind, skipped=skipped)
 
@@ -135,11 +136,15 @@ def _export(index: Path, target: str) -> None:
     typer.echo(f"{counted(len(found), 'decision')} in {target}.")
 
 
-def _report(edit: CorpusEdit) -> None:
+def _report(edit: CorpusEdit, notes: list[str]) -> None:
     typer.echo(
         f"{counted(edit.n_items, 'item')} changed: {counted(edit.n_added, 'label')} added, "
         f"{edit.n_removed:,} removed."
     )
+    if edit.n_replaced:
+        typer.echo(f"{counted(edit.n_replaced, 'value')} of the metadata replaced.")
+    for note in notes:
+        echo(note, err=True)
     if edit.n_unchanged:
         typer.echo(f"Already in the file: {counted(edit.n_unchanged, 'change')}.", err=True)
     for names, what in (

@@ -39,7 +39,7 @@ from .sheets import open_database, with_cells, xlsx_rows
 from .sources import encoding_of
 from .tables import TableLayout, cells_of
 
-__all__ = ["CorpusEdit", "edit_corpus"]
+__all__ = ["VALUE_FORMATS", "CorpusEdit", "edit_corpus"]
 
 _PACKERS: dict[str, Callable[[bytes], bytes]] = {
     ".gz": partial(gzip.compress, mtime=0),
@@ -53,7 +53,7 @@ Wanted = Mapping[str, bool]
 # What changes in an item, by field.
 Changes = dict[str, Change]
 # Formats in which values of the metadata can be replaced.
-_VALUES = ("csv", "tsv", "json", "jsonl", "xlsx")
+VALUE_FORMATS = ("csv", "tsv", "json", "jsonl", "xlsx")
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ def edit_corpus(
     problem = reader.why_not_writable()
     if problem is not None and (changes or not metadata):
         raise InvalidInput(problem)
-    if metadata and kind not in _VALUES:
+    if metadata and kind not in VALUE_FORMATS:
         raise InvalidInput(f"Values of the metadata are not changed in files in the format {kind}.")
     before, plan = reader.fingerprint, _Plan(reader, changes, texts or {}, metadata or {})
     files = _OTHERS.get(kind, _file)(plan)

@@ -18,8 +18,9 @@ from typing import Annotated, Any, Literal, NamedTuple, NotRequired
 
 from typing_extensions import TypedDict
 
-from ..corpus import CorpusEdit, edit_corpus
+from ..corpus import CorpusEdit
 from ..curation import LabelEdit
+from ..curation.corrected_file import Correction, correct_file
 from ..errors import InvalidFile, InvalidInput, NewLabels
 from ..index import CellChange, HistoryEntry, SemanticIndex
 from .editing import Name, Who
@@ -256,14 +257,17 @@ def changes(served: Served, given: Given) -> dict[str, Any]:
     """Show what the corrected file changes."""
     corpus = served.editor.corpus
     name = None if corpus is None else corpus.name
-    if corpus is None or not served.editor.review.changes():
+    if corpus is None:
         return {"file": name, "edit": None, "lines": [], "more": 0}
-    corpus, edit = _corrected(served)
-    lines = _differences(corpus, edit)
+    corpus, found = _corrected(served)
+    if found is None:
+        return {"file": name, "edit": None, "lines": [], "more": 0}
+    lines = _differences(corpus, found.edit)
     return {
         "file": name,
         "saved": _corrected_name(corpus),
-        "edit": edit,
+        "edit": found.edit,
+        "notes": found.notes,
         "lines": lines[:_MOST_LINES],
         "more": max(0, len(lines) - _MOST_LINES),
     }
@@ -271,10 +275,12 @@ def changes(served: Served, given: Given) -> dict[str, Any]:
 
 def send_corrected(served: Served, given: Given) -> File:
     """Send the corrected file."""
-    corpus, edit = _corrected(served)
-    if edit.source is not None:
+    corpus, found = _corrected(served)
+    if found is None:
+        raise Refused(404, "Nothing was changed: the corrected file would be the same.")
+    if found.edit.source is not None:
         raise Refused(404, "A folder is corrected by `labelspan review --apply`.")
-    return File(_corrected_name(corpus), iter([edit.content]))
+    return File(_corrected_name(corpus), iter([found.edit.content]))
 
 
 def _edited(
@@ -319,13 +325,11 @@ def _apply(
 # --- the corrected file ---------------------------------------------------------------------
 
 
-def _corrected(served: Served) -> tuple[Path, CorpusEdit]:
-    review, corpus = served.editor.review, served.editor.corpus
-    index, changed = review.index, review.changes()
+def _corrected(served: Served) -> tuple[Path, Correction | None]:
+    corpus = served.editor.corpus
     if corpus is None:
         raise Refused(404, "Start `labelspan serve --edit` with --corpus FILE for this.")
-    texts = {item.id: item.text for item in index.items() if item.id in changed}
-    return corpus, edit_corpus(corpus, changed, texts=texts, like=index.corpus_fields)
+    return corpus, correct_file(served.editor.index, corpus)
 
 
 def _corrected_name(corpus: Path) -> str:
