@@ -102,6 +102,19 @@ def test_a_cut_connection_is_an_error():
             open_model(f"{address}#tiny").vectors(["a"])
 
 
+def test_a_query_does_not_wait_for_a_busy_or_slow_server(monkeypatch):
+    monkeypatch.setattr("labelspan.models.embedding_server._QUERY_TIMEOUT", 0.2)
+    with embedding_server() as (address, server):
+        model = open_model(f"{address}#tiny")
+        server.first = [lambda _: (429, {"Retry-After": "30"}, {})]
+        with pytest.raises(InvalidInput, match="answered 429"):
+            model.vectors(["a"], query=True)
+        server.delay = 1.0
+        with pytest.raises(MissingData, match="cannot be reached"):
+            model.vectors(["a"], query=True)
+        assert model.vectors(["a"]).shape == (1, 4)
+
+
 def test_keys_come_from_the_environment(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
     with embedding_server() as (address, server):

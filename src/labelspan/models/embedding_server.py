@@ -19,6 +19,8 @@ __all__ = ["ServerModel", "is_local"]
 
 # Texts of a request, seconds that one may take, and attempts if the server is busy.
 _TEXTS, _TIMEOUT, _TRIES = 32, 120.0, 6
+# The same two for a query, for which somebody waits.
+_QUERY_TIMEOUT, _QUERY_TRIES = 10.0, 1
 # Longest time that a server may ask to wait, in seconds, and the first wait if it names none.
 _LONGEST_WAIT, _FIRST_WAIT = 60.0, 1.0
 _BUSY = (429, 503)
@@ -65,16 +67,17 @@ class ServerModel(TextModel):
     def _encode(self, texts: list[str], *, query: bool) -> Any:
         rows: list[list[float]] = []
         for start in range(0, len(texts), _TEXTS):
-            rows += self._ask(texts[start : start + _TEXTS])
+            rows += self._ask(texts[start : start + _TEXTS], query=query)
         if len({len(row) for row in rows}) > 1:
             raise InvalidInput(f"{self._url} gave vectors of different lengths for one model.")
         return rows
 
-    def _ask(self, texts: list[str]) -> list[list[float]]:
+    def _ask(self, texts: list[str], *, query: bool) -> list[list[float]]:
         """Return the vectors of a few texts, in their order."""
         # Servers refuse an empty text.
         given = {"model": self._model, "input": [text or " " for text in texts]}
-        answer = self._post(json.dumps(given).encode())
+        limits = (_QUERY_TIMEOUT, _QUERY_TRIES) if query else (_TIMEOUT, _TRIES)
+        answer = self._post(json.dumps(given).encode(), *limits)
         try:
             found = {int(one["index"]): one["embedding"] for one in json.loads(answer)["data"]}
             rows = [[float(x) for x in found[number]] for number in range(len(texts))]
@@ -85,18 +88,18 @@ class ServerModel(TextModel):
             ) from error
         return rows
 
-    def _post(self, body: bytes) -> bytes:
+    def _post(self, body: bytes, timeout: float, tries: int) -> bytes:
         wait = _FIRST_WAIT
-        for attempt in range(_TRIES):
+        for attempt in range(tries):
             request = urllib.request.Request(self._url, body, self._headers)
             try:
-                with urllib.request.urlopen(request, timeout=_TIMEOUT) as reply:
+                with urllib.request.urlopen(request, timeout=timeout) as reply:
                     content: bytes = reply.read()
                     return content
             except urllib.error.HTTPError as error:
                 with error:
                     said = error.read(2000).decode("utf-8", "replace")
-                if error.code not in _BUSY or attempt == _TRIES - 1:
+                if error.code not in _BUSY or attempt == tries - 1:
                     raise InvalidInput(
                         f"{self._url} answered {error.code} for the model {self._model!r}: "
                         f"{' '.join(said.split())[:300] or error.reason}."
