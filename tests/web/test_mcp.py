@@ -142,6 +142,8 @@ def test_broken_messages_are_errors_of_the_protocol(folder):
             answer = client.post("/mcp", content=message, headers=kind)
             assert answer.status_code == status, message
             assert code is None or answer.json()["error"]["code"] == code
+        half = b'{"jsonrpc": "2.0", "id": "\\ud800", "method": "ping"}'
+        assert client.post("/mcp", content=half, headers=kind).json()["error"]["code"] == -32700
         assert client.get("/mcp").status_code == 405
         for headers, status in (
             ({"origin": "https://example.org"}, 403),

@@ -112,6 +112,9 @@ def test_what_may_help_is_offered_and_stays_chosen(started):
     assert "Größe0" in now["choices"]["encoding"]["cp1252"]
     now = read(encoding="cp1252")
     assert now["choices"]["text"] == {"what": "Größe0", "tags": "a b", "kind": "x", "page": "0"}
+    # A character that no command can have is refused, and nothing is stuck.
+    wrong = {"text": ["a\0b"]}
+    assert client.post("/start/read.json", json=wrong, headers=headers).status_code == 400
     now = read(text=["what"])
     assert now["choices"] == {}
     assert (now["report"]["encoding"], now["report"]["n_labels"]) == ("cp1252", 1)

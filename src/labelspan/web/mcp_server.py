@@ -47,6 +47,8 @@ class Assistants:
         """Answer a message; None if it needs no answer."""
         try:
             message = json.loads(text)
+            # Half a character is in no answer.
+            json.dumps(message, ensure_ascii=False).encode()
         except (ValueError, RecursionError):
             return _error(None, _NOT_JSON, "The message cannot be read as JSON.")
         if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":

@@ -136,6 +136,8 @@ class StartApp:
         for key in ("separator", "encoding"):
             if asked.get(key) is not None:
                 options.append(f"--{key}={asked[key]}")
+        if any("\0" in one for one in options):
+            raise Refused(400, "A name or a separator cannot have the character NUL.")
         self.fit.read(options)
         self._asked = asked
         return self.state({})
