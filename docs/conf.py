@@ -28,6 +28,7 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "command",
+    "formats",
     "http_api",
     "mathml",
 ]

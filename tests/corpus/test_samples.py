@@ -8,7 +8,7 @@ from _support.samples import BODIES, COUNT, SAMPLES, TAGS, TITLES
 from _support.tagged import write_all
 
 from labelspan.corpus import CorpusReader, edit_corpus, read_corpus
-from labelspan.corpus.formats import EDITABLE
+from labelspan.corpus.readers import reader_of
 from labelspan.errors import InvalidInput
 
 
@@ -36,7 +36,7 @@ def test_a_sample_is_read_without_options(tmp_path, shape):
 # --- labels written back ----------------------------------------------------------------------
 
 OTHERS = {"long rows", "columns of 0 and 1", "Obsidian", "Chrome JSON"}
-WRITABLE = [one for one in SAMPLES if SAMPLES[one][1] in EDITABLE and one not in OTHERS]
+WRITABLE = [one for one in SAMPLES if reader_of(SAMPLES[one][1]).writable and one not in OTHERS]
 # New labels have no colours and numbers.
 MORE = ("labels.", "topics.", "subjects.")
 

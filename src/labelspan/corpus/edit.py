@@ -34,12 +34,13 @@ from .label_writing import (
 )
 from .notes import note_with_labels
 from .reader import CorpusReader
+from .readers import reader_of
 from .record_files import bibtex_entries, latex_decoder
 from .sheets import open_database, with_cells, xlsx_rows
 from .sources import encoding_of
 from .tables import TableLayout, cells_of
 
-__all__ = ["VALUE_FORMATS", "CorpusEdit", "edit_corpus"]
+__all__ = ["VALUE_FORMATS", "CorpusEdit", "EditPlan", "edit_corpus"]
 
 _PACKERS: dict[str, Callable[[bytes], bytes]] = {
     ".gz": partial(gzip.compress, mtime=0),
@@ -206,8 +207,8 @@ def edit_corpus(
         raise InvalidInput(problem)
     if metadata and kind not in VALUE_FORMATS:
         raise InvalidInput(f"Values of the metadata are not changed in files in the format {kind}.")
-    before, plan = reader.fingerprint, _Plan(reader, changes, texts or {}, metadata or {})
-    files = _OTHERS.get(kind, _file)(plan)
+    before, plan = reader.fingerprint, EditPlan(reader, changes, texts or {}, metadata or {})
+    files = reader_of(kind).write(plan)
     if plan.edits and kind != "markdown":
         how = {key: reader.reading[key] or "" for key in ("format", "text", "labels", "ids")}
         again = CorpusReader(io.BytesIO(files[""]), empty="none", **{**options, **how})
@@ -231,8 +232,19 @@ def edit_corpus(
     )
 
 
-class _Plan:
-    """Changes of a corpus: for each item and field, the labels that differ."""
+class EditPlan:
+    """Changes of a corpus: for each item and field, the labels that differ.
+
+    A reader writes them by :meth:`text_with` and what changes the text of its format.
+
+    Attributes
+    ----------
+    reader : CorpusReader
+        The corpus.
+    edits : dict
+        By the numbers of the file and of the item in it: the fields of the item, and the changes
+        by field.
+    """
 
     def __init__(
         self,
@@ -272,6 +284,42 @@ class _Plan:
                 self._replace((file, line), row, metadata[record.id])
             self.expected.append(own)
         self.seen |= other
+
+    def text_with(self, changed: Callable[[str], str]) -> dict[str, bytes]:
+        """Return the content of the only file, of which ``changed`` computes the new text."""
+        return _file(self, lambda text, _: changed(text))
+
+    def json_lines(self, text: str) -> str:
+        """Return JSON lines with the changes."""
+        return _edit_lines(text, self)
+
+    def json(self, text: str) -> str:
+        """Return JSON with the changes."""
+        return _edit_json(text, self)
+
+    def table(self, text: str) -> str:
+        """Return a table with the changes."""
+        return _edit_table(text, self)
+
+    def bibtex(self, text: str) -> str:
+        """Return BibTeX with the changes."""
+        return _edit_bibtex(text, self)
+
+    def ris(self, text: str) -> str:
+        """Return RIS with the changes."""
+        return _edit_ris(text, self)
+
+    def workbook(self) -> dict[str, bytes]:
+        """Return a workbook with the changes."""
+        return _workbook(self)
+
+    def markdown(self) -> dict[str, bytes]:
+        """Return the notes that change."""
+        return _markdown(self)
+
+    def calibre(self) -> dict[str, bytes]:
+        """Return a library of Calibre with the changes."""
+        return _calibre(self)
 
     def _replace(
         self, place: tuple[int, int], row: dict[str, Any], values: Mapping[str, str]
@@ -322,8 +370,8 @@ def _of_labels(changes: Changes) -> dict[str, LabelChange]:
     return {name: one for name, one in changes.items() if isinstance(one, LabelChange)}
 
 
-def _file(plan: _Plan) -> dict[str, bytes]:
-    """Return the new content of a file of text."""
+def _file(plan: EditPlan, changed: Callable[[str, EditPlan], str]) -> dict[str, bytes]:
+    """Return the new content of a file of text, which ``changed`` computes from the old one."""
     member, used = plan.reader.files.members[0], plan.reader.reading["encoding"] or "utf-8"
     content = member.read()
     codec = encoding_of(content[:4], used)
@@ -331,7 +379,7 @@ def _file(plan: _Plan) -> dict[str, bytes]:
     if text.encode(codec) != content:
         raise InvalidFile(f"{member.name} cannot be written again as it is in {used}.")
     try:
-        return {"": _TEXTS[plan.reader.reading["format"]](text, plan).encode(codec)}
+        return {"": changed(text, plan).encode(codec)}
     except UnicodeEncodeError as error:
         raise InvalidInput(
             f"{member.name} is in {used}, which cannot hold {error.object[error.start]!r} of a "
@@ -342,7 +390,7 @@ def _file(plan: _Plan) -> dict[str, bytes]:
 # --- JSON -------------------------------------------------------------------------------------
 
 
-def _edit_lines(text: str, plan: _Plan) -> str:
+def _edit_lines(text: str, plan: EditPlan) -> str:
     lines = list(io.StringIO(text, newline=""))
     for (_, line), (_, by_field) in plan.edits.items():
         for name, change in by_field.items():
@@ -350,7 +398,7 @@ def _edit_lines(text: str, plan: _Plan) -> str:
     return "".join(lines)
 
 
-def _edit_json(text: str, plan: _Plan) -> str:
+def _edit_json(text: str, plan: EditPlan) -> str:
     spans, pieces, at = json_spans(text), [], 0
     for (_, number), (_, by_field) in sorted(plan.edits.items(), key=lambda one: one[0]):
         start, stop = spans[number - 1]
@@ -365,7 +413,7 @@ def _edit_json(text: str, plan: _Plan) -> str:
 # --- tables ---------------------------------------------------------------------------------
 
 
-def _edit_table(text: str, plan: _Plan) -> str:
+def _edit_table(text: str, plan: EditPlan) -> str:
     layout = plan.reader.files.how.layout
     assert layout is not None
     lines, first = list(io.StringIO(text, newline="")), layout.skip
@@ -403,7 +451,7 @@ def _row(old: str, cells: list[str], changed: list[str], layout: TableLayout) ->
     return mark.join(raw)
 
 
-def _workbook(plan: _Plan) -> dict[str, bytes]:
+def _workbook(plan: EditPlan) -> dict[str, bytes]:
     member = plan.reader.files.members[0]
     notes: list[str] = []
     rows = xlsx_rows(member, plan.reader.table, notes)
@@ -421,7 +469,7 @@ def _workbook(plan: _Plan) -> dict[str, bytes]:
 # --- bibliographies ---------------------------------------------------------------------------
 
 
-def _edit_ris(text: str, plan: _Plan) -> str:
+def _edit_ris(text: str, plan: EditPlan) -> str:
     """Remove and add lines KW of references; lines without a tag go on with the one before."""
     lines = text.splitlines(keepends=True)
     starts = [n for n, line in enumerate(lines) if line.lstrip("\ufeff").startswith("TY  - ")]
@@ -448,7 +496,7 @@ def _edit_ris(text: str, plan: _Plan) -> str:
     return "".join(lines)
 
 
-def _edit_bibtex(text: str, plan: _Plan) -> str:
+def _edit_bibtex(text: str, plan: EditPlan) -> str:
     """Change the keywords of entries."""
     entries, _, _ = bibtex_entries(text)
     numbers = {number: by_field for (_, number), (_, by_field) in plan.edits.items()}
@@ -505,7 +553,7 @@ def _end_of(raw: str, place: int) -> int:
 # --- Markdown and Calibre -------------------------------------------------------------------
 
 
-def _markdown(plan: _Plan) -> dict[str, bytes]:
+def _markdown(plan: EditPlan) -> dict[str, bytes]:
     files = {}
     for (file, line), (_, by_field) in plan.edits.items():
         member = plan.reader.files.members[file]
@@ -526,7 +574,7 @@ def _markdown(plan: _Plan) -> dict[str, bytes]:
     return files
 
 
-def _calibre(plan: _Plan) -> dict[str, bytes]:
+def _calibre(plan: EditPlan) -> dict[str, bytes]:
     member = plan.reader.files.members[0]
     base, _ = open_database(member)
     try:
@@ -562,15 +610,3 @@ def _calibre(plan: _Plan) -> dict[str, bytes]:
 
 def _nfc(label: str) -> str:
     return unicodedata.normalize("NFC", label)
-
-
-# By the format, what returns the new text of a file.
-_TEXTS: dict[str, Callable[[str, _Plan], str]] = {
-    "csv": _edit_table,
-    "tsv": _edit_table,
-    "jsonl": _edit_lines,
-    "json": _edit_json,
-    "bibtex": _edit_bibtex,
-    "ris": _edit_ris,
-}
-_OTHERS = {"xlsx": _workbook, "markdown": _markdown, "calibre": _calibre}

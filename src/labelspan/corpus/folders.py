@@ -9,10 +9,11 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from ..errors import InvalidFile, InvalidInput
-from .formats import SUFFIXES, CorpusFiles
+from .formats import CorpusFiles
 from .label_values import best_separator, name_of, unique_names
 from .names import known_names, normal
 from .notes import inline_tags, split_note
+from .readers import kind_of_suffix
 from .sources import READABLE, Member, Source, text_of
 from .xml_records import XML_KINDS
 
@@ -42,7 +43,7 @@ def open_files(
     taken = {member.path for member in label_files.values()}
     tables: dict[str, list[Member]] = {}
     for member in members:
-        kind = SUFFIXES.get(member.suffix, "lines")
+        kind = kind_of_suffix(member.suffix) or "lines"
         if kind not in ("lines", "markdown") and member.path not in taken:
             tables.setdefault(kind, []).append(member)
     # A few texts next to tables say what they are.

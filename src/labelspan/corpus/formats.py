@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import re
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from io import TextIOBase
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
 
 from ..errors import InvalidFile, InvalidInput
-from .json_files import flat, json_object, json_values, unwrapped
-from .known_objects import as_item
+from .json_files import flat
 from .label_values import INLINE
 from .names import known_names, listed, normal
-from .notes import inline_tags, note_fields, yaml_values
-from .record_files import bibtex_rows, bookmark_rows, mail_rows, marc_rows, ris_rows
-from .sheets import arrow_errors, ods_rows, open_database, parquet_rows, sqlite_rows, xlsx_rows
-from .sources import LONGEST, READABLE, Member, encoding_of, lines_of, open_text, text_of
+from .notes import inline_tags, note_fields
+from .readers import FileFormat, ReadFile, format_at, kind_of_suffix, reader_of
+from .sheets import arrow_errors
+from .sources import LONGEST, READABLE, Member, encoding_of, open_text, text_of
 from .tables import (
     Row,
     TableLayout,
@@ -25,82 +23,23 @@ from .tables import (
     anki_header,
     is_fasttext,
     is_table,
-    split_fasttext,
-    split_tagged,
     table_layout,
-    table_rows,
     tagged_kind,
 )
-from .xml_records import XML_KINDS, xml_kind, xml_rows
+from .xml_records import xml_kind
 
-__all__ = ["EDITABLE", "FORMATS", "RECORD_IDS", "SUFFIXES", "CorpusFiles", "Placed"]
-__all__ += ["arrow_errors", "note_row"]
+__all__ = ["CorpusFiles", "Placed", "arrow_errors", "note_row"]
 
-# By format: the suffixes of its files, and what the number of an item counts.
-_KINDS: dict[str, tuple[str, str]] = {
-    "jsonl": (".jsonl .ndjson", "line"),
-    "json": (".json", "item"),
-    "csv": (".csv", "line"),
-    "tsv": (".tsv .tab", "line"),
-    "uris": ("", "line"),
-    "fasttext": ("", "line"),
-    "lines": (".txt .text", "line"),
-    "parquet": (".parquet .pq", "row"),
-    "xlsx": (".xlsx .xlsm", "row"),
-    "ods": (".ods", "row"),
-    "sqlite": (".sqlite .sqlite3 .db", "row"),
-    "calibre": ("", "book"),
-    "bibtex": (".bib", "entry"),
-    "ris": (".ris", "reference"),
-    "marc": (".mrc .marc", "record"),
-    "xml": (".xml .rdf .marcxml .mods .opf .enex .rss .atom", "record"),
-    **dict.fromkeys(XML_KINDS, ("", "record")),
-    "bookmarks": (".html .htm", "link"),
-    "mail": (".mbox .eml", "message"),
-    "yaml": (".yml .yaml", "document"),
-    "arff": (".arff", "line"),
-    "folder": ("", "file"),
-    "markdown": (".md .markdown", "file"),
-}
-FORMATS = tuple(_KINDS)
-# Formats in which labels can be changed.
-EDITABLE = ("csv", "tsv", "jsonl", "json", "xlsx", "bibtex", "ris", "markdown", "calibre")
-# The ids of formats whose fields have fixed names.
-RECORD_IDS = {
-    "bibtex": "key",
-    "calibre": "id",
-    "bookmarks": "url",
-    "mail": "message id",
-    "posts": "Id",
-    "pubmed": "pmid",
-    "evernote": "url",
-    "feed": "id",
-    **dict.fromkeys(("ris", "marc", "marcxml", "mods", "dc", "zotero"), "id"),
-}
-SUFFIXES = {suffix: kind for kind, (own, _) in _KINDS.items() for suffix in own.split()}
 # Characters from which formats and columns are guessed.
 _SAMPLE = 1 << 21
+# Formats of text in which something more than the encoding has to be found out.
+_LAID_OUT = ("csv", "tsv", "uris", "fasttext", "arff")
 # Notes on single files of several that are shown.
 _FEW_NOTES = 5
-# Formats that are not read as text, and how their files begin.
-_BINARY = {"parquet", "sqlite", "calibre", "xlsx", "ods", "marc", "mail", *XML_KINDS}
-_BEGINNINGS = {b"SQLite format 3": "sqlite", b"PAR1": "parquet"}
-_MARC = re.compile(rb"\d{5}[a-z ]{3}.{4}\d\d", re.I | re.S)
 _BOOKMARKS = re.compile(
     r"<!doctype netscape-bookmark|<title>pocket export|\btime_added=|<dt>\s*<(?:a|h3)\b", re.I
 )
 _PAGE = re.compile(r"\s*(?:<!doctype (?:html|netscape)|<html|<title|<head)", re.I)
-# How files of text begin.
-_BEGINS = {
-    kind: re.compile(pattern, re.I)
-    for kind, pattern in (
-        ("ris", r"TY  - "),
-        ("bibtex", r"(?:%.*\n\s*|@comment.*\n\s*)*@[a-z]+\s*[{(]"),
-        ("mail", r"From \S+.*\n[\w-]+:|(?:Return-Path|Delivered-To|Received|Message-ID):"),
-        ("arff", r"(?:%.*\n\s*)*@relation\s"),
-    )
-}
-
 _XML = r"(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*"
 # Files of other programs that are not read, by their beginning, and what helps.
 _FOREIGN = [
@@ -124,31 +63,6 @@ _FOREIGN = [
 Placed = tuple[int, int, dict[str, Any]]
 
 
-@dataclass(frozen=True)
-class _Format:
-    """How a file is written."""
-
-    kind: str
-    encoding: str | None = None
-    guessed: bool = False
-    layout: TableLayout | None = None
-    # For a text and labels with tabs between them: whether the labels are URIs.
-    angled: bool = True
-
-
-class _File(NamedTuple):
-    """A file that is read, and where notes on it go."""
-
-    member: Member
-    how: _Format
-    encoding: str | None
-    table: str | None
-    # Whether it is the only file of the corpus.
-    alone: bool
-    tally: Tally
-    notes: list[str]
-
-
 class CorpusFiles:
     """Items in files of one format, read one file after the other.
 
@@ -170,11 +84,11 @@ class CorpusFiles:
         self.name, self.members = name, tuple(members)
         self._kind, self._encoding, self._notes = kind, encoding, list(notes)
         self._fields, self._table = fields, table
-        self._formats: dict[int, _Format] = {}
+        self._formats: dict[int, FileFormat] = {}
         self._tallies: dict[int, Tally] = {}
         self._said: dict[int, list[str]] = {}
         # How the first file with items is written; all others are written as it is.
-        self.how = _Format("lines" if kind is None else kind)
+        self.how = FileFormat("lines" if kind is None else kind)
         self._found = self._answers = False
         # Fields that every table must have.
         self.needed: Sequence[str] = ()
@@ -217,20 +131,14 @@ class CorpusFiles:
         return self._rows_of(member, self._formats[place], tally, self._said.setdefault(place, []))
 
     def _rows_of(
-        self, member: Member, how: _Format, tally: Tally, notes: list[str]
+        self, member: Member, how: FileFormat, tally: Tally, notes: list[str]
     ) -> Iterator[Row]:
         """Yield the items of a file with their numbers."""
         notes.clear()
         alone = len(self.members) == 1
-        file = _File(member, how, self._encoding, self._table, alone, tally, notes)
+        file = ReadFile(member, how, self._encoding, self._table, alone, tally, notes)
         try:
-            if how.kind in _RECORDS:
-                yield from enumerate(map(flat, _RECORDS[how.kind](file)), 1)
-            elif how.kind in _SHEETS:
-                yield from _SHEETS[how.kind](member, self._table, notes)
-            else:
-                with open_text(member, self._encoding) as (text, _):
-                    yield from _text_rows(file, text)
+            yield from reader_of(how.kind).rows(file)
         except (RecursionError, MemoryError) as error:
             raise InvalidFile(
                 f"{member.name} is nested too deeply or too large to be read ({error}); split it."
@@ -258,7 +166,7 @@ class CorpusFiles:
 
     def where(self, file: int, number: int) -> str:
         """Return the place of an item, for messages."""
-        place = "" if self._fields else f", {_KINDS[self.how.kind][1]} {number}"
+        place = "" if self._fields else f", {reader_of(self.how.kind).unit} {number}"
         return f"{self.members[file].name}{place}"
 
     def notes(self) -> list[str]:
@@ -274,7 +182,7 @@ class CorpusFiles:
                     files.setdefault(what, []).append(place)
                     continue
                 some = ", ".join([*map(str, numbers[:3]), *["..."] * (len(numbers) > 3)])
-                unit = _KINDS[self.how.kind][1]
+                unit = reader_of(self.how.kind).unit
                 said.append(f"{lead}{len(numbers):,} {unit}(s) ({some}) {what}")
         for what, places in files.items():
             some = ", ".join(str(self.members[place].path) for place in places[:3])
@@ -306,42 +214,24 @@ def note_row(text: str, tally: Tally) -> dict[str, Any]:
     return {**flat(plain), "text": body, **({INLINE: tags} if tags else {})}
 
 
-def _documents(file: _File) -> Iterator[dict[str, Any]]:
-    """Yield the records of a YAML file: documents, or one list of them."""
-    name = file.member.name
-    try:
-        values = yaml_values(text_of(file.member, file.encoding))
-    except ValueError as error:
-        raise InvalidFile(f"{name} is not YAML ({error}).") from None
-    if len(values) == 1 and isinstance(values[0], dict):
-        values = [unwrapped(values[0], only_file=file.alone)]
-    for value in values:
-        for one in value if isinstance(value, list) else [value]:
-            if not isinstance(one, dict):
-                raise InvalidFile(f"{name}: fields are needed, but this is {one!r:.60}.")
-            yield {str(key): item for key, item in one.items()}
-
-
 def _find_format(
     member: Member, kind: str | None, encoding: str | None, like: TableLayout | None
-) -> _Format:
+) -> FileFormat:
     """Detect the format of a file, from its name and its beginning."""
-    known, start = SUFFIXES.get(member.suffix), member.read(2048)
+    known, start = kind_of_suffix(member.suffix), member.read(2048)
     if kind is None:
         _refuse_foreign(member, start)
-    first = kind or next(
-        (one for mark, one in _BEGINNINGS.items() if start.startswith(mark)), known
-    )
-    found = _binary(member, "marc" if first is None and _MARC.match(start) else first)
-    if found is not None:
-        return found
+    first = kind or format_at(start.decode("latin-1"), marked=True, known=known) or known
+    reader = None if first is None else reader_of(first)
+    if reader is not None and reader.binary:
+        return FileFormat(reader.kind_of(member) if first in ("sqlite", "xml") else reader.name)
     if first == "markdown":
         raise InvalidInput(
             f"{member.name} is one note, which is one item; give the folder of the notes, or "
             "--format lines for one text per line."
         )
-    if kind in ("json", "jsonl", "lines", "bibtex", "ris", "bookmarks", "yaml"):
-        return _Format(kind, encoding_of(start, encoding).removesuffix("-sig"))
+    if kind is not None and kind not in _LAID_OUT:
+        return FileFormat(kind, encoding_of(start, encoding).removesuffix("-sig"))
     with open_text(member, encoding) as (text, used):
         sample = text.read(_SAMPLE)
         cut = len(sample) == _SAMPLE
@@ -352,8 +242,8 @@ def _find_format(
     # The last line may have no end.
     lines = lines[:-1] if len(sample) > 1 << 18 and len(lines) > 1 else lines
     guess = kind or _guessed(member, sample, lines, known)
-    found = _Format(guess, used, kind is None and known is None)
-    if guess in _BINARY:
+    found = FileFormat(guess, used, kind is None and known is None)
+    if reader_of(guess).binary:
         return replace(found, encoding=None)
     # One JSON value over many lines, under the name of JSON lines.
     if found.kind == "jsonl" and lines and lines[0].strip(" \ufeff") in ("{", "["):
@@ -373,17 +263,6 @@ def _refuse_foreign(member: Member, start: bytes) -> None:
     for mark, what in _FOREIGN:
         if mark.match(beginning):
             raise InvalidFile(f"{member.name} is {what}.")
-
-
-def _binary(member: Member, kind: str | None) -> _Format | None:
-    """Return the format of a file that is not read as text; None if it is."""
-    if kind == "sqlite":
-        base, is_calibre = open_database(member)
-        base.close()
-        return _Format("calibre" if is_calibre else "sqlite")
-    if kind == "xml":
-        return _Format(xml_kind(member))
-    return _Format(kind) if kind in _BINARY else None
 
 
 def _guessed(member: Member, sample: str, lines: list[str], known: str | None) -> str:
@@ -414,56 +293,9 @@ def _sniffed(member: Member, sample: str, lines: list[str], *, plain: bool) -> s
             return "json" if start[:1] == "[" else "jsonl"
         if start.startswith("<"):
             return "bookmarks" if _PAGE.match(sample) else xml_kind(member)
-    for kind, pattern in _BEGINS.items():
-        if pattern.match(start):
-            return kind
+    found = format_at(start, marked=False)
+    if found is not None:
+        return found
     if is_fasttext(lines):
         return "fasttext"
     return is_table(lines) or ("uris" if not plain and tagged_kind(lines) else None)
-
-
-def _text_rows(file: _File, text: TextIOBase) -> Iterator[Row]:
-    """Yield the items of a text file with their numbers; one is in memory at a time."""
-    name, kind, layout = file.member.name, file.how.kind, file.how.layout
-    if kind == "json":
-        # A folder of JSON files has a record in each.
-        yield from json_values(name, text, only_file=file.alone)
-        return
-    lines = lines_of(text, name)
-    if kind in ("csv", "tsv"):
-        yield from table_rows(name, lines, layout, file.tally) if layout is not None else ()
-    elif kind == "arff":
-        # It needs numpy and scipy, which no other format does.
-        from ..datasets.arff import arff_records  # noqa: PLC0415
-
-        yield from arff_records(name, lines)
-    else:
-        read = _LINES[kind]
-        for number, line in enumerate(lines, 1):
-            if line.strip():
-                yield number, read(file, number, line)
-
-
-# By the format, what reads the records of a file, the rows of a workbook, or a line.
-_RECORDS: dict[str, Callable[[_File], Iterator[dict[str, Any]]]] = {
-    "parquet": lambda file: parquet_rows(file.member),
-    **dict.fromkeys(
-        ("sqlite", "calibre"), lambda file: sqlite_rows(file.member, file.table, file.notes)
-    ),
-    "marc": lambda file: marc_rows(file.member, file.encoding, file.tally),
-    "mail": lambda file: mail_rows(file.member),
-    "bibtex": lambda file: bibtex_rows(file.member, file.encoding, file.tally),
-    "ris": lambda file: ris_rows(file.member, file.encoding),
-    "bookmarks": lambda file: bookmark_rows(file.member, file.encoding),
-    "yaml": _documents,
-    **dict.fromkeys(XML_KINDS, lambda file: xml_rows(file.member, file.how.kind, file.tally)),
-}
-_SHEETS = {"xlsx": xlsx_rows, "ods": ods_rows}
-_LINES: dict[str, Callable[[_File, int, str], dict[str, Any]]] = {
-    "jsonl": lambda file, number, line: flat(as_item(json_object(file.member.name, number, line))),
-    "fasttext": lambda _, __, line: split_fasttext(line),
-    "uris": lambda file, number, line: split_tagged(
-        file.member.name, number, line, file.how.angled
-    ),
-    "lines": lambda _, __, line: {"text": line.rstrip("\n")},
-}

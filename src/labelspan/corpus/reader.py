@@ -16,7 +16,7 @@ from unicodedata import normalize
 from ..errors import InvalidFile, InvalidInput, InvalidParameter
 from .fields import choose_fields, plain
 from .folders import open_files
-from .formats import EDITABLE, FORMATS, RECORD_IDS, Placed
+from .formats import Placed
 from .json_files import FOLDERS
 from .label_values import (
     INLINE,
@@ -32,6 +32,7 @@ from .names import known_names, normal
 from .notes import inline_tags
 from .plain_text import plain_text
 from .read_twice import TWICE, is_read_twice
+from .readers import all_readers, reader_of
 from .reading_report import ReadingReport, make_report, shorten
 from .sources import check_encoding, open_source
 from .tagged_texts import Item, TaggedTexts
@@ -160,9 +161,9 @@ class CorpusReader:
     ) -> None:
         if empty not in ("unknown", "none"):
             raise InvalidParameter(f"empty must be 'unknown' or 'none', but {empty!r} was given.")
-        if format is not None and format not in FORMATS:
+        if format is not None and format not in all_readers():
             raise InvalidParameter(
-                f"format must be one of {', '.join(FORMATS)}, but {format!r} was given."
+                f"format must be one of {', '.join(all_readers())}, but {format!r} was given."
             )
         if encoding is not None:
             check_encoding(encoding)
@@ -215,7 +216,7 @@ class CorpusReader:
         how, before = self.files.how, like or {}
         # Tags in the texts are a field of notes only.
         tagged = how.kind != "markdown" and INLINE in (labels or before.get("labels") or ())
-        given: dict[str, Any] = {"ids": ids, "like": before, "record_id": RECORD_IDS.get(how.kind)}
+        given: dict[str, Any] = {"ids": ids, "like": before, "record_id": reader_of(how.kind).ids}
         given |= {"labelled": self._labelled and not tagged}
         chosen = choose_fields(
             self.name, items, text=text, labels=() if tagged else labels, **given
@@ -330,7 +331,7 @@ class CorpusReader:
             The reason, and what to do; None if they can be written.
         """
         kind = self.reading["format"]
-        if kind not in EDITABLE:
+        if not reader_of(kind).writable:
             problem = f"files in the format {kind} are not changed"
         elif len(self.files.members) > 1 and kind != "markdown":
             problem = f"{self.name} has several files, and only one can be changed"
