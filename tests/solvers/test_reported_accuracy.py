@@ -14,6 +14,7 @@ from labelspan.labels.factor import equalizing_weights
 from labelspan.operators import MemoryBlocks, RowBlocks, as_operator
 from labelspan.solvers import Krylov, KrylovOptions
 from labelspan.solvers.problem import squared_units
+from labelspan.solvers.regression import _Bound
 
 ROWS, COLUMNS, COUNT = 1060, 1090, 12
 QUICK = ("lognormal 3", "eight decades", "unix times")
@@ -196,3 +197,11 @@ def test_frequent_words_are_not_a_unit():
     units = squared_units(as_operator(sparse.csr_array(X)).centered()[0])
     assert units[3] > 1e15 * np.median(units)
     np.testing.assert_allclose(squared_units(as_operator(X)), np.square(X).sum(axis=0))
+
+
+def test_a_bound_that_rounding_has_lost_starts_again():
+    """It was infinite from then on: on texts in float32 no share was ever reached."""
+    bound, least = _Bound(0.5, 2), 0.5
+    after = bound.after(3.0 * np.eye(2), 0.1 * np.eye(2), 0.2 * np.eye(2))
+    assert after == pytest.approx(2 * 0.2**2 / least)
+    assert np.isfinite(bound.after(0.1 * np.eye(2), 0.1 * np.eye(2), 0.1 * np.eye(2)))

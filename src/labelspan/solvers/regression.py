@@ -510,12 +510,15 @@ class _Bound:
         self._seen.append(most if coefficients.size else 0.0)
         return self._seen[-1]
 
-    def _next(self, gap: Array, factor: Array) -> Array | None:
-        """Return ``(least I + factor gap^-1 factor')^-1``; None if the gap is only rounding."""
+    def _next(self, gap: Array, factor: Array) -> Array:
+        """Return ``(least I + factor gap^-1 factor')^-1``; ``I / least`` if the gap is rounding.
+
+        That is a bound of every block, with which the recursion starts again.
+        """
         with single_thread():
             root = triangular((gap + gap.T) / 2)
             if root is None:
-                return None
+                return np.eye(len(factor)) / self._least
             half = root[1].T @ factor.T
             return np.asarray(np.linalg.inv(half.T @ half + self._least * np.eye(len(factor))))
 
