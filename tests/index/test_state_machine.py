@@ -29,6 +29,7 @@ from labelspan.curation import MetadataEdits, Review, SavedSearches, Teacher, au
 from labelspan.display.map_data import draw_points
 from labelspan.errors import InvalidInput
 from labelspan.export import export_file, export_postgresql
+from labelspan.index.history import By, as_value
 
 TEXTS = ["a chess game", "Chess\nfor two players", "a photo of a song", "", "zyzzyva", "dice dice"]
 NEW = [f"new{n}" for n in range(5)]
@@ -75,6 +76,10 @@ def made_from(original, source):
     items = source.items()
     with SemanticIndex.load(original, write=True) as index:
         index.remove(index.ids)
+        # A label that has another name is the same in the space.
+        names = source.store.labels.names[: len(index.store.labels.names)]
+        cells = {("", f"name {n}"): as_value(name) for n, name in enumerate(names)}
+        index.change("rename", lambda store: store.apply(cells, By()))
         columns = [[getattr(one, name) for one in items] for name in ("text", "labels", "id")]
         put(index, *columns, metadata=[one.metadata for one in items])
         if source.vocabulary is not None:

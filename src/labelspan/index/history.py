@@ -609,6 +609,15 @@ class History:
             raise InvalidInput(
                 f"Change {number} cannot be undone: {state}{f', by {by}' if by else ''}."
             )
+        for cell, value in [*wanted.items()]:
+            holder = (
+                self._store.labels.number.get(value_of(value), -1)
+                if field_kind(cell[1]) == "name"
+                else -1
+            )
+            if holder >= 0:
+                # A label of no item has the name; it gets the other one.
+                wanted.setdefault(("", f"name {holder}"), present[cell])
         made = self._store.apply(wanted, By(who, "undo", number), embed=embed)
         restored = {item or field for item, field in wanted if field != "labels" or item}
         return made, Undone(entry, made.number, len(restored - late.keys()), kept)
@@ -624,8 +633,11 @@ class History:
     ) -> bool:
         if not same(field, present, after):
             return False
-        # A name may be that of another label now.
-        return field_kind(field) != "name" or value_of(before) not in self._store.labels.number
+        if field_kind(field) != "name":
+            return True
+        # The name may be that of another label now.
+        holder = self._store.labels.number.get(value_of(before))
+        return holder is None or not self._store.labels.support[holder]
 
     def _changed_by(self, item: str, field: str, number: int) -> int:
         """Return the number of the change after which a value is not what it was."""
