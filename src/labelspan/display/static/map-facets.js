@@ -16,7 +16,7 @@ globalThis.MapFacets = (() => {
       update();
     };
     const part = (title, ...children) => {
-      const made = element("section", {}, element("h3", {}, isolated(title, 40)), ...children);
+      const made = element("section", {}, element("h2", {}, isolated(title, 40)), ...children);
       made.setAttribute("aria-label", shown(title));
       return made;
     };

@@ -140,7 +140,7 @@ globalThis.MapResults = (() => {
         for (const [event, on] of [["pointerenter", row], ["pointerleave", -1], ["focus", row], ["blur", -1]]) made.addEventListener(event, () => ring(on < 0 ? pointed : on));
         return element("li", {}, made);
       });
-      return [element("div", {}, element("h3", {}, title), element("ul", {}, ...lines))];
+      return [element("div", {}, element("h2", {}, title), element("ul", {}, ...lines))];
     };
     const opened = (row) => {
       const text = element("p", { className: "snippet" });
