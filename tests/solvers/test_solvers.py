@@ -30,7 +30,7 @@ from labelspan.solvers import (
     eigen_residual,
 )
 from labelspan.solvers.exact import decompose, ridge
-from labelspan.solvers.regression import block_cg, regress
+from labelspan.solvers.regression import block_cg, leverage_of, regress
 
 ALPHAS = [0.0, 0.3, 30.0]
 # Regressions are never solved directly.
@@ -166,6 +166,24 @@ def test_the_missing_part_of_a_regression_is_bounded(decades, penalty):
         # Below the rounding of products nothing can be told.
         assert missing <= max(run.to_come, 1e-12)
         assert run.to_come <= share
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(1500, 300), (300, 1500)])
+@pytest.mark.parametrize("alpha", [0.3, 3.0])
+def test_the_leverage_comes_with_the_regression(rows, columns, alpha):
+    rng = np.random.default_rng(0)
+    dense = rng.standard_normal((rows, columns)) * (rng.random((rows, columns)) < 0.05)
+    dense -= dense.mean(axis=0)
+    squares = np.linalg.svd(dense, compute_uv=False) ** 2
+    expected = (squares / (squares + alpha)).sum() / rows
+    X, Y = as_operator(dense), dense @ rng.standard_normal((columns, 5)) > 0.3
+    options = {"share": 5e-3, "direct": 0}
+    fit = regress(X, Y - Y.mean(axis=0), alpha, leverage=True, **options)
+    without = regress(X, Y - Y.mean(axis=0), alpha, **options)
+    assert fit.leverage == pytest.approx(expected, rel=0.1)
+    assert leverage_of(X, alpha) == pytest.approx(expected, rel=0.1)
+    assert fit.n_iter == without.n_iter
+    np.testing.assert_allclose(fit.agreement, without.agreement, rtol=1e-3, atol=1e-3)
 
 
 def test_a_regression_that_iterates_slowly_is_solved_directly():

@@ -485,7 +485,9 @@ class LabelledEmbedding(Embedding):
 
     def _has_thresholds(self, rows: TrainingRows) -> bool:
         """Return whether :meth:`predict` needs thresholds, and the rows to choose them are here."""
-        return self.label_kind_ == "indicator" and rows.raw is not None and not rows.X.one_pass
+        if rows.raw is None or rows.X.one_pass:
+            return False
+        return bool(rows.labels.kind == "indicator")
 
     def _stream_block(self, labels: Labels) -> Array:
         """Return the rows whose products a stream sums; the last columns are the labels."""

@@ -123,7 +123,8 @@ def state_factor_fit(model: Any, X: Any, y: Any) -> FactorFit:
         rank = _rank(model, H)
     count = _count(model, rows.X.shape, rank, many=labels.many)
     alpha, curve = choose_penalty(model, rows.X, rows.Y)
-    problem = Problem(rows.X, Factor(labels=H), count, alpha)
+    wanted = model._has_thresholds(rows)
+    problem = Problem(rows.X, Factor(labels=H), count, alpha, leverage=wanted)
     return FactorFit(rows, H, alpha, curve, problem)
 
 
@@ -146,7 +147,9 @@ def publish_factor_fit(model: Any, stated: FactorFit) -> None:
         own = None
         if solution.metric is None:
             own = _label_coordinates(solution, stated.problem, lengths * signs)
-        model.label_thresholds_ = label_thresholds(model, rows.X, rows.labels, own, stated.alpha)
+        model.label_thresholds_ = label_thresholds(
+            model, rows.X, rows.labels, own, stated.alpha, leverage=solution.leverage
+        )
 
 
 def _label_coordinates(

@@ -275,7 +275,8 @@ class MLSI(LabelledEmbedding):
         if beta > 0:
             regression = Regression(alpha, norm=float(np.sqrt(beta)))
             factor = Factor(Scaled(Y, columns=scale), share, regression)
-        return Problem(X, factor, self._count(most, reason, default=wanted))
+        count = self._count(most, reason, default=wanted)
+        return Problem(X, factor, count, leverage=beta > 0 and self._has_thresholds(rows))
 
     # --- what is chosen from the data -------------------------------------------------
 
@@ -343,7 +344,9 @@ class MLSI(LabelledEmbedding):
             own = None
             if directions is not None:
                 own = lambda _, labels: labels @ on_host(directions)  # noqa: E731
-            self.label_thresholds_ = label_thresholds(self, rows.X, rows.labels, own, stated.alpha)
+            self.label_thresholds_ = label_thresholds(
+                self, rows.X, rows.labels, own, stated.alpha, leverage=solution.leverage
+            )
         self._keep_common_labels(rows)
         return signs
 

@@ -12,7 +12,7 @@ from ..labels import Labels
 from ..operators import Operator
 from ..operators.array_backend import host, on_host
 from ..solvers.exact import DECOMPOSED
-from ..solvers.regression import fitted_part
+from ..solvers.regression import leverage_of
 from .solving import seed_of, threads_for
 
 __all__ = ["best_thresholds", "label_thresholds"]
@@ -21,11 +21,6 @@ __all__ = ["best_thresholds", "label_thresholds"]
 _FEWEST, _MOST, _ENTRIES = 100, 2000, 1 << 18
 # Number of rows that choose the common threshold: the scores of all labels need fewer.
 _COMMON_ROWS = 500
-# Columns of random signs that estimate the leverage of up to this number of rows; one is enough
-# for more. And the part of it that may be missing.
-_PROBES, _ROWS, _ACCURACY = 4, 1_000, 0.1
-# Up to this many rows random signs, which vary less, estimate it; beyond, normal random numbers.
-_MANY_ROWS = 1 << 16
 # A score without the row's own labels is unknown where they determine nearly all of it.
 _MOST_LEVERAGE = 0.95
 # Number of rows with a label at which its own threshold counts as much as the common one. Micro F1
@@ -40,6 +35,8 @@ def label_thresholds(
     labels: Labels,
     own: Callable[[Array, Array], Array] | None,
     alpha: float = 0.0,
+    *,
+    leverage: float | None = None,
 ) -> Array:
     """Return a threshold of the label scores for each label.
 
@@ -60,6 +57,8 @@ def label_thresholds(
         labels on it as learned.
     alpha : float, default=0.0
         Regularization strength of the regression that places the labels.
+    leverage : float or None, default=None
+        The mean weight of a row's own labels in this regression; None if the solver does not know.
 
     Returns
     -------
@@ -70,7 +69,9 @@ def label_thresholds(
     truth = host(labels.operator.rows(rows).formed())
     loadings, means = on_host(model.label_loadings_), on_host(model.label_means_)
     latent = host(X.rows(rows).matmat(X.place(on_host(model.components_).T)))
-    share = loadings.shape[0] / X.shape[0] if own is None else _leverage(X, alpha, seed_of(model))
+    share = loadings.shape[0] / X.shape[0]
+    if own is not None:
+        share = _leverage(X, alpha) if leverage is None else leverage
     share = min(share + model.center / X.shape[0], _MOST_LEVERAGE)
     if own is None:
         scores = latent @ loadings - share * (truth - means)
@@ -133,7 +134,7 @@ def _sampled(labels: Labels, seed: int) -> Array:
     return np.sort(np.random.default_rng(seed).choice(rows, count, replace=False))
 
 
-def _leverage(X: Operator, alpha: float, seed: int) -> float:
+def _leverage(X: Operator, alpha: float) -> float:
     """Return the trace of ``X (X'X + alpha I)^-1 X'`` over n, estimated from random columns."""
     rows = X.shape[0]
     if not alpha > 0:
@@ -141,11 +142,5 @@ def _leverage(X: Operator, alpha: float, seed: int) -> float:
     if X in DECOMPOSED:
         values = DECOMPOSED[X].values
         return float((values / (values + alpha))[values > 0].sum()) / rows
-    rng, count = np.random.default_rng(seed), _PROBES if rows <= _ROWS else 1
-    if rows <= _MANY_ROWS:
-        probes = X.place(rng.choice([-1.0, 1.0], (rows, count)).astype(X.dtype))
-    else:
-        # Where the data is: on a device, the signs of many rows would take longer than the fit.
-        probes = X.random_block(rows, count, rng)
     with threads_for(X):
-        return fitted_part(X, probes, alpha, _ACCURACY) / (count * rows)
+        return leverage_of(X, alpha)

@@ -8,6 +8,7 @@ numba use a stored transpose, which on sixteen cores takes a third of the time.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from importlib.util import find_spec
 from itertools import pairwise
@@ -77,6 +78,7 @@ class Sparse(Operator):
         # Used several times in one fit.
         self._sums: Array | None = None
         self._counts: Array | None = None
+        self._squares: Array | None = None
         # Computed once, because a penalty is often chosen before the problem is solved.
         self._arranged: tuple[Sparse, Array] | None = None
         self._products = _products_for(csr.nnz)
@@ -111,6 +113,7 @@ class Sparse(Operator):
         other = self._with(renamed)
         other._counts = counts[order]
         other._sums = None if self._sums is None else self._sums[order]
+        other._squares = self.column_squares()[order]
         self._arranged = other, order
         return self._arranged
 
@@ -118,7 +121,7 @@ class Sparse(Operator):
         """Return an operator over another matrix, multiplied the same way."""
         other = copy(self)
         other._csr, other._transposed, other.shape = csr, None, csr.shape
-        other._sums = other._counts = other._arranged = None
+        other._sums = other._counts = other._squares = other._arranged = None
         other._blocks = {}
         return other
 
@@ -234,13 +237,22 @@ class Sparse(Operator):
     def _column_sums(self) -> tuple[Array, Array]:
         """Return the sum and the number of entries of each column."""
         if self._sums is None or self._counts is None:
-            # The number of parts does not depend on the number of threads, so the sums are the
-            # same.
-            parts = _row_blocks(self._csr, _how_many(self._csr, 1, self._partial_sums()))
-            found = map_threads(lambda part: self._products.sums(part[1]), parts)
-            self._sums = np.sum([sums for sums, _ in found], axis=0)
-            self._counts = np.sum([counts for _, counts in found], axis=0).astype(np.float64)
+            self._sums, self._counts = self._summed_by_part(lambda csr: csr.data)
         return self._sums, self._counts
+
+    def _summed_by_part(self, values: Callable[[Any], Array]) -> tuple[Array, Array]:
+        """Return sums of some values of the entries of each column, and the number of entries."""
+        # The number of parts does not depend on the number of threads, so the sums are the same.
+        parts = _row_blocks(self._csr, _how_many(self._csr, 1, self._partial_sums()))
+
+        def summed(part: tuple[slice, Any]) -> tuple[Array, Array]:
+            csr = part[1]
+            arrays = values(csr), csr.indices, csr.indptr
+            return self._products.sums(_compressed(sparse.csr_array, csr.shape, arrays))
+
+        found = map_threads(summed, parts)
+        sums, counts = (np.sum(each, axis=0) for each in zip(*found, strict=True))
+        return sums.astype(np.float64), counts.astype(np.float64)
 
     def _partial_sums(self) -> int:
         """Return the maximum number of parts for column sums."""
@@ -251,9 +263,11 @@ class Sparse(Operator):
         return sum_of_squares(self._csr.data)
 
     def column_squares(self) -> Array:
-        squares = np.square(self._csr.data, dtype=np.float64)
-        # Without any entry, it counts in whole numbers.
-        return np.bincount(self._csr.indices, squares, self.shape[1]).astype(np.float64)
+        if self._squares is None:
+            self._squares = self._summed_by_part(lambda csr: np.square(csr.data, dtype=np.float64))[
+                0
+            ]
+        return self._squares.copy()
 
     def column_counts(self) -> Array:
         return self._column_sums()[1]

@@ -238,7 +238,9 @@ class Krylov:
         assert labels is not None
         few = self._each(X, factor, labels.shape[1], count)
         axes = None if few else self._leading(labels, count + BLOCK_WIDTH)
-        fit = self._regress(X, targets_of(X, factor, axes), alpha, tol / 2, fitted=True)
+        targets = targets_of(X, factor, axes)
+        wanted = problem.leverage
+        fit = self._regress(X, targets, alpha, tol / 2, fitted=True, leverage=wanted)
         fitted = fit.fitted(X) if X.shape[0] < X.shape[1] and not X.one_pass else None
         square = fitted_square(X, fit, alpha) if fitted is None else sum_of_squares(fitted)
         others = 0.0 if axes is None else self._square_of_others(X, factor, axes, tol)
@@ -257,10 +259,11 @@ class Krylov:
             label_axes=level * (along if axes is None else axes @ along),
             level=level,
             embed=svd.left,
+            leverage=fit.leverage,
         )
 
     def _regress(
-        self, X: Operator, targets: Array, alpha: float, share: float, *, fitted: bool = False
+        self, X: Operator, targets: Array, alpha: float, share: float, **options: bool
     ) -> Regressed:
         return regress(
             X,
@@ -269,7 +272,7 @@ class Krylov:
             share=max(share, finest_tolerance(X.dtype)),
             max_iter=self.max_iter or self.options.iterations,
             direct=self.options.direct,
-            fitted=fitted,
+            **options,
         )
 
     def _each(self, X: Operator, factor: Factor, labels: int, count: int) -> bool:
@@ -317,6 +320,7 @@ class Krylov:
             share=share,
             max_iter=most,
             direct=self.options.direct,
+            leverage=problem.leverage,
         )
         values, axes = thin_spectrum(fit.agreement, count)
         mixing = axes / np.sqrt(values)
@@ -347,6 +351,7 @@ class Krylov:
             error=fit.error,
             # W'X'L without a product: the agreement is L'X G, and W = G mixing.
             images=mixing.T @ fit.agreement.T,
+            leverage=fit.leverage,
         )
 
     def _thin_of_many(self, problem: Problem, labels: Operator) -> Solution:

@@ -86,6 +86,8 @@ class Problem:
         Number of directions.
     alpha : float, default=0.0
         Regularization strength, added to the diagonal of ``X'X``.
+    leverage : bool, default=False
+        Whether the mean leverage of the rows is of use, if the solver can tell it at little cost.
 
     See Also
     --------
@@ -107,6 +109,7 @@ class Problem:
     factor: Factor
     n_components: int
     alpha: float = 0.0
+    leverage: bool = False
 
     def __post_init__(self) -> None:
         if self.alpha and not self.factor.thin:
@@ -155,6 +158,8 @@ class Solution:
     embed : function or None
         Returns ``X W`` from stored results, without a product with X; None if nothing
         is stored.
+    leverage : float or None
+        The mean diagonal of ``X (X'X + alpha I)^+ X'``, if it was asked for and is known.
 
     See Also
     --------
@@ -187,6 +192,7 @@ class Solution:
     level: float = 1.0
     metric: Array | None = None
     embed: Callable[[], Array] | None = None
+    leverage: float | None = None
 
 
 @runtime_checkable

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,7 +49,7 @@ __all__ = [
     "block_cg",
     "complete_labels",
     "few_enough",
-    "fitted_part",
+    "leverage_of",
     "regress",
 ]
 
@@ -77,6 +78,10 @@ _CHECKED, _TURNED = 4, 2e-2
 _WIDEST = 256
 # By how much a second run lowers the residual of the first.
 _REFINED = 1e-2
+# Columns of random signs that estimate the mean leverage of up to this number of rows; one is
+# enough for more; up to so many rows signs, which vary less, beyond normal random numbers; and the
+# part of it that may be missing.
+_FEW_ROWS, _MANY_ROWS, _ROUGH_SHARE = 1_000, 1 << 16, 0.1
 # Number of random columns that estimate the smallest eigenvalue of A in the Krylov space, and
 # the factor by which the estimate may be too small.
 _PROBES, _SAFE = 4, 2.0
@@ -97,7 +102,8 @@ class Regressed:
     ``agreement`` is ``targets'X slopes``; ``residual`` and ``error`` are those of
     :class:`~labelspan.solvers.problem.Check`. ``to_come`` is the estimated missing part of the
     trace of ``agreement``, relative to it, if that stopped the iteration. ``known`` are the fitted
-    labels if they were computed, and the slopes then combinations of rows.
+    labels if they were computed, and the slopes then combinations of rows. ``leverage`` is the mean
+    diagonal of ``X (X'X + alpha I)^+ X'``, estimated, if it was asked for and is known.
     """
 
     slopes: Operator
@@ -109,6 +115,7 @@ class Regressed:
     converged: bool
     to_come: float | None = None
     known: Array | None = None
+    leverage: float | None = None
 
     @property
     def missing(self) -> float:
@@ -136,6 +143,7 @@ def regress(
     direct: int = DIRECT_LIMIT,
     turned: float = _TURNED,
     fitted: bool = False,
+    leverage: bool = False,
 ) -> Regressed:
     """Regress every column of ``targets`` on X with a common 2-norm penalty.
 
@@ -164,7 +172,8 @@ def regress(
     budget = int(min(max_iter, max(_LEAST, min(2 * ratio, _BUDGET)))) if possible else max_iter
     fit = None
     if alpha > 0 and share is not None:
-        fit = _iterate_to_share(X, targets, alpha, share, budget, turned, fitted, ratio)
+        probes = _probes_of(X) if leverage else None
+        fit = _iterate_to_share(X, targets, alpha, share, budget, turned, fitted, ratio, probes)
         if fit is None and possible:
             return _direct(X, targets, alpha)
     if fit is None:
@@ -173,16 +182,25 @@ def regress(
     return fit if fit.converged or smaller > direct else _direct(X, targets, alpha)
 
 
-def fitted_part(X: Operator, targets: Array, alpha: float, share: float) -> float:
-    """Return about the trace of ``targets'X (X'X + alpha I)^-1 X'targets``; a part may be missing.
-
-    The gains of conjugate gradients sum to it.
-    """
-    cross = X.rmatmat(X.place(targets))
+def leverage_of(X: Operator, alpha: float) -> float:
+    """Estimate the mean diagonal of ``X (X'X + alpha I)^-1 X'``, by conjugate gradients."""
+    probes = _probes_of(X)
+    cross = X.rmatmat(probes)
     scale, apply = _in_unit_columns(X, cross, alpha)
     least = alpha / float(np.square(host(scale)).max())
     tol = default_tolerance(X.dtype)
-    return sum(block_cg(apply, cross / scale, tol, _BUDGET, share=share, least=least).gains)
+    run = block_cg(apply, cross / scale, tol, _BUDGET, share=_ROUGH_SHARE, least=least)
+    return float(run.halfway / (probes.shape[1] * X.shape[0]))
+
+
+def _probes_of(X: Operator) -> Array:
+    """Return the random columns from which a mean leverage is estimated; many rows take one."""
+    rng, rows = np.random.default_rng(0), X.shape[0]
+    count = _PROBES if rows <= _FEW_ROWS else 1
+    if rows <= _MANY_ROWS:
+        return X.place(rng.choice([-1.0, 1.0], (rows, count)).astype(X.dtype))
+    # Where the data is: on a device, the signs of many rows would take longer than the fit.
+    return X.random_block(rows, count, rng)
 
 
 def few_enough(X: Operator, width: int, direct: int = DIRECT_LIMIT) -> bool:
@@ -258,6 +276,7 @@ def _iterate_to_share(  # noqa: PLR0917
     turned: float,
     fitted: bool,
     patience: float,
+    probes: Array | None,
 ) -> Regressed | None:
     """Iterate until little is missing; None if the blocks have lost their directions.
 
@@ -267,6 +286,8 @@ def _iterate_to_share(  # noqa: PLR0917
     many targets it holds up to the product of their errors.
     """
     targets, tol, width = X.place(targets), default_tolerance(X.dtype), targets.shape[1]
+    if probes is not None:
+        targets = concatenate([targets, probes], axis=1)
     lengths = None if X.one_pass else _unit_lengths(X, alpha)
     shrink: Array | float = alpha
     dual = X.dual and lengths is not None and not np.ptp(lengths) and X.shape[0] < X.shape[1]
@@ -279,10 +300,12 @@ def _iterate_to_share(  # noqa: PLR0917
         wanted, least = wanted / scale, alpha / float(np.square(host(scale)).max())
         shrink = like(alpha / np.square(host(scale)), wanted)
     step = width if width <= _WIDEST else _WIDEST // 2
+    # Probes go along with the last targets.
+    cuts = [*range(0, width, step), targets.shape[1]]
     runs = [
         block_cg(
             apply,
-            wanted[:, at : at + step],
+            wanted[:, start:stop],
             tol,
             max_iter,
             share=share,
@@ -290,17 +313,18 @@ def _iterate_to_share(  # noqa: PLR0917
             shift=shift,
             shrink=shrink if fitted else None,
             patience=patience,
+            probes=max(stop - width, 0),
         )
-        for at in range(0, width, step)
+        for start, stop in pairwise(cuts)
     ]
-    solution, known = concatenate([run.solution for run in runs], axis=1), None
+    solution, known = concatenate([run.solution for run in runs], axis=1)[:, :width], None
     if dual:
         slopes: Operator = OfRows(X, solution)
-        known = concatenate([run.image for run in runs], axis=1)
-        agreement = inner(targets, known)
+        known = concatenate([run.image for run in runs], axis=1)[:, :width]
+        agreement = inner(targets[:, :width], known)
     else:
         slopes = as_operator(solution / scale)
-        agreement = inner(scale * wanted, slopes.formed())
+        agreement = inner(scale * wanted[:, :width], slopes.formed())
     totals = np.array([sum(run.gains) for run in runs])
     # Of targets without any gain, such as constant labels, nothing is missing.
     missing = np.where(totals > 0, [run.to_come for run in runs], 0.0)
@@ -329,6 +353,7 @@ def _iterate_to_share(  # noqa: PLR0917
         to_come <= share,
         to_come,
         known,
+        None if probes is None else runs[-1].halfway / (probes.shape[1] * X.shape[0]),
     )
 
 
@@ -377,6 +402,8 @@ class Run(NamedTuple):
     ``spread`` is about the root of ``tr A^-1`` in the Krylov space: a
     residual R means an error ``(tr E'A E)^1/2`` of at most ``|R| spread``, unless directions are
     too short to be in the space. ``image`` is that of the solution, for combinations of rows.
+    ``halfway`` is the sum of the gains of the probes, or of all columns if none is one, and half of
+    the bound of what is missing of it.
     """
 
     solution: Array
@@ -386,6 +413,7 @@ class Run(NamedTuple):
     spread: float
     to_come: float
     error: float
+    halfway: float
     image: Any = None
 
 
@@ -400,6 +428,7 @@ def block_cg(  # noqa: PLR0917
     shift: float | None = None,
     shrink: Array | float | None = None,
     patience: float = np.inf,
+    probes: int = 0,
 ) -> Run:
     """Block conjugate gradients with an orthonormal residual block (Dubrulle 2001).
 
@@ -413,7 +442,8 @@ def block_cg(  # noqa: PLR0917
     missing. No continuation of the gains replaces it: where a few factors dominate, gains fall a
     thousandfold after two iterations and then hardly at all, and of 240 such problems the last
     gains misled in 88, the slowest decrease over all windows in 25, the bound in none. Gives
-    up where the share would take more than ``patience`` further iterations.
+    up where the share would take more than ``patience`` further iterations. The last ``probes``
+    columns have no part in this.
 
     The gains are those of ``tr right'S`` for the solution S. With ``shrink``, the diagonal of the
     penalty in A, the share is that of ``tr S'(A - diag(shrink))S``, the squared norm of the fitted
@@ -428,31 +458,22 @@ def block_cg(  # noqa: PLR0917
     squares = np.square(column_norms(right)) if image is None else host(column_sums(right * image))
     lengths = np.sqrt(np.maximum(squares, 0.0))
     lengths[lengths == 0] = 1.0
-    scale = like(lengths, right)
+    scale, noise = like(lengths, right), rounding(width_of(right))
     residual_basis, along, factor = orthonormalized(
         right / scale, None if image is None else image / scale
     )
     solution, fitted = 0 * right, None if image is None else 0 * image
     direction = residual_basis
-    coefficients = factor
-    worst, n_iter = float(residual_basis.shape[1] > 0), 0
-    gains: list[float] = []
-    bound = _Bound(least, factor.shape[0])
-    rng = np.random.default_rng(0)
-    # Q the residual blocks, T = Q'A Q = U'SU with S = diag(square) and U bidiagonal by the factors:
-    # z'T^-1 z of random z needs no more than U'^-1 z, block by block.
-    probe = rng.standard_normal((residual_basis.shape[1], _PROBES))
-    inverse_trace, unsure, to_come = 0.0, False, np.inf
-    smallest = _ROUNDING if error < np.inf else rounding(width_of(right))
-    while (worst > tol or unsure) and n_iter < max_iter and residual_basis.shape[1]:
+    state = _Progress(factor, lengths, probes, least)
+    smallest = _ROUNDING if error < np.inf else noise
+    n_iter, unsure = 0, False
+    while (state.worst > tol or unsure) and n_iter < max_iter and residual_basis.shape[1]:
         n_iter += 1
         image = apply(direction) if shift is None else plus(along, direction, shift)
         square = inner(direction if shift is None else along, image)
         with single_thread():  # the same bits for any number of threads
-            inverse = _inverse((square + square.T) / 2, rounding(width_of(right)))
-        step = inverse @ coefficients
-        inverse_trace += float((probe * (inverse @ probe)).sum()) / _PROBES
-        gains.append(float(((coefficients * step).sum(axis=0) * np.square(lengths)).sum()))
+            inverse = _inverse((square + square.T) / 2, noise)
+        step = state.step(inverse)
         add_product(solution, direction, step)
         if fitted is not None:
             add_product(fitted, along, step)
@@ -460,27 +481,88 @@ def block_cg(  # noqa: PLR0917
         residual_basis, newest, factor = orthonormalized(
             rest, None if shift is None else apply(rest)
         )
-        coefficients = factor @ coefficients
-        to_come = bound.after(inverse, factor, coefficients * lengths) / (sum(gains) or 1.0)
+        state.turn(inverse, factor)
         if share:
-            if to_come <= share and shrink is not None:
+            if state.to_come <= share and shrink is not None:
                 squares = solution * (solution if fitted is None else fitted) * shrink
-                penalty = float(host(column_sums(squares)) @ np.square(lengths))
-                to_come *= _of_fit(penalty, shrink, sum(gains), rounding(width_of(right)))
-            if to_come <= share or bound.iterations_left(share * sum(gains)) > patience:
-                worst = _worst(coefficients)
+                penalty = float(host(column_sums(squares)) @ np.square(state.lengths))
+                state.to_come *= _of_fit(penalty, shrink, sum(state.gains), noise)
+            if state.to_come <= share or state.iterations_left(share) > patience:
                 break
-        probe = factor @ probe + rng.standard_normal((factor.shape[0], _PROBES))
-        size, worst = float(np.linalg.norm(coefficients * lengths)), _worst(coefficients)
         # Below rounding, the recursion does not give the residual.
-        allowed = bound.root if least > 0 else size * _spread(inverse_trace)
-        unsure = worst > smallest and (allowed > error or 0 < share < to_come)
+        missed = state.error > error or 0 < share < state.to_come
+        unsure = state.worst > smallest and missed
         direction = plus(times(direction, factor.T), residual_basis)
         if fitted is not None:
             along = plus(times(along, factor.T), newest)
-    image = None if fitted is None else fitted * scale
-    spread = _spread(inverse_trace)
-    return Run(solution * scale, n_iter, worst, gains, spread, to_come, bound.root, image)
+    return Run(
+        solution * scale,
+        n_iter,
+        state.worst,
+        state.gains,
+        state.spread,
+        state.to_come,
+        state.error if least > 0 else np.inf,
+        state.halfway,
+        None if fitted is None else fitted * scale,
+    )
+
+
+class _Progress:
+    """What is known of the error of block conjugate gradients, from their small matrices only.
+
+    ``gains``, ``to_come``, ``error`` and ``spread`` are those of a `Run`; ``worst`` is the largest
+    relative residual. With Q the residual blocks, ``T = Q'A Q = U'SU`` with S = diag(square) and U
+    bidiagonal by the factors: ``z'T^-1 z`` of random z needs no more than ``U'^-1 z``, block by
+    block.
+    """
+
+    def __init__(self, factor: Array, lengths: Array, probes: int, least: float) -> None:
+        self._counted = np.arange(lengths.size) < lengths.size - probes
+        self.lengths = lengths * self._counted
+        self._probed = lengths * ~self._counted if probes else lengths
+        self._coefficients, self._inverse_trace, self._gained = factor, 0.0, 0.0
+        self._rng, self._least = np.random.default_rng(0), least
+        self._probe = self._rng.standard_normal((factor.shape[0], _PROBES))
+        self._bound = _Bound(least, factor.shape[0])
+        self.gains: list[float] = []
+        self.worst, self.to_come = float(factor.shape[0] > 0), np.inf
+
+    def step(self, inverse: Array) -> Array:
+        """Return the coefficients of the next step, and count its gain."""
+        step: Array = inverse @ self._coefficients
+        gained = (self._coefficients * step).sum(axis=0)
+        self.gains.append(float(gained @ np.square(self.lengths)))
+        self._gained += float(gained @ np.square(self._probed))
+        return step
+
+    def turn(self, inverse: Array, factor: Array) -> None:
+        """Go on to the next residual block."""
+        self._inverse_trace += float((self._probe * (inverse @ self._probe)).sum()) / _PROBES
+        fresh = self._rng.standard_normal((factor.shape[0], _PROBES))
+        self._probe = factor @ self._probe + fresh
+        self._coefficients = factor @ self._coefficients
+        most = self._bound.after(inverse, factor, self._coefficients * self.lengths)
+        self.to_come = most / (sum(self.gains) or 1.0)
+        self.worst = _worst(self._coefficients[:, self._counted])
+
+    @property
+    def spread(self) -> float:
+        return float(_SAFE * np.sqrt(max(self._inverse_trace, 0.0)))
+
+    @property
+    def error(self) -> float:
+        """The root of the bound of what is missing; without one, its estimate."""
+        if self._least > 0:
+            return self._bound.root
+        return float(np.linalg.norm(self._coefficients * self.lengths)) * self.spread
+
+    @property
+    def halfway(self) -> float:
+        return self._gained + self._bound.of(self._coefficients * self._probed) / 2
+
+    def iterations_left(self, share: float) -> float:
+        return self._bound.iterations_left(share * sum(self.gains))
 
 
 def _worst(coefficients: Array) -> float:
@@ -504,11 +586,16 @@ class _Bound:
         """Return the bound after an iteration, from the coefficients of the residual."""
         if self._matrix is not None:
             self._matrix = self._next(self._matrix - inverse, factor)
-        most = np.inf
-        if self._matrix is not None:
-            most = float((coefficients * (self._matrix @ coefficients)).sum())
-        self._seen.append(most if coefficients.size else 0.0)
+        self._seen.append(self.of(coefficients))
         return self._seen[-1]
+
+    def of(self, coefficients: Array) -> float:
+        """Return the present bound for some coefficients of the residual."""
+        if not coefficients.size:
+            return 0.0
+        if self._matrix is None:
+            return np.inf
+        return float((coefficients * (self._matrix @ coefficients)).sum())
 
     def _next(self, gap: Array, factor: Array) -> Array:
         """Return ``(least I + factor gap^-1 factor')^-1``; ``I / least`` if the gap is rounding.
@@ -544,10 +631,6 @@ def _of_fit(penalty: float, shrink: Array | float, gained: float, noise: float) 
     """Return the ratio of a part of the squared norm of the fit to the same part of the trace."""
     more = 1.0 if isinstance(shrink, float) or shrink.shape[0] == 1 else _IN_OTHER_UNITS
     return more / max(1 - penalty / (gained or 1.0), noise)
-
-
-def _spread(inverse_trace: float) -> float:
-    return float(_SAFE * np.sqrt(max(inverse_trace, 0.0)))
 
 
 # --- labels with unknown entries ----------------------------------------------
