@@ -140,7 +140,10 @@ def check_dominated(seed):
     """Fit every method to one data set; return the number of answers that came with a warning."""
     rng = np.random.default_rng(seed)
     X, Y = dominated(rng)
+    X = X.astype(rng.choice([np.float64, np.float32]))
     reference = Reference(X)
+    given = sparse.csr_array(X) if rng.random() < 0.3 else X
+    rounding = 1e-6 if X.dtype == np.float64 else 1e-4
     mean_square = float(np.square(reference.X).sum(axis=0).mean())
     warned = 0
     for method in (OPLS, CCA, LDA, HSL, MLSI, LSI):
@@ -152,15 +155,15 @@ def check_dominated(seed):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             if method is LSI:
-                model = LSI(5, center=True, solver=solver).fit(X)
+                model = LSI(5, center=True, solver=solver).fit(given)
                 expected = reference.features(model.eigenvalues_.size)
             elif method is MLSI:
-                model = MLSI(8, alpha=alpha, solver=solver).fit(X, y)
+                model = MLSI(8, alpha=alpha, solver=solver).fit(given, y)
                 T = Y - Y.mean(axis=0)
                 T = T * equalizing_weights(np.square(T).mean(axis=0))
                 expected = reference.both(T, alpha, model.beta_, model.eigenvalues_.size)
             else:
-                model = method(alpha=alpha, solver=solver).fit(X, y)
+                model = method(alpha=alpha, solver=solver).fit(given, y)
                 H = factor(model, labels)
                 expected = reference.thin(H, alpha, model.eigenvalues_.size)
         if any(issubclass(warning.category, NotConverged) for warning in caught):
@@ -169,8 +172,8 @@ def check_dominated(seed):
             continue
         missing = abs(1 - model.eigenvalues_.sum() / expected.sum())
         told = (seed, method.__name__, solver, missing, model.status_)
-        assert missing <= 2 * said(model) + 1e-6, told
-        assert missing <= (1e-2 if method is MLSI else 5e-3) + 1e-6, told
+        assert missing <= 2 * said(model) + rounding, told
+        assert missing <= (1e-2 if method is MLSI else 5e-3) + rounding, told
     return warned
 
 

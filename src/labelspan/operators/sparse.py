@@ -36,8 +36,9 @@ _WORTH_COMPILING = 1 << 23
 # Below this many entries, everything is in the cache anyway.
 _WORTH_ARRANGING = 1 << 18
 # Each part of a transposed product sums into its own d x m block, which pays off if a
-# column has at least this many entries in the part.
-_ENTRIES_OF_A_COLUMN = 32
+# column has at least this many entries in the part: with 16, two parts of rcv1 take 5 to 13% more
+# CPU time than one, and half of the time on two threads.
+_ENTRIES_OF_A_COLUMN = 16
 _MOST_PARTIAL_SUMS = 16
 # Number of rows that are multiplied, or made dense, at a time for a Gram matrix.
 _GRAM_BLOCK = 512

@@ -118,6 +118,17 @@ class Exact:
         return None
 
     def solve(self, problem: Problem) -> Solution:
+        solution = self._solve(problem)
+        if solution.converged or problem.X.dtype == np.float64:
+            return solution
+        # Checked by products in float32, an answer with more digits may look wrong, or be it.
+        wide = problem.X.in_type(np.float64)
+        if wide is None:
+            return solution
+        finer = self._solve(replace(problem, X=wide))
+        return finer if finer.converged else solution
+
+    def _solve(self, problem: Problem) -> Solution:
         found = _by_products(problem)
         if found is not None:
             solution = _certified(problem, found)
