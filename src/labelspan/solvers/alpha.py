@@ -52,6 +52,8 @@ __all__ = [
     "warn_at_end",
 ]
 
+# What is left of a row, 1 - h_i, is never divided by less.
+_LEAST_LEFT = 1e-100
 # The smallest 1 - h_i without a penalty that is not only rounding.
 _SMALLEST = 1e-12
 # The smallest penalty that is tried, relative to the square of the shortest column and to the
@@ -557,9 +559,9 @@ def leave_one_out(
         found = np.empty(alphas.size)
         for number, alpha in enumerate(alphas):
             kept = alpha / (squares + alpha)
-            left_over = np.maximum(free + leverages @ kept, np.finfo(float).tiny)
+            left_over = np.maximum(free + leverages @ kept, _LEAST_LEFT)
             gap = residual + left @ (kept[:, None] * coordinates)
-            found[number] = (np.square(gap).sum(axis=1) / np.square(left_over)).mean()
+            found[number] = np.square(gap / left_over[:, None]).sum(axis=1).mean()
         return found
 
     if alphas is None:
