@@ -140,7 +140,11 @@ def rounding_columns(
     limit = np.maximum(share * np.abs(means), np.sqrt(float(limits.tiny)))
     if one_unit:
         limit = np.maximum(limit, _FAINT * deviations.max(initial=0.0))
-    return np.asarray(deviations <= margin * limit)
+    rounding = deviations <= margin * limit
+    if rounding.all():
+        # Where all numbers are too small to be squared, that is what is wrong with them.
+        rounding = deviations <= margin * share * np.abs(means)
+    return np.asarray(rounding)
 
 
 def dead_dimensions(vectors: Array) -> Array:
