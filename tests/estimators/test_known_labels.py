@@ -12,7 +12,7 @@ from labelspan import CCA, HSL, LSI, MLSI, OPLS, Adapter
 from labelspan.metrics import retrieval_at_k
 from labelspan.operators import as_operator
 from labelspan.solvers.alpha import generalized_cross_validation
-from labelspan.solvers.regression import complete_labels
+from labelspan.solvers.missing_labels import complete_labels
 
 N, D = 150, 30
 X, Y = make_multilabel_classification(N, n_features=D, n_classes=5, random_state=0)

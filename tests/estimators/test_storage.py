@@ -26,7 +26,7 @@ from labelspan.labels import Factor, reading
 from labelspan.operators import RowBlocks, RowFiles, RowWriter, as_operator, machine
 from labelspan.papers.sun2009 import LeastSquares
 from labelspan.solvers import Krylov, KrylovOptions, Problem
-from labelspan.solvers.alpha import HeldOutOptions, held_out
+from labelspan.solvers.held_out import HeldOutOptions, held_out
 
 pytestmark = pytest.mark.filterwarnings("ignore:Sparse:UserWarning")
 

@@ -9,13 +9,12 @@ from scipy import sparse
 from labelspan.errors import UncertainPenalty
 from labelspan.operators import as_operator
 from labelspan.solvers.alpha import (
-    HeldOutOptions,
     choose_alpha,
     generalized_cross_validation,
-    held_out,
     leave_one_out,
     warn_at_end,
 )
+from labelspan.solvers.held_out import HeldOutOptions, held_out
 
 ALPHAS = np.array([1e-3, 0.1, 1.0, 30.0, 1e4])
 

@@ -19,7 +19,7 @@ from ..labels.reading import DENSE_ENTRIES, Kind, Reading
 from ..operators import Operator, as_operator
 from ..operators.convert import sparse_table
 from ..solvers.problem import DIRECT_LIMIT
-from ..solvers.sufficient_statistics import Statistics
+from ..solvers.statistics import Statistics
 
 __all__ = [
     "Stream",

@@ -20,7 +20,7 @@ from ..operators.digits import block_rank
 from ..solvers import AlphaCurve, Problem, Solution, Solver
 from ..solvers.alpha import choose_alpha
 from ..solvers.exact import ridge
-from ..solvers.regression import complete_labels
+from ..solvers.missing_labels import complete_labels
 from ._streams import Stream, why_no_stream
 from .base import LabelledEmbedding, inverse_transform, transform_with_labels
 from .options import ALPHA, RANK, SHARED, described

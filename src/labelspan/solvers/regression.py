@@ -1,11 +1,4 @@
-"""Regress all labels on X at once, with one penalty, and check the answer against the data.
-
-If some entries of the labels are unknown, every label is regressed on the rows where it is
-known, and unknown entries get its fitted values. The regression of the completed labels on *all*
-rows is then the same regression: the residuals of the filled entries are zero, so that ``X'(L -
-X B) = alpha B`` holds for all rows as for the known ones. A solver that regresses the completed
-labels need not know that some were missing.
-"""
+"""Regress all labels on X at once, with one penalty, and check the answer against the data."""
 
 from __future__ import annotations
 
@@ -17,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._typing import Array
-from ..errors import NotConverged, warn_caller
 from ..operators import Operator, as_operator
 from ..operators.array_backend import (
     add_product,
@@ -38,7 +30,6 @@ from .problem import (
     DIRECT_LIMIT,
     OfRows,
     accuracy_wanted,
-    column_lengths,
     rounding,
     squared_units,
 )
@@ -47,7 +38,7 @@ from .small_dense import orthonormalized, triangular
 __all__ = [
     "Regressed",
     "block_cg",
-    "complete_labels",
+    "default_tolerance",
     "few_enough",
     "leverage_of",
     "regress",
@@ -90,9 +81,6 @@ _LOOKED_AT = 6
 # The smallest relative residual that is requested beyond the tolerance.
 _ROUNDING = 1e-14
 _BLOCK_CG = "block conjugate gradients"
-# The relative error of fitted values that replace unknown labels, and the maximum number of
-# iterations if each label has its own rows.
-_COMPLETED, _TURNS = 1e-2, 500
 
 
 @dataclass(frozen=True)
@@ -631,87 +619,3 @@ def _of_fit(penalty: float, shrink: Array | float, gained: float, noise: float) 
     """Return the ratio of a part of the squared norm of the fit to the same part of the trace."""
     more = 1.0 if isinstance(shrink, float) or shrink.shape[0] == 1 else _IN_OTHER_UNITS
     return more / max(1 - penalty / (gained or 1.0), noise)
-
-
-# --- labels with unknown entries ----------------------------------------------
-
-
-def complete_labels(
-    X: Operator, values: Array, unknown: Array, alpha: float, *, intercept: bool, owner: str
-) -> Array:
-    """Fill unknown entries by ridge regression of each label on the rows where it is known.
-
-    If whole rows are unknown, this is one regression on the other rows. For single
-    entries, conjugate gradients solve for all labels at once, each with its own rows: an iteration
-    costs one product with X and one with its transpose, with one column per label.
-    """
-    labelled, asked = np.flatnonzero(~unknown.all(axis=1)), np.flatnonzero(unknown.any(axis=1))
-    missing = unknown[labelled]
-    fit = _by_label if missing.any() else _by_rows
-    slopes, shift, converged = fit(_rows(X, labelled), values[labelled], ~missing, alpha, intercept)
-    if not converged:
-        warn_caller(
-            f"{owner}: the regression of labels with unknown entries stopped early; raise alpha.",
-            NotConverged,
-        )
-    filled, asked_rows = values.copy(), _rows(X, asked)
-    if not slopes.dense and asked.size < values.shape[1]:
-        found = host(slopes.rmatmat(asked_rows.wide_rows(slice(None)).T)).T
-    else:
-        found = host(asked_rows.matmat(X.place(slopes.formed())))
-    filled[asked] = np.where(unknown[asked], found + shift, values[asked])
-    return filled
-
-
-def _rows(X: Operator, index: Array) -> Operator:
-    return X if index.size == X.shape[0] else X.rows(index)
-
-
-def _by_rows(
-    X: Operator, values: Array, known: Array, alpha: float, intercept: bool
-) -> tuple[Operator, Array, bool]:
-    x_means, y_means = np.zeros(X.shape[1]), np.zeros(values.shape[1])
-    if intercept:
-        X, x_means = X.centered()
-        y_means = values.mean(axis=0)
-    fit = regress(X, values - y_means, alpha, share=_COMPLETED**2, tol=_COMPLETED)
-    slopes = as_operator(host(fit.slopes.formed())) if fit.slopes.dense else fit.slopes
-    return slopes, y_means - host(slopes.rmatmat(x_means[:, None]))[:, 0], fit.converged
-
-
-def _by_label(
-    X: Operator, values: Array, known: Array, alpha: float, intercept: bool
-) -> tuple[Operator, Array, bool]:
-    """Solve ``(X'C_j X + alpha I) b_j = X'C_j y_j`` for every label j by conjugate gradients.
-
-    C_j selects the rows where j is known and centres them if there is an intercept. All labels,
-    below each other and scaled alike, are one right-hand side of a block-diagonal matrix.
-    """
-    counts = np.maximum(known.sum(axis=0), 1)
-
-    def select(block: Array) -> Array:
-        block = np.where(known, block, 0.0)
-        if intercept:
-            block = np.where(known, block - block.sum(axis=0) / counts, 0.0)
-        return block
-
-    def product(column: Array) -> Array:
-        block = column.reshape(shape) / scale
-        image = host(X.matmat(X.place(block)))
-        image = host(X.rmatmat(X.place(select(image)))) + alpha * block
-        return (image / scale).reshape(-1, 1)
-
-    shape = (X.shape[1], values.shape[1])
-    scale = np.sqrt(np.square(column_lengths(X)) + alpha)[:, None]
-    scale[scale == 0] = 1.0
-    wanted = host(X.rmatmat(X.place(select(values)))) / scale
-    sizes = column_norms(wanted)
-    sizes[sizes == 0] = 1.0
-    tol = default_tolerance(X.dtype)
-    run = block_cg(product, (wanted / sizes).reshape(-1, 1), tol, _TURNS)
-    slopes = run.solution.reshape(shape) * sizes / scale
-    shift = np.zeros(values.shape[1])
-    if intercept:
-        image = host(X.matmat(X.place(slopes)))
-        shift = np.where(known, values - image, 0.0).sum(axis=0) / counts
-    return as_operator(slopes), shift, run.residual <= accuracy_wanted(X.dtype)
