@@ -168,15 +168,15 @@ def test_settings_are_learned_by_the_change_after_which_many_items_differ(tmp_pa
     with SemanticIndex.load(tmp_path / "index", write=True) as index:
         fit = index.tagger
         index.relabel(["item1", "item2"], [["sound"], ["image"]])
-        assert (index.tagger.changes, index.tagger.alpha) == (2, fit.alpha)
+        assert (index.tagger.learned, index.tagger.alpha) == (0, fit.alpha)
         index.after_change = lambda: None
         index.relabel(["item4", "item5"], [["sound"], ["image"]])
-        assert index.tagger.changes == 4
+        assert index.tagger.learned == 0
         assert index.learn()
         assert not index.learn()
-        assert index.tagger.changes == 0
+        assert index.tagger.learned == 4
         with SemanticIndex.load(tmp_path / "index", verify=True) as read:
-            assert read.tagger.changes == 0
+            assert read.tagger.learned == 4
             assert not read.learn()
             index.relabel(["item6", "item7", "item8", "item9"], [["sound"]] * 4)
             assert index.learn()
@@ -200,3 +200,52 @@ def test_an_index_of_vectors_to_which_many_were_added_predicts_as_many_labels_as
     index.add([""] * 600, others, vectors=late)
     found = sum(tag.probability for tags in index.tag(new, 12) for tag in tags)
     assert found == pytest.approx(truth.sum(), rel=0.1)
+
+
+@pytest.mark.parametrize("how", ["saved", "late", "read", "killed"])
+def test_settings_follow_from_the_changes(tmp_path, how):
+    """Not from saves, from reads, or from when a server finds the time to learn."""
+    texts, labels, ids, metadata = corpus(120)
+    first = tmp_path / "first"
+    SemanticIndex(estimator=MLSI(4)).fit(texts, labels, ids, metadata=metadata).save(first)
+    rng = np.random.default_rng(3)
+    names = ["game", "image", "sound", "other"]
+    steps = [(ids[rng.integers(120)], [names[rng.integers(4)]]) for _ in range(17)]
+
+    def change(index, step):
+        if step % 5 == 4:
+            index.undo()
+        elif step % 7 == 5:
+            index.add(["a chess photo"], [["image"]], [f"new{step}"])
+        else:
+            index.relabel(*steps[step])
+
+    def changed(folder, how=""):
+        index = SemanticIndex.load(shutil.copytree(first, tmp_path / folder), write=True)
+        if how == "late":
+            index.after_change = lambda: None
+        for step in range(17):
+            change(index, step)
+            if how == "saved" and step % 3 == 1:
+                index.save()
+            elif how == "read":
+                index.tag("chess"), index.label_report()
+            elif how == "killed":
+                index.close()
+                index = SemanticIndex.load(tmp_path / folder, write=True)
+        if how == "late":
+            assert index.learn()
+        return index
+
+    with changed("one") as index, changed("other", how) as other:
+        assert index.tagger.learned > 0
+        assert index.tagger.learned == other.tagger.learned
+        with SemanticIndex.load(index.path) as read:
+            for one in (other, read):
+                assert _told(one, one.ids)[1] == _told(index, index.ids)[1]
+                pairs = [i.tag(items=index.ids, k=9) for i in (one, index)]
+                for own, same in zip(*pairs, strict=True):
+                    assert {tag.label: tag.probability for tag in own} == pytest.approx(
+                        {tag.label: tag.probability for tag in same}, abs=1e-6
+                    )
+                    assert [t.label for t in own if t.chosen] == [t.label for t in same if t.chosen]

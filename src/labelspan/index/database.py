@@ -6,8 +6,9 @@
     added        vectors of rows that were added after the last save
     history      what was changed at once, when and by whom (see :mod:`.history`)
     changes      the values before and after each of these changes
-    about        key of the index, names of the labels by number, vocabulary of the labels, and a
-                 revision that grows with every change of items or labels
+    about        key of the index, names of the labels by number, vocabulary of the labels, a
+                 revision that grows with every change of items or labels, how many labelled items
+                 were touched by these changes, and how many rows the items of the fit have
 
 A change is one transaction, on disk when its call returns. Each record has a hash, which is checked
 when it is read. Files from elsewhere are opened without running anything in them.
@@ -65,6 +66,7 @@ _OLDER = (
 _OLDER_ORDER = {"decisions": "number, rowid", "events": "about, number"}
 # Names in the table about.
 VOCABULARY, _KEY, _LABELS, REVISION = "vocabulary", "key", "labels", "revision"
+TOUCHED, FITTED = "touched", "fitted"
 # Rows whose labels are one record.
 LABEL_BLOCK = 4096
 # Bytes of the vectors of one record, about.
@@ -214,7 +216,7 @@ class ItemDatabase:
                     cursor = execute("BEGIN")
                     for table in _TABLES:
                         cursor.execute(table)
-                    for name, value in ((_KEY, key), (_LABELS, "[]"), (REVISION, 0)):
+                    for name, value in ((_KEY, key), (_LABELS, "[]"), (REVISION, 0), (TOUCHED, 0)):
                         made.put(cursor, name, value)
                     cursor.execute("COMMIT")
         except BaseException:

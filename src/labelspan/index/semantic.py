@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
@@ -44,7 +44,7 @@ from .results import (
 )
 from .searching import Filter, Query, check_balance, mask_rows, rank
 from .store import ItemStore
-from .tagging import ItemTagger
+from .tagging import ItemTagger, many_changed
 
 if TYPE_CHECKING:
     from ..models import TextModel
@@ -165,6 +165,8 @@ class SemanticIndex:
         # both can go on with them.
         self._content: tuple[IndexModel, ItemStore] | None = None
         self._folder: IndexFolder | None = None
+        # From what the settings of the tagger are to be learned next.
+        self._due: ItemTagger | None = None
         self._device: Any = None
         self._mapped = True
         self.corpus_fields: dict[str, Any] = {}
@@ -244,7 +246,7 @@ class SemanticIndex:
         store = ItemStore(found.database, found.vectors, found.words, block_rows=found.rows)
         with self.write_lock:
             self._given = None if source is None else source.model
-            self._content = found.model, store
+            self._content, self._due = (found.model, store), None
         return self
 
     def _items(self, owner: str, texts: Any, labels: Any, ids: Any, metadata: Any) -> list[Item]:
@@ -419,6 +421,7 @@ class SemanticIndex:
             if not self.writable:
                 raise self._read_only(what)
             self._content = model, make(store)
+            self._plan_learning()
         if self.after_change is None:
             self.learn()
         else:
@@ -428,31 +431,40 @@ class SemanticIndex:
     def learn(self) -> bool:
         """Learn the settings of the tagger again, if many items have changed since the last time.
 
-        Every change does this, so that what is predicted depends only on the items and on their
-        changes, not on when somebody asks. It takes as long as at the fit, and is done once
-        whenever 3% of the items have changed. Meanwhile other threads use the settings as they
-        were.
+        They are learned from the items as they were after the change by which 3% of the items had
+        changed: what is predicted depends only on the items and their changes, not on when somebody
+        reads. Every change does this, unless there is :attr:`after_change`. It takes as long as at
+        the fit; meanwhile other threads use the settings as they were.
 
         Returns
         -------
         bool
             Whether they were learned.
         """
-        model, store = self._fitted()
-        if not (self.writable and model.can_tag and len(store)):
-            return False
-        learned = ItemTagger(model, store, self._tagger(model, store)).learned()
-        if learned is None:
-            return False
-        with self.write_lock:
-            now, items = self._fitted()
-            if now is not model:
-                # It was saved, loaded or fitted again meanwhile.
+        while True:
+            with self.write_lock:
+                self._plan_learning()
+                due, model = self._due, self.model
+            if due is None:
                 return False
-            if self._folder is not None:
-                self._folder.replace_tagger(lambda files: write_tagger(files, learned))
-            self._content = model.with_tagger(learned), items.copy()
-        return True
+            learned = due.learned()
+            with self.write_lock:
+                if self._due is not due or self.model is not model:
+                    # More has changed meanwhile, or it was saved.
+                    continue
+                if self._folder is not None:
+                    self._folder.replace_tagger(partial(write_tagger, tagger=learned))
+                self._content, self._due = (model.with_tagger(learned), self.store.copy()), None
+            return True
+
+    def _plan_learning(self) -> None:
+        """Note the items from which settings are to be learned, if many have changed by now."""
+        model, store = self._fitted()
+        if not self.writable or model.tagger is None:
+            return
+        since = model.tagger.learned if self._due is None else self._due.touched
+        if many_changed(model, store, since):
+            self._due = self._tagging()
 
     # --- history ----------------------------------------------------------------------
 

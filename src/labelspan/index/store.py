@@ -27,7 +27,7 @@ from ..corpus import LabelVocabulary
 from ..errors import InvalidFile, InvalidInput, Mismatch
 from ..text import WordSearch, WordSegment
 from .cells import Wanted
-from .database import REVISION, VOCABULARY, ItemDatabase
+from .database import FITTED, REVISION, TOUCHED, VOCABULARY, ItemDatabase
 from .folder import ITEMS, Files, field
 from .history import (
     NOTES,
@@ -96,11 +96,13 @@ class ItemStore:
         # Results of functions of the log, and its number then.
         self._of_log: dict[str, tuple[int, Any]] = {}
         with database.snapshot():
-            self.revision = database.about(REVISION)
+            self.revision, self.touched = database.about(REVISION), database.about(TOUCHED) or 0
             self.labels = database.label_table()
             self.vocabulary = database.vocabulary()
             removed = [row for (row,) in database.select("SELECT row FROM removed")]
             first, size = len(vectors), len(self.labels)
+            # Rows from this one on were added after the fit.
+            self.fitted: int = size if (found := database.about(FITTED)) is None else found
             fits = vectors.ndim == 2 and vectors.dtype == np.float32 and first <= size
             # A removed row has no labels, so that labels are counted over items.
             fits = fits and min(removed, default=0) >= 0 and not self.labels.known[removed].any()
@@ -263,6 +265,14 @@ class ItemStore:
             self._database.insert(cursor, items, vectors)
         self._database.put_labels(cursor, labels, touched)
         made = self._with(labels)
+        rows = [*touched]
+        before = np.count_nonzero(
+            self.labels.known[[row for row in rows if row < len(self.labels)]]
+        )
+        # An item that is replaced has two rows, and counts once.
+        made.touched += int(max(before, np.count_nonzero(labels.known[rows])))
+        self._database.put(cursor, TOUCHED, made.touched)
+        self._database.put(cursor, FITTED, self.fitted)
         if items:
             made.vectors.append(vectors[:, : made.vectors.width])
             if made.block_rows is not None:

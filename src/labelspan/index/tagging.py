@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,13 +21,21 @@ from .store import ItemStore
 if TYPE_CHECKING:
     from ..tagger import Tagger
 
-__all__ = ["ItemTagger"]
+__all__ = ["ItemTagger", "many_changed"]
 
-# Share of the items that may change before a tagger is learned from nothing again: with as many
-# items added as there were, the sum of the probabilities was 1.1 to 2.8 times the number of labels.
+# Share of the labelled items that may change before settings are learned again: with as many items
+# added as there were, the sum of the probabilities was 1.1 to 2.8 times the number of labels.
 _FEW_CHANGES = 0.03
 # Fewest items added to an index of vectors from which its tagger is learned again.
 _FEWEST_UNSEEN = 200
+
+
+def many_changed(model: IndexModel, store: ItemStore, since: int) -> bool:
+    """Return whether settings are to be learned, if they were after some number of changes."""
+    rows = np.flatnonzero(store.labels.known)
+    if rows.size < 2 or store.touched - since <= _FEW_CHANGES * rows.size:
+        return False
+    return model.reads_texts or int(np.count_nonzero(rows >= store.fitted)) >= _FEWEST_UNSEEN
 
 
 class ItemTagger:
@@ -185,8 +194,7 @@ class ItemTagger:
         rows = np.flatnonzero(table.known & store.vectors.alive)
         if tagger.sampled:
             # Of the items of the fit only some were learned; those that were added since are.
-            first = len(store.vectors.base)
-            rows = rows[(rows >= first) | np.isin(rows, tagger.rows)]
+            rows = rows[(rows >= store.fitted) | np.isin(rows, tagger.rows)]
         targets = table.matrix(rows)
         at = tagger.places(rows)
         known = np.flatnonzero(at >= 0)
@@ -206,24 +214,26 @@ class ItemTagger:
             tuple(table.names), rows[changed], targets[changed], features, gone.tolist()
         )
 
-    def learned(self) -> Tagger | None:
-        """Learn the settings of the tagger again; None if too few items have changed for that."""
+    @property
+    def touched(self) -> int:
+        """How many labelled items were changed until now."""
+        return self._store.touched
+
+    def learned(self) -> Tagger:
+        """Learn the settings of the tagger from these items."""
         found, unseen = self._tagger, None
-        if found.changes <= _FEW_CHANGES * found.rows.size or found.rows.size < 2:
-            return None
         if not self._model.reads_texts:
             # The vectors of the items of the fit have seen their labels; those of later ones not.
-            unseen = np.flatnonzero(found.rows >= len(self._store.vectors.base))
-            if unseen.size < _FEWEST_UNSEEN:
-                return None
+            unseen = np.flatnonzero(found.rows >= self._store.fitted)
         # It takes as long as at the fit, and is rarely needed.
         from ..tagger.learning import learn_tagger  # noqa: PLC0415
 
         parts = found.labels, found.targets, found.features, found.rows
-        return learn_tagger(
+        made = learn_tagger(
             *parts,
             unseen=unseen,
             texts=found.texts,
             sampled=found.sampled,
             block_length=found.block_length,
         )
+        return replace(made, learned=self.touched).with_gram(made.gram)

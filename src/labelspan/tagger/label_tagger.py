@@ -136,8 +136,8 @@ class Tagger:
     texts: TextFeatures | None = None
     # Whether it was trained on only a sample of the labelled items.
     sampled: bool = False
-    # Number of items that changed since it was learned.
-    changes: int = 0
+    # How many labelled items had been changed in the collection when its settings were learned.
+    learned: int = 0
     # Length of the dense block of features next to the words, if there is one.
     block_length: float = 1.0
     # Broader labels; not stored.
@@ -382,7 +382,6 @@ class Tagger:
             rows=every[order],
             features=found,
             targets=_stacked(old, given)[source],
-            changes=self.changes + rows.size + rest.size,
         )
         return changed.with_gram(gram)
 
@@ -407,7 +406,7 @@ class Tagger:
             block = rows.astype(np.float16)
         numbers = [
             *(self.alpha, self.rest, self.scaled, decision.weight, decision.threshold),
-            *(self.sampled, self.n_features, self.changes),
+            *(self.sampled, self.n_features, self.learned),
             *(self.block_length, block.shape[1]),
         ]
         texts = {} if self.texts is None else self.texts.arrays()
@@ -446,7 +445,7 @@ class Tagger:
             np.isfinite(thresholds).all() and (np.diff(columns) > 0).all(),
             np.isfinite(gram).all() and (gram == gram.T).all(),
         )
-        alpha, rest, scaled, weight, threshold, sampled, width, changes = numbers[:8].tolist()
+        alpha, rest, scaled, weight, threshold, sampled, width, learned = numbers[:8].tolist()
         length, m = numbers[8:].tolist()
         (block,) = checked_parts({"block": "f2 n m"}, arrays, _DAMAGED, n=rows.size, m=int(m))
         require(_DAMAGED, np.isfinite(block).all(), length > 0)
@@ -468,7 +467,7 @@ class Tagger:
             Directions(columns, axes),
             texts,
             sampled > 0,
-            int(changes),
+            int(learned),
             length,
         )
         return found.with_gram(gram)
