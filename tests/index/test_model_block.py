@@ -21,7 +21,8 @@ def corpus(count=60, seed=0):
     for n in range(count):
         topic = ["traffic", "food"][n % 2]
         own = rng.choice(TOPICS[topic], 1).tolist() + rng.choice(FILL, 3).tolist()
-        texts.append(" ".join(own))
+        # Often a title and a text, as files give them.
+        texts.append(("\n" if n % 3 else " ").join([own[0], " ".join(own[1:])]))
         labels.append([topic])
     return texts, labels
 

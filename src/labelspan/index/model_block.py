@@ -10,6 +10,7 @@ queries have a block of zeros: they are compared by their words.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import threading
 import time
@@ -27,7 +28,6 @@ from ..models import FunctionModel, TextModel, VectorStore, is_server, open_mode
 from ..models.embedding_server import is_local
 from ..models.text_model import same_answers
 from ..operators.digits import dead_dimensions
-from ..text.vocabulary import pack_strings, unpack_strings
 from .folder import Files
 from .inputs import read_vectors
 from .vectors import unit_rows
@@ -286,7 +286,7 @@ class ModelBlock:
             "live": self.live.astype(np.int64),
             "length": np.array([self.length], dtype=np.float64),
             "probes": rows,
-            "texts": pack_strings(texts),
+            "texts": np.frombuffer(json.dumps(list(texts)).encode(), dtype=np.uint8),
         }
         files.write(BLOCK_FILE, arrays, model=self.name, takes_vectors=self.takes_vectors)
 
@@ -297,11 +297,16 @@ class ModelBlock:
         mean, live, length, probes = (
             np.array(arrays.get(key, np.zeros(0))) for key in ("mean", "live", "length", "probes")
         )
-        texts = unpack_strings("texts", arrays)
+        try:
+            texts = json.loads(bytes(arrays["texts"]))
+        except (KeyError, ValueError, RecursionError):
+            texts = None
         name, takes_vectors = about.get("model"), about.get("takes_vectors")
         fits = (
             isinstance(name, str)
             and isinstance(takes_vectors, bool)
+            and isinstance(texts, list)
+            and all(isinstance(text, str) for text in texts)
             and mean.ndim == live.ndim == 1
             and mean.dtype == np.float64
             and live.dtype == np.int64
