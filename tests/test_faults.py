@@ -143,7 +143,7 @@ WRONG = {
     "another width": (lambda X, Y: (X[:, :4], Y), "4 features"),
     "fewer labels": (lambda X, Y: (X, Y[:, :2]), "y must have 3 columns"),
     "fewer rows of labels": (lambda X, Y: (X, Y[:3]), "."),
-    "targets": (lambda X, Y: (X, Y + 0.25), "read as indicator"),
+    "targets": (lambda X, Y: (X, Y + 0.25), "read as a 0/1 indicator"),
     "no rows": (lambda X, Y: (X[:0], Y[:0]), "."),
     "texts": (lambda X, Y: (np.full(X.shape, "a"), Y), "."),
 }

@@ -77,7 +77,7 @@ def test_twenty_findings_are_reviewed_by_keys_and_none_is_lost(browser, folder):
         page.set_viewport_size({"width": 390, "height": 844})
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
     made = exported(folder)
-    assert [one["decision"] for one in made].count("accept") == 8
+    assert [one["answer"] for one in made].count("yes") == 8
 
 
 def test_undo_in_one_of_two_windows_undoes_its_own_decision(browser, folder):

@@ -79,7 +79,7 @@ def test_hosts_of_this_machine_are_answered_and_others_can_be_allowed(client, fo
         ("/item?id=a&k=101", 400, "k: Input should be less than or equal to 100"),
         ("/item?id=a&k=1e1", 400, "k: Input should be a whole number"),
         ("/item?id=a&k=%D9%A3", 400, "k: Input should be a whole number"),
-        ("/item?id=a&k=-1", 400, "k: Input should be a whole number"),
+        ("/item?id=a&k=-1", 400, "k: Input should be greater than or equal to 1"),
         ("/item?id=a&k=" + "9" * 5000, 400, "k: Input should be a whole number"),
         ("/search?" + "&".join(["label=game"] * 17), 400, "label: Tuple should have at most 16"),
         ("/search?" + "&".join(["label=game"] * 200), 400, "more than 128 fields"),

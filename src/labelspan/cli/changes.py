@@ -82,7 +82,7 @@ def add(
                     f"{counted(len(taken), 'item')} of {found.name} {verb} in {index} already, "
                     f"for example {taken[0]!r}; give --replace to replace them."
                 )
-            _check_new(opened, found.labels, create=True, similar=similar)
+            _check_new(opened, found.labels, create=True, similar=similar, typed=False)
             opened.add(
                 found.texts,
                 found.labels,
@@ -174,7 +174,7 @@ def relabel(  # noqa: PLR0917 - typer reads options from parameters
                 raise Mismatch(f"Give the new labels of {item}, or --none to remove all of them.")
             wanted = {item: None if unknown else list(names or [])}
         with open_index(index, write=True) as opened:
-            _check_new(opened, wanted.values(), create=new_label, similar=similar)
+            _check_new(opened, wanted.values(), create=new_label, similar=similar, typed=True)
             before = {one.id: one.labels for one in opened.items(list(wanted))}
             lists = read_label_lists(list(wanted.values()), len(wanted), "relabel")
             opened.relabel(list(wanted), lists)
@@ -223,14 +223,16 @@ def _read_changes(source: str) -> dict[str, list[str] | None]:
     return found
 
 
-def _check_new(opened: SemanticIndex, lists: Iterable[Any], *, create: bool, similar: bool) -> None:
+def _check_new(
+    opened: SemanticIndex, lists: Iterable[Any], *, create: bool, similar: bool, typed: bool
+) -> None:
     """Raise an error for labels that no item has, or that are spelt nearly like others."""
     from ..curation.label_edits import LabelEdits  # noqa: PLC0415
     from ..errors import InvalidInput, NewLabels  # noqa: PLC0415
 
     names = [name for own in lists for name in own or ()]
     try:
-        LabelEdits(opened).check_new_labels(names, create=create, similar=similar)
+        LabelEdits(opened).check_new_labels(names, create=create, similar=similar, typed=typed)
     except NewLabels as error:
         option = {"create": "--new-label", "similar": "--similar-label"}[error.allow]
         raise InvalidInput(f"{error.doubt} Correct it, or give {option} to create it.") from None

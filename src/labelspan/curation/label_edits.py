@@ -131,10 +131,9 @@ class LabelEdits:
         *,
         create: bool = False,
         similar: bool = False,
+        typed: bool = True,
     ) -> None:
         """Raise an error for labels that no item has, or that are spelt nearly like others.
-
-        A label that the file of the index could not hold raises an error, too.
 
         Parameters
         ----------
@@ -146,9 +145,13 @@ class LabelEdits:
             Whether labels that do not exist yet are allowed.
         similar : bool, default=False
             Whether those that are spelt nearly like another one are allowed.
+        typed : bool, default=True
+            Whether they were typed, and are not those of another file: one that the file of
+            the index could not hold raises an error, too.
         """
         labels = list(labels)
-        check_labels(labels, self.index.corpus_fields)
+        if typed:
+            check_labels(labels, self.index.corpus_fields)
         names, store = [label_name(one) for one in labels], self.index.store
         new = next((one for one in names if not store.has_label(one)), None)
         if new is not None and not create:

@@ -358,7 +358,8 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
 def _texts_in(X: Any) -> str:
     """Return what to do with X if it holds texts; an empty string if it does not."""
-    rows = getattr(X, "values", X)
+    # A column of a data frame may be an array of a type of its own.
+    rows = X.to_numpy() if hasattr(X, "to_numpy") and getattr(X, "ndim", 2) == 1 else X
     several = isinstance(rows, list | tuple | np.ndarray) and len(rows) > 0
     if not several or np.ndim(rows) != 1 or not isinstance(rows[0], str):
         return ""

@@ -85,8 +85,15 @@ class Sparse(Operator):
         self._products = _products_for(csr.nnz)
 
     def __getstate__(self) -> dict[str, Any]:
-        # The blocks are views of the matrix, and would be pickled as a second copy.
-        return self.__dict__ | {"_blocks": {}, "_arranged": None}
+        # What is computed again when it is needed; the blocks are views of the matrix, and would be
+        # pickled as a second copy.
+        return self.__dict__ | {
+            "_blocks": {},
+            "_arranged": None,
+            "_sums": None,
+            "_counts": None,
+            "_squares": None,
+        }
 
     def arranged(self) -> tuple[Operator, Array | None]:
         """Put columns with many entries first.

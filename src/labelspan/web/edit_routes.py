@@ -276,10 +276,10 @@ def changes(served: Served, given: Given) -> dict[str, Any]:
 def send_corrected(served: Served, given: Given) -> File:
     """Send the corrected file."""
     corpus, found = _corrected(served)
-    if found is None:
-        raise Refused(404, "Nothing was changed: the corrected file would be the same.")
-    if found.edit.source is not None:
+    if corpus.is_dir() or (found is not None and found.edit.source is not None):
         raise Refused(404, "A folder is corrected by `labelspan review --apply`.")
+    if found is None:  # Nothing was changed.
+        return File(corpus.name, iter([corpus.read_bytes()]))
     return File(_corrected_name(corpus), iter([found.edit.content]))
 
 
