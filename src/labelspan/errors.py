@@ -5,11 +5,13 @@
      |    +-- InvalidParameter            a constructor parameter is outside its range
      |    +-- InvalidLabels               y cannot be read as labels or targets
      |    +-- NewLabels                   labels that do not exist yet were not allowed
+     |    +-- NotFound                    an item, a label or a page does not exist
      |    +-- InvalidFile                 a file is damaged, or not in its format
      |    |    +-- Replaced               an index was replaced since it was opened
      |    +-- Mismatch                    two choices that cannot be combined
      |         +-- NotStreaming (AttributeError)   parameters that partial_fit cannot take
      +-- MissingData (FileNotFoundError)  a data set or an index was not found
+     +-- NotReady                         what is computed in the background is not there yet
      +-- Locked                           another writer has the index open
      +-- TooManyFiles (OSError)           the process cannot open another file
      +-- NotEnoughMemory (MemoryError)    a fit needs more memory than is available
@@ -46,6 +48,8 @@ __all__ = [
     "NewLabels",
     "NotConverged",
     "NotEnoughMemory",
+    "NotFound",
+    "NotReady",
     "NotStreaming",
     "Replaced",
     "TooManyFiles",
@@ -85,6 +89,10 @@ class NewLabels(InvalidInput):
         self.doubt, self.allow = doubt, allow
 
 
+class NotFound(InvalidInput):
+    """An item, a label, a finding or a page of a list does not exist."""
+
+
 class InvalidFile(InvalidInput):
     """A file is damaged, or does not contain what its format requires."""
 
@@ -103,6 +111,10 @@ class NotStreaming(Mismatch, AttributeError):
 
 class MissingData(LabelspanError, FileNotFoundError):
     """A data set is not in its folder, and could not be downloaded."""
+
+
+class NotReady(LabelspanError):
+    """What is computed in the background, such as the map, is not there yet."""
 
 
 class Locked(LabelspanError):

@@ -320,7 +320,7 @@ def test_a_label_that_is_renamed_is_not_compared_with_its_new_name(folder):
 
 WRONG = [
     ("labels", {"items": ["item0", "nobody"], "add": ["sound"]}, 404, "no item 'nobody'"),
-    ("labels", {"items": ["item0"], "remove": ["sond"]}, 400, "did you mean 'sound'"),
+    ("labels", {"items": ["item0"], "remove": ["sond"]}, 404, "did you mean 'sound'"),
     (
         "labels",
         {"items": ["item0"], "add": ["x" * 4001]},
@@ -334,7 +334,7 @@ WRONG = [
     ("labels", {"items": ["item0"], "add": [""]}, 400, "at least 1 character"),
     ("labels", {"items": ["item0"], "preview": 1}, 400, "preview: Input should be a valid boolean"),
     ("labels", [], 400, "The body: Input should be an object"),
-    ("replace", {"labels": ["sond"], "by": None}, 400, "did you mean 'sound'"),
+    ("replace", {"labels": ["sond"], "by": None}, 404, "did you mean 'sound'"),
     ("replace", {"labels": ["sound"]}, 400, "by: Field required"),
     ("decide", {"findings": [], "decision": "perhaps"}, 400, "decision: Input should be 'accept'"),
     ("undo", {"number": -1}, 400, "number: Input should be greater than or equal to 0"),

@@ -159,7 +159,7 @@ def test_cells_are_harmless_and_columns_have_one_name_each(tmp_path):
 
 
 def test_a_download_ends_when_its_client_goes_away(folder, monkeypatch):
-    monkeypatch.setattr("labelspan.web.item_list._ITEMS_AT_ONCE", 10)
+    monkeypatch.setattr("labelspan.answers.lists.ITEMS_AT_ONCE", 10)
     served = Served(folder)
     app = make_app(served, watch=False)
     sent = []

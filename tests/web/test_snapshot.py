@@ -14,6 +14,7 @@ from labelspan.errors import InvalidFile
 
 testclient = pytest.importorskip("starlette.testclient", reason="install labelspan[test]")
 
+from labelspan.answers.common import cached  # noqa: E402
 from labelspan.web import Served, make_app  # noqa: E402
 from labelspan.web import snapshot as snapshot_module  # noqa: E402
 from labelspan.web.map_points import POINTS  # noqa: E402
@@ -170,9 +171,9 @@ def test_what_is_made_while_labels_change_is_not_kept(own):
             snapshot.index.relabel(snapshot.index.ids[0], ["another"])
             return "old"
 
-        assert snapshot.cached("one", make) == "old"
-        assert snapshot.cached("one", lambda: "new") == "new"
-        assert snapshot.cached("one", lambda: "newer") == "new"
+        assert cached(snapshot.index, "one", make) == "old"
+        assert cached(snapshot.index, "one", lambda: "new") == "new"
+        assert cached(snapshot.index, "one", lambda: "newer") == "new"
 
 
 def test_one_thread_reports_however_often_labels_change(own):

@@ -140,7 +140,7 @@ def test_only_those_who_were_let_in_can_answer(client, folder, served):
     body = {"label": "new", "item": "x", "answer": "no"}
     assert client.post("/edit/teach/answer.json", json=body, headers=other).status_code == 403
     assert post(client, "answer", item="x", answer="perhaps").status_code == 400
-    assert post(client, "answer", item="x", answer="no").status_code == 400
+    assert post(client, "answer", item="x", answer="no").status_code == 404
     assert post(client, "start", label="").status_code == 400
     client.cookies.clear()
     assert post(client, "answer", item="x", answer="no").status_code == 403

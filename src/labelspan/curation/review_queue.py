@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["Review", "pair_of"]
 
 _WORDS = 6
+# When at most this number of the last decisions accepted what was proposed, the rest is noise.
+_LAST, _FEW_ACCEPTED = 20, 3
 
 
 class Review(LabelEdits):
@@ -191,6 +193,18 @@ class Review(LabelEdits):
             "waiting": waiting,
             "total": counts.total() + waiting,
         }
+
+    @property
+    def enough(self) -> str:
+        """A sentence when what is left is as good as noise, by the last decisions; else empty."""
+        last = [one.changed for one in self.decisions() if one.answer in ("yes", "no")][-_LAST:]
+        accepted = sum(last)
+        if len(last) < _LAST or accepted > _FEW_ACCEPTED:
+            return ""
+        return (
+            f"Enough: of the last {_LAST} findings only {accepted} were right, and what follows is "
+            "less clear."
+        )
 
     def find(self, keys: Iterable[str]) -> list[Finding]:
         """Return the findings with some keys, as the explorer names them.

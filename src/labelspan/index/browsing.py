@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from .._typing import Array
-from ..errors import InvalidInput
+from ..errors import InvalidInput, NotFound
 from .label_table import LabelTable
 from .label_tree import LabelNode, label_separator, label_tree
 from .metadata_fields import FieldKind
@@ -224,7 +224,7 @@ def _ranks(store: ItemStore, name: str) -> Array:
         return fields[name.removeprefix("meta.")].codes
     if name not in ("id", "title"):
         names = ", ".join(["score", "title", "id", "labels", *(f"meta.{key}" for key in fields)])
-        raise InvalidInput(f"sort: items cannot be sorted by {name!r}; choose one of {names}.")
+        raise NotFound(f"sort: items cannot be sorted by {name!r}; choose one of {names}.")
     return store.once(f"rank by {name}", lambda: _rank_by(store, name))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from .._typing import Array
-from ..errors import InvalidInput
+from ..errors import NotFound
 from .inputs import did_you_mean, label_name
 
 __all__ = ["LabelTable", "Labels"]
@@ -85,9 +85,9 @@ class LabelTable:
         start, end = self._by_column.indptr[column : column + 2]
         return np.asarray(self._by_column.indices[start:end], dtype=np.intp)
 
-    def unknown(self, label: Any) -> InvalidInput:
+    def unknown(self, label: Any) -> NotFound:
         """Return the error for a label that no item has."""
-        return InvalidInput(f"No item has the label {label!r}{did_you_mean(label, self.totals)}")
+        return NotFound(f"No item has the label {label!r}{did_you_mean(label, self.totals)}")
 
     @cached_property
     def totals(self) -> dict[str, int]:

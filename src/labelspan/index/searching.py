@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .._typing import Array
-from ..errors import InvalidInput, InvalidParameter, Mismatch
+from ..errors import InvalidInput, InvalidParameter, Mismatch, NotFound
 from ..text import ParsedQuery, parse_query
 from .inputs import as_names, label_name, several_texts
 from .model import IndexModel
@@ -199,7 +199,7 @@ def _meant(store: ItemStore, given: Any) -> list[Any]:
         return below or [top]
     found_names = [one for one in there if one.startswith(begin)]
     if not found_names:
-        raise InvalidInput(f"No item has a label that begins with {begin!r}.")
+        raise NotFound(f"No item has a label that begins with {begin!r}.")
     return found_names
 
 
@@ -207,7 +207,7 @@ def _described(store: ItemStore, key: str, choice: Any) -> Array:
     fields = store.fields()
     if key not in fields:
         keys = ", ".join(fields) or "none"
-        raise InvalidInput(f"No item has metadata {key!r}; the keys are: {keys}.")
+        raise NotFound(f"No item has metadata {key!r}; the keys are: {keys}.")
     # The last entry stands for -1: rows without this key.
     accepted = np.append(fields[key].chosen(choice), False)
     return np.asarray(accepted[fields[key].codes])

@@ -925,7 +925,14 @@ class SemanticIndex:
         }
 
     @_reads
-    def tag(self, query: Any = None, k: int = 10, *, items: str | Sequence[str] = ()) -> Any:
+    def tag(
+        self,
+        query: Any = None,
+        k: int = 10,
+        *,
+        items: str | Sequence[str] = (),
+        chosen: bool = False,
+    ) -> Any:
         """Predict labels for one text, for several, or for items.
 
         Parameters
@@ -936,6 +943,8 @@ class SemanticIndex:
             Maximum number of labels.
         items : str or list of str, default=()
             Ids of items, instead of a query: their labels are predicted by the model without them.
+        chosen : bool, default=False
+            Whether to leave out labels whose probability is below their threshold.
 
         Returns
         -------
@@ -945,7 +954,7 @@ class SemanticIndex:
             or items, a list of such lists.
         """
         check_count("tag", "k", k)
-        return self._tagging().tag(query, k, items)
+        return self._tagging().tag(query, k, items, chosen=chosen)
 
     @_reads
     def explain_tag(

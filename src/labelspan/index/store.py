@@ -24,7 +24,7 @@ from .._arrays import Rows
 from .._files import file_size
 from .._typing import Array
 from ..corpus import LabelVocabulary
-from ..errors import InvalidFile, InvalidInput, Mismatch
+from ..errors import InvalidFile, InvalidInput, Mismatch, NotFound
 from ..text import WordSearch, WordSegment
 from .cells import Wanted
 from .database import FITTED, REVISION, TOUCHED, VOCABULARY, ItemDatabase
@@ -590,10 +590,10 @@ class ItemStore:
                 if not isinstance(name, str) or name not in known:
                     missing = f"There is no item {name!r} in the index"
                     if self.changed():
-                        raise InvalidInput(
+                        raise NotFound(
                             f"{missing}, which a writer has changed since it was read; refresh it."
                         )
-                    raise InvalidInput(f"{missing}{did_you_mean(name, self.ids())}")
+                    raise NotFound(f"{missing}{did_you_mean(name, self.ids())}")
         return np.array([known[name] for name in given], dtype=np.intp)
 
     def ids(self) -> list[str]:
@@ -624,7 +624,7 @@ class ItemStore:
         """Return an item by its id."""
         found = self.items([self.row(name)])
         if not found:
-            raise InvalidInput(f"The item {name!r} was removed by a writer; refresh the index.")
+            raise NotFound(f"The item {name!r} was removed by a writer; refresh the index.")
         return found[0]
 
     def scan(self) -> Iterator[tuple[int, Item]]:

@@ -1,4 +1,4 @@
-"""Version 1 of the API for other programs: search, tag, store items, learn from feedback.
+"""What other programs change by version 1 of the API: store items, learn from feedback.
 
 Addresses begin with ``/api/1/``. A later version of labelspan with the same addresses takes the
 same requests and adds at most keys to answers. Every request needs the token of ``labelspan serve
@@ -8,49 +8,34 @@ same requests and adds at most keys to answers. Every request needs the token of
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
 from typing import Annotated, Any, NotRequired
 
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from .._texts import shortened
-from ..answers import HitData, TagData, TagReasonData, hit_data, tag_data, tag_reason
+from ..answers.tags import MOST_EXPLAINED_TEXTS as _MOST_EXPLAINED
 from ..curation import Review
-from ..index import Hit, Item, Tag
-from .answer_parts import PageData, find_item, labels_by_count, page_of
+from ..index import Item
 from .edit_routes import Create, DecisionData, Labels, Similar, decision_data, known_items
 from .editing import Name, Who
 from .endpoint import Given
-from .item_list import browse
 from .requests import LONGEST_TEXT, Refused
 from .schema import WHOLE, Body, Count, MaxLen, body
-from .snapshot import Served, Snapshot
+from .snapshot import Served
 
 __all__ = [
     "EmbedBody",
     "FeedbackBody",
     "ItemsBody",
     "TagBody",
-    "embed",
     "feedback",
-    "item",
-    "labels",
     "put_items",
     "remove_item",
-    "search",
-    "similar",
-    "tag",
 ]
 
 MOST_TEXTS = 100
 MOST_ITEMS = 1000
-_MOST_EXPLAINED = 10
 _MOST_TAGS = 100
-# Characters of a value of the metadata in a list.
-_CUT = 200
-# What only the pages of the explorer ask for.
-_NOT_SELECTED = {"finding": "", "lasso": "", "match": ""}
 
 _Text = Annotated[str, MaxLen(LONGEST_TEXT)]
 
@@ -71,18 +56,6 @@ class TagBody(Body):
         Annotated[int, Field(ge=1, le=_MOST_TAGS), WHOLE, "maximum number of labels; 10"]
     ]
     why: NotRequired[Annotated[bool, f"explain every label; for at most {_MOST_EXPLAINED} texts"]]
-
-
-class SuggestedData(TagData):
-    """A suggested label."""
-
-    why: TagReasonData | None
-
-
-class SuggestionsData(TypedDict):
-    """Labels of each text, the most probable first; of one text a list of one entry."""
-
-    results: list[list[SuggestedData]]
 
 
 class ItemBody(Body):
@@ -139,144 +112,6 @@ class EmbedBody(Body):
     """Texts whose vectors are asked for."""
 
     texts: Annotated[list[_Text], MaxLen(MOST_TEXTS)]
-
-
-class EmbeddedData(TypedDict):
-    """Vectors of length one, or of zeros for a text of which no word is known."""
-
-    dimensions: Count
-    vectors: list[list[float]]
-
-
-class StoredLabelData(TypedDict):
-    """A label, and the number of items that have it."""
-
-    label: str
-    uri: Annotated[str | None, "of the label in the vocabulary of the index"]
-    items: Count
-
-
-class LabelListData(PageData):
-    """Labels, the most frequent first."""
-
-    labels: list[StoredLabelData]
-
-
-class ItemListData(PageData):
-    """Items of a list."""
-
-    items: Annotated[list[HitData], f"values of their metadata have {_CUT} characters"]
-
-
-class WholeItemData(TypedDict):
-    """An item, with a part of its text."""
-
-    id: str
-    title: Annotated[str, "first line or sentence of the text"]
-    text: Annotated[str, "characters of the text from ``start`` on"]
-    start: Count
-    length: Annotated[Count, "characters of the whole text"]
-    labels: Annotated[list[StoredLabelData] | None, "null if they are not known"]
-    metadata: dict[str, Any]
-
-
-def _uris(snapshot: Snapshot) -> Callable[[str], str | None]:
-    vocabulary = snapshot.index.vocabulary
-    return (lambda name: None) if vocabulary is None else vocabulary.code
-
-
-def _stored(snapshot: Snapshot, names: Iterable[str]) -> list[StoredLabelData]:
-    uri_of = _uris(snapshot)
-    return [
-        {"label": name, "uri": uri_of(name), "items": snapshot.labels.get(name, 0)}
-        for name in names
-    ]
-
-
-def _found(hits: Iterable[Hit], *, scored: bool = True) -> list[HitData]:
-    def short(value: Any) -> Any:
-        return shortened(value, _CUT) if isinstance(value, str) else value
-
-    found = [hit_data(hit, scored=scored) for hit in hits]
-    for one in found:
-        one["metadata"] = {key: short(value) for key, value in one["metadata"].items()}
-    return found
-
-
-def labels(snapshot: Snapshot, given: Given) -> LabelListData:
-    """List labels with their numbers of items, the most frequent first."""
-    every = [name for name, _ in labels_by_count(snapshot)]
-    if part := given["q"].strip():
-        # Also by alternative names, if there is a vocabulary.
-        known = {one.label for one in snapshot.index.find_labels(part, max(1, len(every)))}
-        every = [name for name in every if name in known]
-    shown, page = page_of(given, every, given["k"])
-    return {**page, "labels": _stored(snapshot, shown)}
-
-
-def search(snapshot: Snapshot, given: Given) -> ItemListData:
-    """Find items by a text, labels and metadata; without a text, list them."""
-    found = browse(snapshot, {**_NOT_SELECTED, **given})
-    close = found.close
-    if not len(found) and close is not None and len(close):
-        # Nothing has the words: what is close in meaning is better than nothing.
-        found = close
-    numbers, page = page_of(given, range(len(found)), given["k"])
-    hits = found.page(page["page"], given["k"]) if numbers else []
-    return {**page, "items": _found(hits, scored=found.scored)}
-
-
-def similar(snapshot: Snapshot, given: Given) -> ItemListData:
-    """Find items that are similar to a given one."""
-    item = find_item(snapshot, given["id"])
-    found = snapshot.index.search(None, given["k"] * given["page"], items=item.id)
-    count = len(snapshot.index) - 1
-    if len(found) < given["k"] * given["page"]:
-        count = len(found)
-    numbers, page = page_of(given, range(count), given["k"])
-    return {**page, "items": _found([found[n] for n in numbers])}
-
-
-def item(snapshot: Snapshot, given: Given) -> WholeItemData:
-    """Return an item with its text, labels and metadata."""
-    found, start = find_item(snapshot, given["id"]), given["start"]
-    return {
-        "id": found.id,
-        "title": found.title,
-        "text": found.text[start : start + given["n"]],
-        "start": start,
-        "length": len(found.text),
-        "labels": None if found.labels is None else _stored(snapshot, found.labels),
-        "metadata": found.metadata,
-    }
-
-
-def tag(snapshot: Snapshot, given: Given) -> SuggestionsData:
-    """Suggest labels for texts."""
-    if ("text" in given) == ("texts" in given):
-        raise Refused(400, "Give either 'text' or 'texts'.")
-    texts = [given["text"]] if "text" in given else given["texts"]
-    explained = given.get("why", False)
-    if explained and len(texts) > _MOST_EXPLAINED:
-        raise Refused(400, f"why: at most {_MOST_EXPLAINED} texts can be explained at once.")
-    index = snapshot.index
-    tags = index.tag(texts, given.get("k", 10)) if texts else []
-
-    def suggested(tag: Tag, text: str) -> SuggestedData:
-        why = tag_reason(index, index.explain_tag(tag.label, text)) if explained else None
-        return {**tag_data(index, tag), "why": why}
-
-    pairs = zip(texts, tags, strict=True)
-    return {"results": [[suggested(tag, text) for tag in own] for text, own in pairs]}
-
-
-def embed(snapshot: Snapshot, given: Given) -> EmbeddedData:
-    """Compute vectors of texts."""
-    vectors: Any = snapshot.index.embed(given["texts"]) if given["texts"] else []
-    return {
-        "dimensions": snapshot.index.n_dimensions,
-        "vectors": [[round(float(value), 7) for value in row] for row in vectors],
-    }
 
 
 def put_items(served: Served, given: Given) -> KeptData:

@@ -18,6 +18,7 @@ from starlette.routing import BaseRoute, Mount, Route, Router
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
+from ..answers.collection import name_of
 from .access import Access, Token
 from .endpoint import JSON, Endpoint, File, Given
 from .endpoints import ENDPOINTS
@@ -220,8 +221,11 @@ async def _given(endpoint: Endpoint, request: Request) -> Given:
 def _send(endpoint: Endpoint, served: Any, given: Given) -> Response:
     """Begin to send a file; the index stays open until all is sent, or the client goes away."""
     with ExitStack() as stack:
-        taken = stack.enter_context(served.held()) if endpoint.leased else served
-        file: File = endpoint.answer(taken, given)
+        file: File
+        if endpoint.takes == "served":
+            file = endpoint.answer(served, given)
+        else:
+            file = endpoint.of(stack.enter_context(served.held()), given)
         headers = {"content-disposition": f'attachment; filename="{file.name}"'}
         if endpoint.access == "edit":
             headers["cache-control"] = "no-store"
@@ -247,7 +251,7 @@ def _assistants(served: Served) -> Handler:
             raise Refused(415, "A message must be application/json.")
         body = await read_all(request.receive, longest=LONGEST_JSON)
         with served.held() as snapshot:
-            made = Assistants(snapshot.name, lambda: served)
+            made = Assistants(name_of(snapshot.index), lambda: served)
             content = await run_in_threadpool(made.answer, body)
         if content is None:
             return Response(status_code=202)

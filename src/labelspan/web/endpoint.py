@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias, get_type_hints
 
@@ -30,10 +30,11 @@ class File(NamedTuple):
 class Endpoint:
     """An address: its path, its parameters or its body, and the function that computes its answer.
 
-    ``answer`` takes a snapshot of the index, and what was given; where something is changed, and
-    for those who may edit, what is served instead of the snapshot. Its return type describes the
-    answer, and the first line of its docstring the address. With a ``title`` there is a page, made
-    by the template of the same name, next to the JSON; ``shown`` pages have no JSON. With ``form``
+    ``answer`` is called with what it ``takes`` and what was given: with an index that does not
+    change meanwhile, and with what ``background`` returns for it; with the snapshot that has both;
+    or, where something is changed, with all that is served. Its return type describes the answer,
+    and the first line of its docstring the address. With a ``title`` there is a page, made by the
+    template of the same name, next to the JSON; ``shown`` pages have no JSON. With ``form``
     parameters may also come in a form. ``media`` is another type than JSON, of a :class:`File`.
     ``respond`` answers a request by itself.
 
@@ -48,6 +49,8 @@ class Endpoint:
     parameters: tuple[Parameter, ...] = ()
     method: Literal["GET", "POST", "DELETE"] = "GET"
     body: Any = None
+    takes: Literal["index", "snapshot", "served"] = "index"
+    background: Callable[[Any], Mapping[str, Any]] | None = None
     access: Literal["read", "token", "edit"] = "read"
     writes: bool = False
     title: str = ""
@@ -80,14 +83,16 @@ class Endpoint:
         """Return the TypedDict that describes the answer."""
         return get_type_hints(self.answer)["return"]
 
-    @property
-    def leased(self) -> bool:
-        """Return whether it is computed from a snapshot, which does not change meanwhile."""
-        return not self.writes and self.access != "edit"
-
     def work(self, served: Any, given: Given) -> Any:
         """Compute the answer."""
-        if not self.leased:
+        if self.takes == "served":
             return self.answer(served, given)
         with served.lease() as snapshot:
+            return self.of(snapshot, given)
+
+    def of(self, snapshot: Any, given: Given) -> Any:
+        """Compute the answer from a snapshot."""
+        if self.takes == "snapshot":
             return self.answer(snapshot, given)
+        more = {} if self.background is None else self.background(snapshot)
+        return self.answer(snapshot.index, given, **more)

@@ -6,26 +6,20 @@ changes with the page.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from . import (
-    api,
-    edit_routes,
-    home_page,
-    item_list,
-    item_pages,
-    label_pages,
-    map_points,
-    review_page,
-    teach_page,
-    value_page,
-)
+from ..answers import collection, explanations, findings, items, labels, lists, tags
+from . import api, downloads, edit_routes, map_points, teach_page, value_edits
 from .endpoint import Endpoint
-from .item_list import BALANCE_INPUT, QUERY, SELECTION, SORT
 from .requests import LONGEST_QUERY, LONGEST_TEXT, text_input, texts_input, whole_input
+from .selection import BALANCE, QUERY, SELECTION, SORT
+from .snapshot import Snapshot
 
 __all__ = ["ENDPOINTS", "PAGES"]
+
+Background = Mapping[str, Any]
 
 _VIEW = r"(-?[0-9]{1,6}\.-?[0-9]{1,6}\.[0-9]{1,7})?"
 _PAGE = whole_input("page", "Number of the page, from 1.", 1, 100_000, 1)
@@ -36,12 +30,45 @@ _ID = text_input("id", "Id of the item.", None)
 # Ids may have slashes.
 _ONE = "/api/1/items/{id:path}"
 
+
+# --- what the server computes in the background -----------------------------------------------
+
+
+def _mask(snapshot: Snapshot) -> Background:
+    return {"mask": snapshot.mask}
+
+
+def _reports(snapshot: Snapshot) -> Background:
+    return {"reports": snapshot.report()}
+
+
+def _summary(snapshot: Snapshot) -> Background:
+    return {"drawn": snapshot.map, "findings": snapshot.findings, "reports": snapshot.report()}
+
+
+def _map(snapshot: Snapshot) -> Background:
+    state, percent = snapshot.map_state, snapshot.map_percent
+    return {"drawn": snapshot.map, "state": state, "percent": percent}
+
+
+def _evidence(snapshot: Snapshot) -> Background:
+    return {"review": snapshot.review, "state": snapshot.audit_state}
+
+
+def _audit(snapshot: Snapshot) -> Background:
+    snapshot.start_audit()
+    return {**_evidence(snapshot), "findings": snapshot.findings}
+
+
+# --- pages ------------------------------------------------------------------------------------
+
+
 PAGES: tuple[Endpoint, ...] = (
-    Endpoint("home", "/", home_page.home, title="Explore"),
+    Endpoint("home", "/", collection.home, title="Explore", background=_summary),
     Endpoint(
         "search",
         "/search",
-        item_list.search,
+        lists.search,
         (
             *SELECTION,
             SORT,
@@ -50,24 +77,25 @@ PAGES: tuple[Endpoint, ...] = (
             _PAGE,
         ),
         title="Items",
+        background=_mask,
     ),
     Endpoint(
         "why",
         "/why",
-        item_pages.why,
+        explanations.why,
         (
             _ITEM,
             QUERY,
             texts_input("label", "The labels searched for, if there was no text."),
-            BALANCE_INPUT,
+            BALANCE,
         ),
         title="Why",
     ),
-    Endpoint("item", "/item", item_pages.item, title="Item", parameters=(_ITEM, _COUNT)),
+    Endpoint("item", "/item", items.item, title="Item", parameters=(_ITEM, _COUNT)),
     Endpoint(
         "map",
         "/map",
-        home_page.map_page,
+        collection.map_state,
         (
             text_input("item", "An item to highlight."),
             text_input("colour", "A label to colour by."),
@@ -80,38 +108,50 @@ PAGES: tuple[Endpoint, ...] = (
             *SELECTION,
         ),
         title="Map",
+        background=_map,
     ),
     Endpoint(
         "labels",
         "/labels",
-        label_pages.labels,
+        labels.labels,
         (
             text_input("q", "Only labels whose name contains this.", largest=LONGEST_QUERY),
             text_input(
-                "sort", f"What to sort by: {', '.join(label_pages.SORTS)}; with a minus, reversed."
+                "sort", f"What to sort by: {', '.join(labels.SORTS)}; with a minus, reversed."
             ),
             _PAGE,
         ),
         title="Labels",
+        background=_reports,
     ),
     Endpoint(
         "label",
         "/label",
-        label_pages.label,
+        labels.label,
         title="Label",
+        background=_reports,
         parameters=(text_input("name", "The label.", None),),
     ),
     Endpoint(
         "values",
         "/values",
-        value_page.values,
+        labels.values,
+        (
+            text_input("field", "A key of the metadata; empty for labels."),
+            text_input(
+                "how",
+                "words: the same words in any order; spelling: also one letter that differs.",
+                "words",
+                pattern="words|spelling",
+            ),
+            _PAGE,
+        ),
         title="Similar names",
-        parameters=value_page.VALUE_INPUTS,
     ),
     Endpoint(
         "review",
         "/review",
-        review_page.review,
+        findings.review,
         (
             text_input("kind", "Only findings of this kind; pairs for wrong and missing labels."),
             text_input("label", "Only findings about this label."),
@@ -121,28 +161,35 @@ PAGES: tuple[Endpoint, ...] = (
             _PAGE,
         ),
         title="Review",
+        background=_audit,
     ),
     Endpoint(
-        "teach", "/teach", teach_page.teach, title="Teach", parameters=teach_page.TEACH_INPUTS
+        "teach",
+        "/teach",
+        teach_page.teach,
+        takes="snapshot",
+        title="Teach",
+        parameters=teach_page.TEACH_INPUTS,
     ),
     Endpoint(
         "finding",
         "/finding",
-        review_page.finding,
-        (text_input("key", "Key of the finding.", None, pattern=review_page.KEY),),
+        findings.finding,
+        (text_input("key", "Key of the finding.", None, pattern="[0-9a-f]{24}"),),
         title="Finding",
+        background=_evidence,
     ),
     Endpoint(
         "axis",
         "/axis",
-        item_pages.axis,
+        explanations.axis,
         (whole_input("number", "Number of the axis, from 0.", 0, 100_000),),
         title="Axis",
     ),
     Endpoint(
         "tag",
         "/tag",
-        label_pages.tag,
+        tags.tag,
         (text_input("text", "The text.", largest=LONGEST_TEXT), _COUNT),
         title="Tag a text",
         form=True,
@@ -151,19 +198,26 @@ PAGES: tuple[Endpoint, ...] = (
 
 # What scripts of the pages ask for, and downloads.
 _DATA = (
-    Endpoint("ids", "/search/ids.json", item_list.ids, (*SELECTION, SORT)),
-    Endpoint("teach_map", "/teach/map.json", teach_page.map_colours, (teach_page.LESSON,)),
+    Endpoint("ids", "/search/ids.json", lists.ids, (*SELECTION, SORT), background=_mask),
+    Endpoint(
+        "teach_map",
+        "/teach/map.json",
+        teach_page.map_colours,
+        (teach_page.LESSON,),
+        takes="snapshot",
+    ),
     Endpoint(
         "decisions",
         "/teach/decisions.json",
         teach_page.decisions,
         teach_page.DECISION_INPUTS,
+        takes="snapshot",
     ),
-    Endpoint("matches", "/map/matches.json", item_list.matches, SELECTION),
+    Endpoint("matches", "/map/matches.json", lists.matches, SELECTION, background=_mask),
     Endpoint(
         "complete",
         "/labels/complete.json",
-        label_pages.complete,
+        labels.complete,
         (
             text_input("q", "What a name begins with, or has in it.", largest=LONGEST_QUERY),
             whole_input("n", "Maximum number of labels.", 10, 100, 1),
@@ -172,15 +226,17 @@ _DATA = (
     Endpoint(
         "table",
         "/search.csv",
-        item_list.send_table,
+        downloads.send_table,
         (*SELECTION, SORT),
+        background=_mask,
         media="text/csv; charset=utf-8",
     ),
     Endpoint(
         "lines",
         "/search.jsonl",
-        item_list.send_lines,
+        downloads.send_lines,
         (*SELECTION, SORT),
+        background=_mask,
         media="application/jsonl; charset=utf-8",
     ),
     Endpoint(
@@ -204,7 +260,7 @@ _API = (
     Endpoint(
         "search",
         "/api/1/search",
-        api.search,
+        lists.items,
         (
             *(one for one in SELECTION if one.name not in ("finding", "lasso", "match")),
             SORT,
@@ -220,7 +276,7 @@ _API = (
     Endpoint(
         "similar",
         "/api/1/similar",
-        api.similar,
+        items.similar,
         (_ID, _K, _PAGE),
         access="token",
         tool="Find items whose texts and labels are similar to those of a given item.",
@@ -228,7 +284,7 @@ _API = (
     Endpoint(
         "labels",
         "/api/1/labels",
-        api.labels,
+        labels.label_list,
         (
             text_input("q", "Only labels whose name contains this.", largest=LONGEST_QUERY),
             whole_input("k", "Number of results on a page.", 100, 1000, 1),
@@ -240,7 +296,7 @@ _API = (
     Endpoint(
         "item",
         _ONE,
-        api.item,
+        items.whole_item,
         (
             replace(_ID, in_path=True),
             whole_input("start", "Where in the text to begin.", 0, 10**9 - 1),
@@ -253,20 +309,23 @@ _API = (
     Endpoint(
         "tag",
         "/api/1/tag",
-        api.tag,
+        tags.suggestions,
         method="POST",
         body=api.TagBody,
         access="token",
         tool="Suggest labels of this collection for new texts, the most probable first. Those with "
         "chosen are the ones that labelspan would assign by itself.",
     ),
-    Endpoint("embed", "/api/1/embed", api.embed, method="POST", body=api.EmbedBody, access="token"),
+    Endpoint(
+        "embed", "/api/1/embed", tags.embed, method="POST", body=api.EmbedBody, access="token"
+    ),
     Endpoint(
         "put_items",
         "/api/1/items",
         api.put_items,
         method="POST",
         body=api.ItemsBody,
+        takes="served",
         access="token",
         writes=True,
     ),
@@ -276,6 +335,7 @@ _API = (
         api.remove_item,
         (replace(_ID, in_path=True),),
         "DELETE",
+        takes="served",
         access="token",
         writes=True,
     ),
@@ -285,6 +345,7 @@ _API = (
         api.feedback,
         method="POST",
         body=api.FeedbackBody,
+        takes="served",
         access="token",
         writes=True,
     ),
@@ -292,17 +353,18 @@ _API = (
 
 
 def _edit(name: str, path: str, answer: Any, body: Any) -> Endpoint:
-    return Endpoint(name, path, answer, method="POST", body=body, access="edit", writes=True)
+    return Endpoint(name, path, answer, (), "POST", body, "served", access="edit", writes=True)
 
 
 # They exist only with ``labelspan serve --edit``.
 _EDITS = (
-    Endpoint("session", "/edit/session.json", edit_routes.session, access="edit"),
+    Endpoint("session", "/edit/session.json", edit_routes.session, takes="served", access="edit"),
     Endpoint(
         "history",
         "/history",
         edit_routes.history,
         edit_routes.HISTORY_INPUTS,
+        takes="served",
         access="edit",
         title="History",
     ),
@@ -311,12 +373,14 @@ _EDITS = (
         "/history/changes.json",
         edit_routes.history_cells,
         edit_routes.CELL_INPUTS,
+        takes="served",
         access="edit",
     ),
     Endpoint(
         "changes",
         "/changes",
         edit_routes.changes,
+        takes="served",
         access="edit",
         title="Corrected file",
         shown=True,
@@ -325,6 +389,7 @@ _EDITS = (
         "corrected",
         "/changes/file",
         edit_routes.send_corrected,
+        takes="served",
         access="edit",
         media=map_points.BYTES,
     ),
@@ -345,6 +410,7 @@ _EDITS = (
         "/teach/answers.ris",
         teach_page.send_ris,
         (teach_page.LESSON,),
+        takes="served",
         access="edit",
         media="application/x-research-info-systems",
     ),
@@ -353,11 +419,12 @@ _EDITS = (
         "/teach/answers.csv",
         teach_page.send_answers,
         (teach_page.LESSON,),
+        takes="served",
         access="edit",
         media="text/csv; charset=utf-8",
     ),
-    _edit("values", "/edit/values.json", value_page.replace_values, value_page.ValuesBody),
-    _edit("save", "/edit/search.json", value_page.save_search, value_page.SearchBody),
+    _edit("values", "/edit/values.json", value_edits.replace_values, value_edits.ValuesBody),
+    _edit("save", "/edit/search.json", value_edits.save_search, value_edits.SearchBody),
 )
 
 ENDPOINTS: tuple[Endpoint, ...] = (*PAGES, *_DATA, *_API, *_EDITS)

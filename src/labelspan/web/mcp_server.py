@@ -137,8 +137,8 @@ class Assistants:
     def _open(self) -> None:
         # If it fails, the first call of a tool says why.
         with suppress(Exception):
-            self._served()
             _tools()
+            self._served()
 
 
 def answer_on_streams(index: Path) -> None:
@@ -169,9 +169,18 @@ def _error(number: Any, code: int, words: str) -> Message:
     return {"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": words}}
 
 
-@cache
+# Two threads that import modules which import each other may see half of one.
+_importing = threading.Lock()
+
+
 def _tools() -> dict[str, dict[str, Any]]:
     """Return the tools by name: how each is described, reads its arguments, and works."""
+    with _importing:
+        return _made_tools()
+
+
+@cache
+def _made_tools() -> dict[str, dict[str, Any]]:
     # Imported here, so that the handshake does not wait for numpy.
     from .endpoints import ENDPOINTS  # noqa: PLC0415
 

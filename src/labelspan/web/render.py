@@ -10,10 +10,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.responses import Response
 
 from .. import __version__
+from ..answers.lists import range_of
 from .endpoint import Endpoint
 from .endpoints import PAGES
 from .fragments import FILTERS, link
-from .item_list import range_of
 from .requests import LONGEST_NAME, LONGEST_QUERY, LONGEST_TEXT, Refused, refusal
 from .schema import as_json
 

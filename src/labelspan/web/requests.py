@@ -14,7 +14,15 @@ from pydantic_core import PydanticCustomError
 from starlette.exceptions import HTTPException
 from typing_extensions import TypedDict
 
-from ..errors import InvalidFile, LabelspanError, MissingData, NewLabels, Replaced
+from ..errors import (
+    InvalidFile,
+    LabelspanError,
+    MissingData,
+    NewLabels,
+    NotFound,
+    NotReady,
+    Replaced,
+)
 from .schema import MaxLen, adapter
 
 if TYPE_CHECKING:
@@ -67,6 +75,8 @@ Pairs = Sequence[tuple[str, str]]
 
 # --- refusals -------------------------------------------------------------------------------
 
+# The status of our own errors; of others it is 400.
+_STATUS: dict[type[LabelspanError], int] = {NewLabels: 409, NotFound: 404, NotReady: 503}
 # What the router says.
 _ROUTED = {404: "There is no such page.", 405: "This address does not support that method."}
 
@@ -108,7 +118,9 @@ def as_refused(error: Exception) -> Refused:
         # Their messages name files of this machine.
         return Refused(503, "The index cannot be read now; see the output of the server.")
     if isinstance(error, LabelspanError):
-        return Refused(409 if isinstance(error, NewLabels) else 400, str(error))
+        known = (status for kind, status in _STATUS.items() if isinstance(error, kind))
+        more = {"retry-after": "2"} if isinstance(error, NotReady) else {}
+        return Refused(next(known, 400), str(error), more)
     return Refused(500, "An error occurred in the server; see its output.")
 
 

@@ -4,40 +4,36 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 
 from .._typing import Array
+from ..answers.collection import MOST_OTHERS, MapState
+from ..answers.common import Given, cached
+from ..answers.findings import AuditState
 from ..curation import Finding, Review, audit_labels
 from ..curation.audit_results import KINDS, PAIRS
 from ..display.map_data import MapPoints, draw_points, whole_positions
-from ..errors import LabelspanError
-from ..index import SemanticIndex, Tag
-from ..index.passages import QueryWords
+from ..errors import LabelspanError, NotFound, NotReady
+from ..index import SemanticIndex
 from ..index.results import LabelReport
 from ..index.tagging import ItemTagger
-from ..text import WordSearch
 from .access import Access
 from .editing import Editing
 
-__all__ = ["MOST_OTHERS", "Served", "Snapshot"]
+__all__ = ["Served", "Snapshot"]
 
 _log = logging.getLogger("labelspan.web")
 _SECONDS_TO_STOP = 5.0
 _SECONDS_BETWEEN_LOOKS = 1.0
 # Loading an index reads all its files, so after a failure it is tried less often.
 _LOOKS_AFTER_A_PROBLEM = 5
-# Of findings about more than a label of an item only some are listed.
-MOST_OTHERS = 200
-_MOST_KEPT = 20
-# Labels that are predicted for an item.
-_PREDICTED = 10
 # What a page waits for how well labels are predicted, which takes longer for many items.
 _SECONDS_FOR_REPORT, _SECONDS_FOR_NEWER = 2.0, 0.2
 _SKETCHED = 4000
@@ -48,23 +44,14 @@ class Snapshot:
 
     def __init__(self, index: SemanticIndex) -> None:
         self.index = index
-        self.labels = index.labels
         self.tags = index.can_tag
-        folder = "" if index.path is None else index.path.resolve().name
-        # An index that was not named is called like its corpus.
-        named = "" if folder == "index.labelspan" else folder.removesuffix(".labelspan")
-        self.name = named or str(index.corpus_fields.get("name") or "index")
-        # Words that say nothing by themselves, such as articles.
-        self.common: frozenset[str] = frozenset()
-        if self.words is not None:
-            self.common = self.words.vocabulary.analyzer.common
         # Computed once and kept by the index, so that no request waits for it.
         index.axes(1, [0])
         index.search(None, 1, items=index.ids[:1])
         if self.tags:
             index.tag(items=index.ids[:1], k=1)
         self.map: MapPoints | None = None
-        self.map_state: Literal["drawing", "ready", "failed"] = "drawing"
+        self.map_state: MapState = "drawing"
         self.map_percent = 0
         # Places of some of the points while they are computed.
         self.map_sketch = b""
@@ -72,7 +59,7 @@ class Snapshot:
         self.review = Review(index)
         # Findings about more than a label of an item.
         self._others: Sequence[Finding] = ()
-        self.audit_state: Literal["computing", "ready", "failed", "none"] = "none"
+        self.audit_state: AuditState = "none"
         self.users = 0
         self.retired = False
         # Keeps the index open for a thread that outlives the request that started it.
@@ -85,41 +72,37 @@ class Snapshot:
         self._renewed = self._audited = 0
         self.closing = threading.Event()
 
-    def cached(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """Return the value cached under a key since items or labels changed, or compute it.
-
-        What was used last is kept.
-        """
-        return self.index.store.once(("page", key), make, most=_MOST_KEPT)
-
-    @property
-    def words(self) -> WordSearch | None:
-        """Words of the items as they are now; None if the index takes vectors."""
-        return self.index.store.words
-
-    @property
-    def unlabelled(self) -> int:
-        """Number of items that have no label, or whose labels are not known."""
-        store = self.index.store
-        return int(np.count_nonzero(store.labels.counts[store.vectors.alive] <= 0))
-
-    def query_words(self, text: str) -> QueryWords | None:
-        """Return the words of a query; None if there are none to be found in texts."""
-        if self.words is None or not text.strip():
+    def mask(self, given: Given) -> Array | None:
+        """Return a mask of the items that a finding is about, and that lie inside a polygon."""
+        if not given["finding"] and not given["lasso"]:
             return None
-        return QueryWords(self.words.vocabulary, text)
+        ids = self.index.ids
+        mask = np.ones(len(ids), dtype=bool)
+        if given["finding"]:
+            names = self._concerned(given["finding"])
+            mask &= np.fromiter((name in names for name in ids), bool, len(ids))
+        if given["lasso"]:
+            mask &= self._inside(given["lasso"])
+        return mask
 
-    def predicted(self, ids: list[str], *, chosen: bool = False) -> list[list[Tag]]:
-        """Return the most probable labels of some items, predicted without the item.
+    def _concerned(self, kind: str) -> set[str]:
+        """Return the ids of the items about which the audit has found something."""
+        if kind not in KINDS:
+            raise NotFound(f"finding: choose one of {', '.join(KINDS)}.")
+        self.start_audit()
+        if self.audit_state == "computing":
+            raise NotReady("The audit is being computed; try again.")
+        return {name for one in self.findings if one.kind == kind for name in one.items}
 
-        With ``chosen`` those that are not probable enough are left out.
-        """
-        if not self.tags or not ids:
-            return [[] for _ in ids]
-        index = self.index
-        tagger = ItemTagger(index.model, index.store, index.tagger)
-        found: list[list[Tag]] = tagger.tag(None, _PREDICTED, ids, chosen=chosen)
-        return found
+    def _inside(self, lasso: str) -> Array:
+        """Return a mask of the items inside a polygon on the map."""
+        drawn = self.map
+        if drawn is None and self.map_state == "failed":
+            raise NotFound("lasso: there is no map of this index.")
+        if drawn is None:
+            raise NotReady("The map is being drawn; try again.")
+        corners = np.array([corner.split(".") for corner in lasso.split("_")], dtype=np.float64)
+        return drawn.inside(corners)
 
     @property
     def findings(self) -> list[Finding]:
@@ -130,7 +113,7 @@ class Snapshot:
 
         found: list[Finding] = []
         if self.audit_state == "ready":
-            found = self.cached(("findings", self._audited, self.index.store.number), make)
+            found = cached(self.index, ("findings", self._audited, self.index.store.number), make)
         return found
 
     def start_audit(self) -> None:
@@ -173,7 +156,6 @@ class Snapshot:
             self._renewed += 1
             self.map, self.map_state, self.map_percent = None, "drawing", 0
         self._map_is_old = self.map is not None
-        self.labels = self.index.labels
 
     def draw_map(self, stop: threading.Event | None = None) -> None:
         """Lay out the items until ``stop`` is set; if that fails, only the map is missing."""
@@ -231,7 +213,8 @@ class Snapshot:
         if known is None:
             return None
         # A label that no item has any more is still in the tagger.
-        return {name: one for name, one in known[1].items() if name in self.labels}
+        labels = self.index.store.labels.totals
+        return {name: one for name, one in known[1].items() if name in labels}
 
     def update(self) -> None:
         """Bring what is learned from labels up to date in a thread, unless one does that now."""

@@ -20,7 +20,6 @@ from ..curation.screening_files import read_decisions
 from ..curation.teach import Lesson, Question, TeachCurve
 from ..index import SemanticIndex
 from ..index.results import WordShare
-from .answer_parts import Asked
 from .editing import Name, Text, Who
 from .endpoint import File, Given
 from .requests import LONGEST_QUERY, Refused, text_input, whole_input
@@ -167,7 +166,7 @@ def _teacher(index: SemanticIndex, label: str, **start: Any) -> Teacher:
         return known[label]
 
 
-def teach(snapshot: Snapshot, asked: Asked) -> TeachData:
+def teach(snapshot: Snapshot, asked: Given) -> TeachData:
     """List the lessons, or show the state of one with the items to be asked about next."""
     index, label = snapshot.index, asked["label"]
     found = Teacher.lessons(index)
@@ -179,7 +178,7 @@ def teach(snapshot: Snapshot, asked: Asked) -> TeachData:
     }
 
 
-def map_colours(snapshot: Snapshot, asked: Asked) -> LessonMapData:
+def map_colours(snapshot: Snapshot, asked: Given) -> LessonMapData:
     """Return what the map of a lesson shows: answers, members, and the most likely others."""
     index, label = snapshot.index, asked["label"]
     if label not in {one.label for one in Teacher.lessons(index)}:
@@ -201,7 +200,7 @@ def map_colours(snapshot: Snapshot, asked: Asked) -> LessonMapData:
     }
 
 
-def decisions(snapshot: Snapshot, asked: Asked) -> DecisionsData:
+def decisions(snapshot: Snapshot, asked: Given) -> DecisionsData:
     """List the decisions of a lesson: of everybody, of one person, or those that disagree."""
     index, label = snapshot.index, asked["label"]
     if label not in {one.label for one in Teacher.lessons(index)}:

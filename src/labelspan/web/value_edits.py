@@ -1,4 +1,4 @@
-"""Values that are probably the same, their merging, and searches that are saved."""
+"""Changes of values of the metadata, and searches that are saved."""
 
 from __future__ import annotations
 
@@ -6,76 +6,16 @@ from typing import Annotated, NotRequired
 
 from typing_extensions import TypedDict
 
-from ..curation import MetadataEdits, SavedSearches, value_groups
-from ..curation.metadata_edits import value_counts
-from .answer_parts import Asked, PageData, page_of
+from ..curation import MetadataEdits, SavedSearches
 from .editing import Name, Who
 from .endpoint import Given
 from .fragments import link
-from .item_list import SELECTION, SORT
-from .requests import (
-    LONGEST_ADDRESS,
-    Refused,
-    read_pairs,
-    read_parameters,
-    text_input,
-    whole_input,
-)
+from .requests import LONGEST_ADDRESS, Refused, read_pairs, read_parameters
 from .schema import Body, Count, MaxLen
-from .snapshot import Served, Snapshot
+from .selection import SELECTION, SORT
+from .snapshot import Served
 
-__all__ = [
-    "VALUE_INPUTS",
-    "SearchBody",
-    "ValuesBody",
-    "replace_values",
-    "save_search",
-    "values",
-]
-
-_GROUPS_PER_PAGE = 50
-VALUE_INPUTS = (
-    text_input("field", "A key of the metadata; empty for labels."),
-    text_input(
-        "how",
-        "words: the same words in any order; spelling: also one letter that differs.",
-        "words",
-        pattern="words|spelling",
-    ),
-    whole_input("page", "Number of the page, from 1.", 1, 100_000, 1),
-)
-
-
-class ValuesData(PageData):
-    """The answer of ``/values``."""
-
-    fields: Annotated[list[str], "keys of the metadata whose values are texts"]
-    different: Annotated[Count, "number of different values, or labels"]
-    groups: Annotated[list[dict[str, Count]], "values that are probably the same, and their items"]
-
-
-def values(snapshot: Snapshot, asked: Asked) -> ValuesData:
-    """Group labels, or values of the metadata, that are probably the same."""
-    index, field, how = snapshot.index, asked["field"], asked["how"]
-    fields = [name for name, kind in index.fields().items() if kind in ("category", "text")]
-    if field and field not in fields:
-        raise Refused(404, f"field: {field[:60]!r} is not a key of texts.")
-
-    def make() -> tuple[int, list[dict[str, int]]]:
-        counts = value_counts(index, field)
-        return len(counts), value_groups(counts, how)
-
-    different, found = snapshot.cached(("values", field, how), make)
-    shown, page = page_of(asked, found, _GROUPS_PER_PAGE)
-    return {
-        **page,
-        "fields": fields,
-        "different": different,
-        "groups": shown,
-    }
-
-
-# --- changing -------------------------------------------------------------------------------
+__all__ = ["SearchBody", "ValuesBody", "replace_values", "save_search"]
 
 
 class MergedValues(Body):
