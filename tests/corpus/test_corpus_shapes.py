@@ -461,3 +461,27 @@ def test_memory_does_not_grow_with_a_file_of_one_line(tmp_path):
     assert count == 80 * 48
     # The sample of the beginning, and little else.
     assert peak < size / 2
+
+
+def test_a_view_of_a_database_is_read(tmp_path):
+    base = sqlite3.connect(tmp_path / "a.db")
+    base.execute("create table notes (id, body, tags)")
+    base.executemany(
+        "insert into notes values (?, ?, ?)",
+        [(item["id"], item["body"], "; ".join(item["tags"])) for item in ITEMS],
+    )
+    base.execute("create view seen as select * from notes")
+    base.execute("create view broken as select * from nothing")
+    base.commit()
+    base.close()
+    assert (
+        read_corpus(tmp_path / "a.db", table="seen").labels
+        == read_corpus(tmp_path / "a.db", table="notes").labels
+    )
+
+
+def test_a_place_of_a_sparse_row_that_no_attribute_has(tmp_path):
+    head = "@relation r\n@attribute text string\n@attribute b {0,1}\n@data\n"
+    (tmp_path / "a.arff").write_text(f"{head}{{0 one, 1 1}}\n{{7 1}}\n", encoding="utf-8")
+    with pytest.raises(InvalidFile, match="line 6: column 7 in a file of 2 attributes"):
+        read_corpus(tmp_path / "a.arff")

@@ -175,6 +175,8 @@ def test_only_pages_of_this_server_change_labels(folder, address):
         assert client.get("/edit/session.json").headers["cache-control"] == "no-store"
         assert post({}) == 403
         assert post({**headers, "origin": "http://evil.example"}) == 403
+        # A page of another scheme is another origin; a browser says which is the same.
+        assert post({**headers, "origin": BASE.replace("http:", "https:")}) == 403
         assert post({**headers, "x-labelspan-secret": "guessed"}) == 403
         assert post({"origin": BASE}) == 403
         assert post({**headers, "sec-fetch-site": "cross-site"}) == 403

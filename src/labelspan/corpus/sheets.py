@@ -367,7 +367,9 @@ def _query(base: sqlite3.Connection, table: str, notes: list[str]) -> str:
     plain = f'select * from "{table}"'
     columns = {
         one.replace('"', '""'): _columns(base, one)
-        for (one,) in base.execute("select name from sqlite_master where type = 'table'")
+        for (one,) in base.execute(
+            "select name from sqlite_master where type = 'table' or name = ?", (table,)
+        )
     }
     if any(normal(one) in known_names("labels") for one in columns[table]):
         return plain

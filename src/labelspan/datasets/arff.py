@@ -149,7 +149,12 @@ def arff_records(name: str, lines: Iterable[str]) -> Iterator[tuple[int, dict[st
         columns = list(attributes)
         for line in rows:
             if line[0] == "{":
-                sparse_row = {columns[n]: value for n, value in _sparse_row(line).items()}
+                given = _sparse_row(line)
+                if given and not 0 <= max(given) < len(columns):
+                    raise _MalformedError(
+                        f"column {max(given)} in a file of {len(columns)} attributes"
+                    )
+                sparse_row = {columns[n]: value for n, value in given.items()}
                 zeros = {one: "0" for one, codes in attributes.items() if codes and "0" in codes}
                 row: dict[str, Any] = {**zeros, **sparse_row}
             else:

@@ -11,7 +11,6 @@ import hashlib
 import os
 import secrets
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -69,9 +68,11 @@ class Access:
         self.check(request)
         site = request.headers.getlist("sec-fetch-site")
         origins = request.headers.getlist("origin")
-        # A browser sends one of them with every form; other programs can send Origin.
+        # A browser sends one of them with every form; other programs can send Origin. The scheme is
+        # compared by the browser where it sends both, so that a proxy may speak https for us.
+        own = {f"{one}://{request.headers.get('host', '')}".lower() for one in _schemes(request)}
         fits = all(one == "same-origin" for one in site) and all(
-            _place(one) == request.headers.get("host", "").lower() for one in origins
+            one.lower() in own for one in origins
         )
         if not fits or not (site or origins):
             raise Refused(403, "This can only be asked for by a page of this server.")
@@ -118,12 +119,9 @@ def read_token(path: str | os.PathLike[str]) -> str:
     return token
 
 
-def _place(origin: str) -> str:
-    """Return host and port of an Origin header; an empty text for ``null``."""
-    try:
-        return urlsplit(origin).netloc.lower() or "null"
-    except ValueError:
-        return "null"
+def _schemes(request: Request) -> tuple[str, ...]:
+    """Return what the address of the page may begin with."""
+    return ("http", "https") if "sec-fetch-site" in request.headers else (request.url.scheme,)
 
 
 def _same(given: str, known: str) -> bool:
