@@ -470,12 +470,12 @@ def test_a_view_of_a_database_is_read(tmp_path):
         "insert into notes values (?, ?, ?)",
         [(item["id"], item["body"], "; ".join(item["tags"])) for item in ITEMS],
     )
-    base.execute("create view seen as select * from notes")
-    base.execute("create view broken as select * from nothing")
+    base.execute("""create view "se""en" as select * from notes""")
+    base.execute("create view broken as select * from gone")
     base.commit()
     base.close()
     assert (
-        read_corpus(tmp_path / "a.db", table="seen").labels
+        read_corpus(tmp_path / "a.db", table='se"en').labels
         == read_corpus(tmp_path / "a.db", table="notes").labels
     )
 

@@ -366,9 +366,11 @@ def _query(base: sqlite3.Connection, table: str, notes: list[str]) -> str:
     """Return a query of a table, with the labels that another one links to its rows."""
     plain = f'select * from "{table}"'
     columns = {
-        one.replace('"', '""'): _columns(base, one)
+        one: _columns(base, one)
         for (one,) in base.execute(
-            "select name from sqlite_master where type = 'table' or name = ?", (table,)
+            "select replace(name, '\"', '\"\"') as quoted from sqlite_master "
+            "where type = 'table' or quoted = ?",
+            (table,),
         )
     }
     if any(normal(one) in known_names("labels") for one in columns[table]):
