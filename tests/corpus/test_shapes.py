@@ -1,19 +1,23 @@
 """Exports of many programs: each is read right, or refused, or said not to be sure."""
 
 import pytest
-from _support.shapes import verdict
+from _support.shapes import NOTES, PEOPLE, ROWS, cycle, some, table, verdict
 from _support.shapes_first import FIRST
 from _support.shapes_second import SECOND
+from _support.shapes_third import THIRD
 from _support.tagged import write_all
 
 from labelspan.corpus import read_corpus
+from labelspan.errors import InvalidFile, InvalidParameter
 
-SHAPES = {**FIRST, **SECOND}
+SHAPES = {**FIRST, **SECOND, **THIRD}
 # Where a person has to say what is meant, and is told so.
 ASKED = {
     "requests of citizens": "refused",
     "Semantic Scholar": "said",
     "coded segments of MAXQDA": "said",
+    "Label Studio, short": "said",
+    "Europeana": "said",
 }
 
 
@@ -31,6 +35,51 @@ def written(folder, files):
 def test_a_shape_is_read_right(tmp_path, shape):
     found, why = verdict(written(tmp_path, SHAPES[shape].files), SHAPES[shape])
     assert found == ASKED.get(shape, "right"), why
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("TI- On rivers\nAU- Lee, Ann\nPY- {n}\n", "begin as those of records, as 'TI-'"),
+        ("--TI-- On rivers\n--AU-- Lee\n--YP-- {n}\n", "begin as those of records, as '--TI--'"),
+        ("Author: Ann\nDate: {n} May\nWe met by the river.\n", "begin as those of records"),
+        ("<{n}>\nTitle\n  On rivers\nYear\n  2001\n", "some of its lines are indented"),
+        ("We met by the river {n}.\n* * *\n", "8 lines are only '* * *'"),
+        ("There was a river and the\nbridge of stone, over which\nall had to go {n}.\n", "go on"),
+    ],
+)
+def test_a_line_of_a_record_is_not_taken_for_a_text(tmp_path, line, why):
+    path = tmp_path / "a.txt"
+    path.write_text("".join(line.format(n=n) for n in range(8)))
+    with pytest.raises(InvalidFile, match="not sure that each line is a text") as error:
+        read_corpus(path)
+    assert why in str(error.value)
+    assert "give --format lines if each is" in str(error.value)
+    assert len(read_corpus(path, format="lines")) == 8 * line.count("\n")
+
+
+@pytest.mark.parametrize(
+    "line", ["We met by the river {n}.\n", "cheap rivers {n}\n", "We met.\n\n", "Ann: yes, {n}!\n"]
+)
+def test_a_text_per_line_needs_no_option(tmp_path, line):
+    path = tmp_path / "a.txt"
+    path.write_text("".join(line.format(n=n) for n in range(40)))
+    assert len(read_corpus(path)) == 40
+
+
+@pytest.mark.parametrize(
+    ("columns", "why"),
+    [
+        ({"player_name": [f"{one} {one[0]}" for one in PEOPLE]}, "no field looks like a text"),
+        ({"name": [f"{one} Oh{'abcd'[n % 4] * n}" for n, one in enumerate(PEOPLE)]}, "text: name"),
+        ({"name": cycle("Oulu", "Turin", "Kobe")}, "no field looks like a text"),
+        ({"comment": some(NOTES, 20)}, "not sure which field is the text: comment"),
+    ],
+)
+def test_people_places_and_rare_remarks_are_not_surely_the_text(tmp_path, columns, why):
+    (tmp_path / "a.csv").write_text(table({**columns, "votes": [str(n) for n in ROWS]}))
+    with pytest.raises(InvalidParameter, match=why):
+        read_corpus(tmp_path / "a.csv")
 
 
 def test_text_that_was_read_twice_is_said_with_the_remedy(tmp_path):

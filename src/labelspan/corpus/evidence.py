@@ -22,6 +22,8 @@ __all__ = ["PLURAL", "Field", "is_whole"]
 
 # Characters of long texts, of which one in a few is looked at for labels.
 _LONG, _STEP = 200, 8
+# Characters of the name of a person, at most.
+_LONGEST_NAME = 60
 # Values in which words are looked at, and characters of each.
 _READ, _BEGINNING = 200, 1000
 _DATE = re.compile(
@@ -130,6 +132,9 @@ class Field:
         # Marks such as x in some items, and nothing in the others.
         plain = not any(isinstance(one, bool) for one in values)
         marks = plain and truths == {True} and len(values) < n_items
+        # An answer that was chosen, in the column of that answer.
+        chosen = {str(one) for one in values} == {self.short.strip()} and len(values) < n_items
+        truths, marks = ({True}, True) if chosen else (truths, marks)
         self.indicates = truths == {True, False} or marks
         self.is_truth = bool(truths) or not values
 
@@ -161,6 +166,8 @@ class Field:
         lower = sum(one[0].islower() for one in cased)
         # Addresses, affiliations and lists of names have mostly capitals.
         sentences = not cased or lower >= 0.4 * len(cased) or unspaced > letters / 2
+        # Mostly names of people.
+        self.has_people = sum(map(_is_person, texts)) >= 0.8 * max(1, len(texts))
         self.is_prose = self.has_words and sentences and self.n_words >= 4
 
     @property
@@ -201,6 +208,8 @@ def _matching(cells: Sequence[str], pattern: re.Pattern[str]) -> float:
 
 def _is_person(text: str) -> bool:
     """Return whether a text may be the name of a person, as "Ann van der Lee" or "Lee, A. B."."""
+    if len(text) > _LONGEST_NAME:
+        return False
     words = [one for one in text.replace(",", " ").split() if one.lower() not in _PARTICLES]
     letters = all(one.strip(".").replace("-", "").replace("'", "").isalpha() for one in words)
     return 2 <= len(words) <= 4 and letters and all(one[0].isupper() for one in words)

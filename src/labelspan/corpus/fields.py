@@ -22,6 +22,8 @@ _CELLS = 200_000
 _FEW = 4
 # A field of fewer items is not the text.
 _SELDOM = 0.01
+# Neither is one of fewer items the only text, and nor is one label of fewer the labels.
+_SOME = 0.3
 _ID_NAME = re.compile(
     r"(^|[_\W])(id|ids|key|code|no|nr|number|isbn|doi|uri|url)\.?$|[a-z]I[dD]$", re.I
 )
@@ -80,7 +82,8 @@ def _guess_labels(free: Sequence[Field], n_fields: int, *, by_name: bool) -> _Gu
         full = [one for one in rest if one.filled >= 0.8]
         if seldom and full and len(chosen) == 1:
             return _Guess((*chosen, *full), sure=False)
-        return _Guess(chosen, others, "name")
+        one = sum(one.n_labels for one in chosen) == 1 and 0 < first.filled < _SOME
+        return _Guess(chosen, others, "name", sure=not one)
     decided = [one for one in free if one.indicates and one.is_named("decisions")]
     if decided and not named and len(columns) < 3 and not by_name:
         return _Guess(decided[:1], [*decided[1:], *rest])
@@ -91,7 +94,8 @@ def _guess_labels(free: Sequence[Field], n_fields: int, *, by_name: bool) -> _Gu
         others = [one for one in (*rest, *_kinds(free)) if one is not several[0]]
         # Lists inside objects may be anything, as files or reactions.
         known = "." not in several[0].short or several[0].has_label_name
-        sure = len(several) == 1 and known
+        # A list of one value in each item is as good as one value.
+        sure = len(several) == 1 and known and several[0].per_value >= 1.1
         return _Guess(several[:1], others, sure=sure)
     # One short value that repeats may be a kind, a state or a place as well.
     candidates = [*rest, *(one for one in columns if one not in rest)]
@@ -260,14 +264,19 @@ def _guess_text(free: Sequence[Field], n_fields: int, *, by_name: bool) -> _Gues
         if not headings and more:
             # "content" may be the line of a task, above a description.
             headings, main = [main], max(more, key=lambda one: one.length)
+        if not headings and not by_name and main.filled < _SOME:
+            return _Guess((), [main], sure=False)
         return _Guess([*(one for one in headings if one is not main), main], how="name")
-    if by_name:
-        return _Guess(headings, how="name")
+    return _Guess(headings, how="name") if by_name else _guess_prose(free, headings, n_fields)
+
+
+def _guess_prose(free: Sequence[Field], headings: list[Field], n_fields: int) -> _Guess:
+    """Return the text by its words, behind its headings, or without text only these."""
     prose = [
         one
         for one in free
         if (one.strings or one.lists) and one.spaces > 0.5 and not one.is_measure
-        if not (one in headings or one.is_people or one.is_named("judgements"))
+        if not (one in headings or one.is_people or one.has_people or one.is_named("judgements"))
     ]
     prose.sort(key=lambda one: -one.length * one.distinct)
     plain = [one for one in prose if not one.lists]
@@ -285,11 +294,15 @@ def _guess_text(free: Sequence[Field], n_fields: int, *, by_name: bool) -> _Gues
     prose = [one for one in prose if one.has_words and not one.lists]
     if prose and n_fields <= _FEW:
         return _Guess([*headings, prose[0]])
+    names = [one for one in headings if not one.is_named("headings")]
+    if headings and all(one.has_people or one.n_words < 1.5 for one in names) and headings == names:
+        return _Guess((), headings, sure=False)
     if headings:
         return _Guess(headings, how="name")
     if prose:
         return _Guess((), prose[:3], sure=False)
     # Without any text, short texts are better than none, as in "good service", "positive".
+    plain = [one for one in plain if one.has_words]
     return _Guess(sorted(plain, key=lambda one: -one.distinct)[: n_fields <= 3])
 
 

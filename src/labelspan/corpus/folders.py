@@ -25,6 +25,9 @@ _MARKDOWN = {".md", ".markdown"}
 # Suffixes of files of labels, next to the text with the same name; the more detailed first.
 _LABEL_SUFFIXES = (".tsv", ".key", ".ann", ".lab", ".labels", ".tags", ".keywords")
 
+# A span of brat: T1, a tab, its label, where it is, and its text.
+_SPAN = re.compile(r"T\d+\t(\S+) \d+ [\d; ]+\t")
+
 Pairs = dict[PurePosixPath, Member]
 
 
@@ -289,6 +292,10 @@ def _read_labels(files: Pairs, encoding: str | None) -> dict[PurePosixPath, list
         path: [line for line in text_of(file, encoding).split("\n") if line.strip()]
         for path, file in files.items()
     }
+    if any(map(_SPAN.match, (line for own in lines.values() for line in own))):
+        # Relations and notes, which begin with another letter, have no label of the text.
+        spans = {path: filter(None, map(_SPAN.match, own)) for path, own in lines.items()}
+        return {path: list(dict.fromkeys(one[1] for one in own)) for path, own in spans.items()}
     single = [own[0] for own in lines.values() if len(own) == 1 and "\t" not in own[0]]
     several = sum(len(own) > 1 for own in lines.values())
     mark = best_separator(single) if several < 0.5 * len(lines) else ""

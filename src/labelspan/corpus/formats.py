@@ -25,6 +25,7 @@ from .tables import (
     is_table,
     table_layout,
     tagged_kind,
+    why_not_lines,
 )
 from .xml_records import xml_kind
 
@@ -282,13 +283,18 @@ def _guessed(member: Member, sample: str, lines: list[str], known: str | None) -
             f"{member.name} cannot be read: {what}; give --format lines if it has one text per "
             f"line. {READABLE}."
         )
+    if guess == "lines" and (why := why_not_lines(sample[: 1 << 18].split("\n"))):
+        raise InvalidFile(
+            f"{member.name}: not sure that each line is a text, because {why}; give --format lines "
+            "if each is, or an export of the program in another format."
+        )
     return guess
 
 
 def _sniffed(member: Member, sample: str, lines: list[str], *, plain: bool) -> str | None:
     """Guess the format from the content, of a file that should be plain text with more care."""
     start = sample[:65536].lstrip("\ufeff \t\r\n")
-    if not plain or start.startswith('{"'):
+    if not plain or re.match(r'[\[{]\s*["{]', start):
         if start.startswith(("{", "[")) or not start:
             return "json" if start[:1] == "[" else "jsonl"
         if start.startswith("<"):

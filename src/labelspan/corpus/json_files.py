@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any
 
 from ..errors import InvalidFile, InvalidInput
-from .known_objects import as_item, is_record
+from .known_objects import as_item, is_record, linked_items
 from .names import is_known, known_names, normal, rank
 from .tables import Row
 
@@ -114,6 +114,8 @@ def unwrapped(item: dict[str, Any], *, only_file: bool) -> list[dict[str, Any]]:
     """
     if is_record(item):
         return [item]
+    if linked := linked_items(item):
+        return linked
     if only_file:
         _refuse_columns(item)
         links = list(_links(item, ()))

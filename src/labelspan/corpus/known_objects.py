@@ -12,7 +12,10 @@ from typing import Any
 from .label_values import NO_LABELS
 from .xml_records import marc_row
 
-__all__ = ["as_item", "is_record"]
+__all__ = ["LINKED", "as_item", "is_record", "linked_items"]
+
+# The field of tags that are objects of their own, which name the items, or are named by others.
+LINKED = "linked tags"
 
 Object = dict[str, Any]
 # Parts of parts of an outline, at most.
@@ -30,6 +33,46 @@ def as_item(item: Object) -> Object:
 def is_record(item: Object) -> bool:
     """Return whether an object is one item of a known program, whatever lists are in it."""
     return any(fits(item) for fits, _ in _PROGRAMS)
+
+
+def linked_items(item: Object) -> list[Object]:
+    """Return the notes of Standard Notes, or the posts of Ghost, with their tags; else nothing."""
+    found = _objects(item.get("items"))
+    if found and all(
+        "content_type" in one and isinstance(one.get("content"), dict) for one in found
+    ):
+        return _noted(found)
+    base = next(iter(_objects(item.get("db"))), {}).get("data", item.get("data"))
+    if isinstance(base, dict) and {"posts", "tags", "posts_tags"} <= base.keys():
+        return _posted(*(_objects(base[key]) for key in ("posts", "tags", "posts_tags")))
+    return []
+
+
+def _noted(found: Sequence[Object]) -> list[Object]:
+    tags: dict[Any, list[str]] = {}
+    for one in found:
+        if one["content_type"] == "Tag":
+            for other in _objects(one["content"].get("references")):
+                tags.setdefault(other.get("uuid"), []).append(str(one["content"].get("title", "")))
+    notes = [one for one in found if one["content_type"] == "Note"]
+    keep = ("uuid", "created_at", "updated_at")
+    return [
+        {
+            **{key: one[key] for key in keep if key in one},
+            **{key: one["content"].get(key, "") for key in ("title", "text")},
+            LINKED: tags.get(one.get("uuid"), []),
+        }
+        for one in notes
+    ]
+
+
+def _posted(posts: list[Object], tags: list[Object], links: list[Object]) -> list[Object]:
+    names = {one.get("id"): str(one.get("name", "")) for one in tags}
+    own: dict[Any, list[str]] = {}
+    for link in links:
+        if link.get("tag_id") in names:
+            own.setdefault(link.get("post_id"), []).append(names[link["tag_id"]])
+    return [{**one, LINKED: own.get(one.get("id"), [])} for one in posts]
 
 
 def _labels(names: Iterable[Any]) -> list[str]:

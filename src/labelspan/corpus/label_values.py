@@ -79,7 +79,8 @@ LITTLE_WORDS = {
 }
 # Tags such as #game, with blanks between them.
 _HASHED = re.compile(r"#[^\s,;|#]+( +#[^\s,;|#]+)*")
-_SEPARATORS = (";", "|", ",")
+# Lines of a cell come before other marks, which are then part of a label.
+_SEPARATORS = ("\n", ";", "|", ",")
 _SLASH = " / "
 # TiddlyWiki's tags: one [[two words]].
 WIKI_TAG = re.compile(r"\[\[([^\[\]]+)\]\]|([^\s\[\]]+)")
@@ -160,7 +161,7 @@ class LabelParser:
     def __call__(self, value: Any) -> Labels:
         """Return the labels in a value; raise ValueError if it is not a list of names."""
         if self.column:
-            truth = truth_of(value)
+            truth = value == self.words[0] or truth_of(value)
             return None if truth is None else [self.column] * truth
         if is_missing(value):
             return None
@@ -198,6 +199,7 @@ def best_separator(texts: Sequence[str], *, blanks: bool = False) -> str:
     """Return the separator that most strings contain; "" if none of them contains one."""
     counts = {mark: sum(mark in text for text in texts) for mark in _SEPARATORS}
     best = max(counts, key=lambda mark: counts[mark])
+    best = "\n" if counts["\n"] >= 0.1 * len(texts) else best
     if counts[best] < 0.05 * len(texts):
         for mark in (_SLASH, " ") if blanks else (_SLASH,):
             if _parts_repeat(texts, mark):

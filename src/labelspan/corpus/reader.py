@@ -18,6 +18,7 @@ from .fields import choose_fields, plain
 from .folders import open_files
 from .formats import Placed
 from .json_files import FOLDERS
+from .known_objects import LINKED
 from .label_values import (
     INLINE,
     NO_LABELS,
@@ -337,8 +338,8 @@ class CorpusReader:
             problem = f"{self.name} has several files, and only one can be changed"
         elif not self.reading["labels"]:
             return f"{self.name} has no field of labels that could be changed; name it (--labels)."
-        elif FOLDERS in self.reading["labels"]:
-            problem = f"labels of {self.name} are folders, which are not changed"
+        elif {FOLDERS, LINKED} & {*self.reading["labels"]}:
+            problem = f"labels of {self.name} are folders, or objects of their own, not changed"
         elif INLINE in self.reading["labels"] and kind != "markdown":
             problem = f"labels of {self.name} are in its texts, which are not changed"
         elif self.reading["joined"]:
@@ -607,9 +608,10 @@ def _parsers(
     values = {field: [row.get(field) for row in items] for field in fields}
     cells = [one for own in values.values() for one in own if not _is_empty(one)]
     decided = len(fields) == 1 and normal(fields[0]) in known_names("decisions")
-    columns = (len(fields) > 1 or decided) and bool(truths_of(cells))
+    chosen = all(one in (field, "", None) for field, own in values.items() for one in own)
+    columns = (len(fields) > 1 or decided) and (chosen or bool(truths_of(cells)))
     words = ("1", "0")
-    if columns:
+    if columns and not chosen:
         words = words_of_truth(one for own in values.values() for one in own)
     # Of "labels.game" and "labels.sound", what differs.
     outer = {field.rpartition(".")[0] for field in fields}
@@ -621,7 +623,7 @@ def _parsers(
             separator,
             blanks=blanks,
             column=field.removeprefix(lead) if columns else "",
-            words=words,
+            words=(field, "") if chosen else words,
         )
         for field, own in values.items()
     ]

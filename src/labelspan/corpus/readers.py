@@ -291,6 +291,28 @@ class PlainLines(_LineReader):
     name, suffixes = "lines", (".txt", ".text")
 
 
+class Clippings(Reader):
+    """Highlights and notes of a Kindle, between lines of equals signs."""
+
+    name, unit = "clippings", "clipping"
+    beginning = r"[^\n]+\n- [^\n]+\|[^\n]+\n\s*\n.*?={10}"
+    samples = (
+        "Chess (Ann Lee)\n- Your Highlight on page 1 | Added on 1 May\n\nA game.\n==========\n",
+    )
+
+    def records(self, file: ReadFile) -> Iterator[dict[str, Any]]:
+        for piece in re.split(r"^={10}\s*$", file.text(), flags=re.M):
+            book, _, rest = piece.strip("\ufeff\r\n ").partition("\n")
+            place, _, text = rest.partition("\n")
+            # A bookmark has no text.
+            if text := text.strip():
+                yield {
+                    "text": text,
+                    "source": book.strip("\ufeff\r "),
+                    "place": place.strip("- \r"),
+                }
+
+
 class JsonLines(_LineReader):
     """An object per line."""
 
@@ -584,7 +606,20 @@ class Markdown(Reader):
 
 
 _BUILT_IN: list[type[Reader]] = [
-    *[JsonLines, Json, Csv, Tsv, TaggedLines, FastText, PlainLines, Parquet, Xlsx, Ods, Sqlite],
+    *[
+        JsonLines,
+        Json,
+        Csv,
+        Tsv,
+        TaggedLines,
+        FastText,
+        Clippings,
+        PlainLines,
+        Parquet,
+        Xlsx,
+        Ods,
+        Sqlite,
+    ],
     *[Calibre, Bibtex, Ris, Marc, Xml],
     *[_of_xml(kind, *_XML[kind]) for kind in XML_KINDS],
     *[Bookmarks, Mail, Yaml, Arff, Folder, Markdown],

@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, takewhile
+from itertools import islice, pairwise, takewhile
 from typing import Any
 
 from ..errors import InvalidFile
@@ -30,6 +31,7 @@ __all__ = [
     "table_layout",
     "table_rows",
     "tagged_kind",
+    "why_not_lines",
 ]
 
 # The number of a line or of an item, and the fields.
@@ -122,6 +124,44 @@ def is_table(lines: Sequence[str]) -> str | None:
     counts = [line.count("\t") for line in lines]
     same = counts.count(counts[0]) if counts and counts[0] else 0
     return "tsv" if same >= 0.95 * len(lines) and len(lines) > 1 else None
+
+
+# What begins the lines of records: "TI- ", "AU  -", "--AU-- ", "<12>", "Author: ", "\"key\": ".
+_LEAD = re.compile(
+    r"\s*(?:([A-Z][A-Z0-9]{1,3}) {0,2}[-~:]|--([A-Z]{2,3})--|<(\d+)>|([\w\"][\w \"]{0,24}): )"
+)
+# Lines from which that is told, and the shares of them that are too many.
+_FEW_LINES, _LED, _GOES_ON = 8, 0.4, 0.3
+
+
+def why_not_lines(lines: Sequence[str]) -> str | None:
+    """Return why lines are parts of records, or of texts, rather than texts; None if they may be.
+
+    So are lines that begin as those of bibliographies do, lines of signs only that come again and
+    again, indented ones between others, and those that go on in the next.
+    """
+    full = [line for line in lines if line.strip()]
+    if len(full) < _FEW_LINES:
+        return None
+    leads = Counter(
+        match.lastgroup or match[0].strip() for match in map(_LEAD.match, full) if match
+    )
+    if leads.total() > _LED * len(full) and len(leads) > 1:
+        return f"its lines begin as those of records, as {leads.most_common(1)[0][0]!r}"
+    mark, count = Counter(map(str.strip, full)).most_common(1)[0]
+    if count >= max(3, 0.02 * len(full)) and not any(map(str.isalnum, mark)):
+        return f"{count:,} lines are only {mark!r:.30}"
+    indented = sum(line[0] in " \t" for line in full)
+    if 0.2 * len(full) < indented < 0.9 * len(full):
+        return "some of its lines are indented"
+    lower = sum(line.lstrip()[0].islower() for line in full)
+    ends = sum(
+        bool(first.strip()) and first.rstrip()[-1] not in ".!?:;" and second[:1].islower()
+        for first, second in pairwise(lines)
+    )
+    if ends > _GOES_ON * len(full) and lower < 0.9 * len(full):
+        return "its lines go on in the next, as those of one long text"
+    return None
 
 
 # --- a text and its labels, separated by tabs -----------------------------------------------
@@ -234,6 +274,12 @@ def header_of(
     titles = _title_rows(rows)
     rows = rows[titles:]
     notes = []
+    if count is None and _has_choices(rows):
+        names = [
+            below.strip() if _is_choice(rows, n) else above
+            for n, (above, below) in enumerate(zip(rows[0], rows[1], strict=True))
+        ]
+        return titles, 2, column_names(names), ["two lines of names: questions, and their choices"]
     if count is None and _has_groups(rows):
         groups = next(filter(None, rows[0]))
         notes = [f"the line of groups above the names of the columns left out: {groups!r:.60}, ..."]
@@ -370,6 +416,24 @@ def _has_groups(rows: Sequence[Sequence[str]]) -> bool:
     # "No." is an abbreviation.
     values = any(_is_value(cell.rstrip(".") or cell) for cell in (*groups, *filled))
     return not (below & set(filled)) and any(map(is_known, filled)) and not values
+
+
+def _is_choice(rows: Sequence[Sequence[str]], place: int) -> bool:
+    """Return whether a column has nothing but the name in its second row, as chosen answers do."""
+    name = rows[1][place].strip()
+    cells = {row[place].strip() for row in rows[2:] if len(row) > place} - {""}
+    return bool(name) and cells <= {name}
+
+
+def _has_choices(rows: Sequence[Sequence[str]]) -> bool:
+    """Return whether a row of questions is above one of their choices, as SurveyMonkey has them."""
+    if len(rows) < 4 or len(rows[0]) != len(rows[1]) or "" not in rows[0][1:]:
+        return False
+    below = [n for n, cell in enumerate(rows[0]) if not cell.strip()]
+    names = {rows[1][n].strip() for n in below}
+    return len(names) == len(below) > 1 and sum(_is_choice(rows, n) for n in below) >= 0.9 * len(
+        below
+    )
 
 
 def _grouped(above: Sequence[str], names: Sequence[str]) -> list[str]:

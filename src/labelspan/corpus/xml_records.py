@@ -233,7 +233,8 @@ def _mods(element: Element) -> Fields:
         "title": " ".join(_text(element, f"titleInfo/{one}") for one in _MODS_TITLE).strip(),
         "abstract": "\n".join(_all(element, "abstract", "tableOfContents")),
         "subjects": list(dict.fromkeys(filter(None, subjects))),
-        "genre": _texts(element, "genre"),
+        # A kind of resource, as "article".
+        "type": _texts(element, "genre"),
         "authors": _texts(element, "name/namePart"),
         "date": _text(element, "originInfo/dateIssued", "originInfo/dateCreated"),
         "language": _text(element, "language/languageTerm"),
