@@ -11,7 +11,10 @@ from sklearn.semi_supervised import LabelPropagation
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from labelspan.errors import LabelspanWarning, NotConverged
+from labelspan.evaluation.measurements import Results
 from labelspan.graph import gaussian_graph, neighbor_graph
+from labelspan.papers.verdicts import Claim, judge, load_claims
+from labelspan.papers.wang2010 import PAPER
 from labelspan.papers.wang2010.comparators import (
     MCGF,
     MLGF,
@@ -22,6 +25,7 @@ from labelspan.papers.wang2010.comparators import (
     LocalGlobalConsistency,
     SpectralGraphTransducer,
 )
+from labelspan.papers.wang2010.equation8 import additive_directions
 from labelspan.papers.wang2010.label_graph import label_correlation
 
 SOLVING = [LocalGlobalConsistency, HarmonicFunction, KMeansLaplacian, MLGF, SMSE, MCGF]
@@ -391,3 +395,63 @@ def test_each_label_goes_to_its_share_of_the_unlabelled_rows(kind):
         assert scores[taken].min() > scores[~taken].max()
     np.testing.assert_array_equal(found[free], model.scores_[free] > model.thresholds_)
     np.testing.assert_array_equal(kind().fit_predict(X0, Y, graph=W), found)
+
+
+# --- equation 8, and claims with several readings ------------------------------------------
+
+
+@pytest.mark.parametrize("balanced", [False, True])
+@pytest.mark.parametrize("shape", [(40, 6), (12, 20)], ids=str)
+def test_directions_of_equation_8_maximise_the_sum(shape, balanced):
+    rng = np.random.default_rng(shape[1])
+    y = classes(shape[0], 3, 3)
+    X = rng.standard_normal(shape) + np.eye(3)[y] @ rng.standard_normal((3, shape[1]))
+    given, _ = known(y, 0.5, 3)
+    graph = neighbor_graph(X, 4)
+    directions = additive_directions(X, given, graph, balanced=balanced)
+    W = graph.toarray()
+    laplacian = np.diag(W.sum(axis=1)) - W
+    some = X[given >= 0]
+    within = sum(
+        np.cov(some[given[given >= 0] == c].T, bias=True) * (given == c).sum() for c in range(3)
+    )
+    total = np.cov(some.T, bias=True) * len(some)
+    root = np.real(linalg.sqrtm(np.linalg.pinv(within, rcond=1e-10, hermitian=True)))
+    first, second = root @ (total - within) @ root, X.T @ laplacian @ X
+    if balanced:
+        first, second = first / np.trace(first), second / np.trace(second)
+    for weight in (0.05, 0.5, 0.95):
+        F = directions(weight)
+        np.testing.assert_allclose(F.T @ F, np.eye(2), atol=1e-10)
+        objective = weight * first - (1 - weight) * second
+        best = np.linalg.eigvalsh((objective + objective.T) / 2)[-2:].sum()
+        value = np.trace(F.T @ objective @ F)
+        assert abs(value - best) < 1e-6 * np.abs(objective).max() * shape[1]
+
+
+def test_claims_are_judged_for_each_reading(tmp_path):
+    claims = {claim.id: claim for claim in load_claims("wang2010")}
+    readings = {
+        (c.only["features"], c.only["graph"]) for i, c in claims.items() if "hf-table-3" in i
+    }
+    assert len(readings) == 4
+    part = {part.name: part for part in PAPER.parts}["equation 8"]
+    key = {"data": "iris", "features": "raw", "seed": 0}
+    records = Results([{**key, **record} for record in part.run(key, tmp_path)])
+    table = part.tables(records)[0]
+    assert [len(row) for row in table.rows] == [len(table.head)] * len(table.rows)
+    for name, claim in claims.items():
+        if claim.part == "equation 8":
+            ran = "raw features" in name
+            assert (judge(claim, records).outcome != "not run") == ran
+            assert ("Raw features, " in claim.text) == ran
+
+
+def test_numbers_printed_for_several_sets():
+    records = Results([{"data": "a", "value": 0.5}, {"data": "b", "value": 0.9}])
+    told = {"paper": "p", "id": "i", "where": "w", "part": "p", "text": "t", "measure": "value"}
+    claim = Claim(**told, kind="near", printed={"a": 0.52, "b": 0.6, "c": 1.0}, tolerance=0.05)
+    verdict = judge(claim, records)
+    assert (verdict.agreeing, verdict.cells, verdict.outcome) == (1, 2, "holds in part")
+    assert verdict.measured == "a 0.500, printed 0.520; b 0.900, printed 0.600"
+    assert claim.criterion == "within 0.05"

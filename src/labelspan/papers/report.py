@@ -101,6 +101,7 @@ def _claims_table(paper: Paper, verdicts: Sequence[Verdict]) -> ReportTable:
         (
             verdict.claim.text,
             verdict.claim.where,
+            verdict.claim.criterion,
             verdict.outcome,
             f"{verdict.agreeing} of {verdict.cells}{_ties(verdict)}",
             verdict.measured,
@@ -108,7 +109,7 @@ def _claims_table(paper: Paper, verdicts: Sequence[Verdict]) -> ReportTable:
         for verdict in verdicts
         if verdict.claim.paper == paper.name
     ]
-    head = ("claim", "where", "verdict", "cases", "measured")
+    head = ("claim", "where", "criterion", "verdict", "cases", "measured")
     return ReportTable("Claims", head, rows)
 
 

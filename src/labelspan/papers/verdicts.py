@@ -27,8 +27,8 @@ class Claim:
 
     ``kind`` says how: ``above`` (left above right by ``margin`` in each cell of ``by``),
     ``largest`` (left above all other values of the entry ``among``), ``near`` (the mean
-    within ``tolerance`` of ``printed``), ``at-most`` (every value at most ``limit``). A
-    ``sure`` claim must hold in every run, also in a quick one.
+    within ``tolerance`` of ``printed``, one number or one for each data set), ``at-most`` (every
+    value at most ``limit``). A ``sure`` claim must hold in every run, also in a quick one.
     """
 
     paper: str
@@ -44,7 +44,7 @@ class Claim:
     by: Sequence[str] = ()
     among: str = "method"
     margin: float = 0.0
-    printed: float | None = None
+    printed: float | Mapping[str, float] | None = None
     tolerance: float = 0.0
     limit: float = 0.0
     sure: bool = False
@@ -53,6 +53,15 @@ class Claim:
     def about_data(self) -> bool:
         """Whether it states the size of a data set and not a result."""
         return self.id.startswith("data-")
+
+    @property
+    def criterion(self) -> str:
+        """When it holds in a case."""
+        if self.kind == "near":
+            return f"within {self.tolerance:g}" if self.tolerance else "equal"
+        if self.kind == "at-most":
+            return f"at most {self.limit:g}"
+        return f"more by {self.margin:g}" if self.margin else "more"
 
 
 @dataclass(frozen=True)
@@ -72,9 +81,26 @@ class Verdict:
 
 
 def load_claims(paper: str) -> list[Claim]:
-    """Read the claims of a paper."""
+    """Read the claims of a paper.
+
+    A claim with ``each_reading`` is judged for each of the file's ``readings`` of what the paper
+    leaves open.
+    """
     text = (resources.files(__package__) / "claims" / f"{paper}.toml").read_text("utf-8")
-    return [Claim(paper=paper, **entry) for entry in tomllib.loads(text)["claim"]]
+    told = tomllib.loads(text)
+    claims = []
+    for entry in told["claim"]:
+        if not entry.pop("each_reading", False):
+            claims.append(Claim(paper=paper, **entry))
+            continue
+        for reading in told["readings"]:
+            name, only = reading["name"], {**entry.get("only", {}), **reading["only"]}
+            own = {
+                "id": f"{entry['id']}: {name}",
+                "text": f"{entry['text']} {name[0].upper()}{name[1:]}.",
+            }
+            claims.append(Claim(paper=paper, **{**entry, **own, "only": only}))
+    return claims
 
 
 def judge(claim: Claim, results: Results) -> Verdict:
@@ -162,11 +188,15 @@ def _largest(claim: Claim, results: Results) -> tuple[list[bool], str]:
 def _near(claim: Claim, results: Results) -> tuple[list[bool], str]:
     if claim.printed is None:
         raise InvalidInput(f"claim {claim.id}: kind 'near' needs the printed number.")
-    value = results.mean(claim.measure)
-    if not np.isfinite(value):
-        return [], ""
-    near = abs(value - claim.printed) <= claim.tolerance
-    return [near], f"{value:.3f}, printed {claim.printed:.3f}"
+    several = isinstance(claim.printed, Mapping)
+    printed = claim.printed if isinstance(claim.printed, Mapping) else {"": claim.printed}
+    cells, words = [], []
+    for name, number in printed.items():
+        value = (results.only(data=name) if several else results).mean(claim.measure)
+        if np.isfinite(value):
+            cells.append(bool(abs(value - number) <= claim.tolerance))
+            words.append(f"{name} {value:.3f}, printed {number:.3f}".strip())
+    return cells, "; ".join(words)
 
 
 def _at_most(claim: Claim, results: Results) -> tuple[list[bool], str]:

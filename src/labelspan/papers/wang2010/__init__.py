@@ -1,4 +1,4 @@
-"""wang2010: discriminant Laplacian embedding, tables 3 to 5 and figure 2."""
+"""wang2010: discriminant Laplacian embedding, tables 3 to 5, figure 2 and equation 8."""
 
 from ..paper import Paper
 from .comparators import (
@@ -12,6 +12,7 @@ from .comparators import (
     SpectralGraphTransducer,
 )
 from .dle_classifier import DLEClassifier, with_label_graph
+from .equation8 import EQUATION_8
 from .figure2_faces import FIGURE_2
 from .label_graph import label_graph
 from .table3 import TABLE_3, TABLE_4
@@ -36,5 +37,5 @@ PAPER = Paper(
     name="wang2010",
     title="Discriminant Laplacian embedding",
     citation="H. Wang, H. Huang, C. Ding. Discriminant Laplacian embedding. AAAI 2010.",
-    parts=(TABLE_3, TABLE_4, TABLE_5, FIGURE_2),
+    parts=(TABLE_3, TABLE_4, TABLE_5, FIGURE_2, EQUATION_8),
 )

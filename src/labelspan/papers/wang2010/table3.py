@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from .comparators import (
 from .dle_classifier import DLEClassifier
 from .penalty import PENALTY_NOTE, penalty
 
-__all__ = ["TABLE_3", "TABLE_4"]
+__all__ = ["GRAPHS", "TABLE_3", "TABLE_4", "LabelledTenth", "read_tenth", "table_3_jobs"]
 
 SETS = ("soybean", "housing", "protein", "wine", "balance", "iris")
 GRAPHS = ("gaussian", "neighbours")
@@ -52,7 +53,18 @@ PRINTED: Mapping[str, Mapping[str, Sequence[float]]] = {
 }
 
 
-def _jobs(scale: Scale) -> list[Key]:
+@dataclass(frozen=True)
+class LabelledTenth:
+    """Features, classes, the rows whose classes are given, and the two graphs."""
+
+    X: Array
+    y: Array
+    known: Array
+    graphs: Mapping[str, Any]
+
+
+def table_3_jobs(scale: Scale) -> list[Key]:
+    """Return the key of each data set, reading of the features and seed."""
     sets = ("protein", "wine", "iris") if scale.quick else SETS
     return [
         {"data": name, "features": features, "seed": seed}
@@ -62,21 +74,28 @@ def _jobs(scale: Scale) -> list[Key]:
     ]
 
 
-def _run(key: Key, data_home: Path | None, *, noise: float) -> Iterable[Record]:
-    found = load(str(key["data"]), data_home)
-    X = np.asarray(found.X, dtype=np.float64)
-    y = np.unique(np.asarray(found.y), return_inverse=True)[1]
+def read_tenth(key: Key, data_home: Path | None, rng: np.random.Generator) -> LabelledTenth:
+    """Read the data set of a job, and choose the rows whose classes are given."""
+    data = load(str(key["data"]), data_home)
+    X = np.asarray(data.X, dtype=np.float64)
+    y = np.unique(np.asarray(data.y), return_inverse=True)[1]
     if key["features"] == "standardised":
         X = StandardScaler().fit_transform(X)
+    graphs = {"gaussian": gaussian_graph(X), "neighbours": neighbor_graph(X, 10)}
+    return LabelledTenth(X, y, _draw_known(y, rng), graphs)
+
+
+def _run(key: Key, data_home: Path | None, *, noise: float) -> Iterable[Record]:
     rng = np.random.default_rng(int(key["seed"]))
-    known = _draw_known(y, rng)
+    tenth = read_tenth(key, data_home, rng)
+    X, y, known, graphs = tenth.X, tenth.y, tenth.known, tenth.graphs
+    yield {"rows": len(y), "classes": int(y.max()) + 1, "dimensions": X.shape[1]}
     given = np.where(known, y, -1)
     if noise:
         wrong = rng.choice(np.flatnonzero(~known), round(noise * y.size), replace=False)
         classes = y.max() + 1
         given[wrong] = (y[wrong] + rng.integers(1, classes, size=wrong.size)) % classes
     judged = given == -1
-    graphs = {"gaussian": gaussian_graph(X), "neighbours": neighbor_graph(X, 10)}
     for method, predict in _plain().items():
         accuracy = float((predict(X, given) == y)[judged].mean())
         # These use no graph; their numbers are in both tables.
@@ -84,8 +103,8 @@ def _run(key: Key, data_home: Path | None, *, noise: float) -> Iterable[Record]:
             yield {"method": method, "graph": name, "accuracy": accuracy}
     for method, classify in _on_graphs(int(y.max())).items():
         for name, graph in graphs.items():
-            found_y = classify(X, given, graph)
-            accuracy = float((found_y == y)[judged].mean())
+            predicted = classify(X, given, graph)
+            accuracy = float((predicted == y)[judged].mean())
             yield {"method": method, "graph": name, "accuracy": accuracy}
 
 
@@ -115,8 +134,8 @@ def _on_graphs(dimensions: int) -> dict[str, Callable[[Array, Array, Any], Array
         return np.asarray(model.fit_predict(X, y, graph))
 
     def projected(X: Array, y: Array, graph: Any) -> Array:
-        places = LPP(min(dimensions, X.shape[1])).fit(X, graph=graph).transform(X)
-        return np.asarray(KNeighborsClassifier(1).fit(places[y >= 0], y[y >= 0]).predict(places))
+        Z = LPP(min(dimensions, X.shape[1])).fit(X, graph=graph).transform(X)
+        return np.asarray(KNeighborsClassifier(1).fit(Z[y >= 0], y[y >= 0]).predict(Z))
 
     def penalised(X: Array, y: Array, graph: Any) -> Array:
         return DLEClassifier(alpha=penalty(X[y >= 0])).fit_predict(X, y, graph)
@@ -175,7 +194,7 @@ _SHARED = (
 TABLE_3 = PaperPart(
     name="table 3",
     title="Accuracy with a tenth of the rows labelled",
-    jobs=_jobs,
+    jobs=table_3_jobs,
     run=partial(_run, noise=0.0),
     tables=partial(_tables, printed="table 3"),
     deviations=_SHARED,
@@ -183,7 +202,7 @@ TABLE_3 = PaperPart(
 TABLE_4 = PaperPart(
     name="table 4",
     title="Accuracy with a tenth labelled and another twentieth labelled wrongly",
-    jobs=_jobs,
+    jobs=table_3_jobs,
     run=partial(_run, noise=0.05),
     tables=partial(_tables, printed="table 4"),
     deviations=_SHARED,

@@ -69,9 +69,15 @@ def _run(key: Key, data_home: Path | None) -> Iterator[Record]:
     for gamma in GAMMAS[grid]:
         model = paper_mlsi(max(COUNTS[grid]), gamma=gamma)
         Z = model.fit(X, Y).transform(corpus.X)
+        by_count: dict[str, list[float]] = {setting: [] for setting in SETTINGS}
         for count in COUNTS[grid]:
             for scores in evaluate_map(corpus, split, sized(Z[:, :count], split)):
                 yield {"sweep": "gamma", "gamma": gamma, "K": count, **scores}
+                by_count[scores["setting"]].append(scores["AUC"])
+        if len(COUNTS[grid]) > 1:
+            for setting, found in by_count.items():
+                spread = float(np.ptp(found))
+                yield {"setting": setting, "gamma": gamma, "spread over K": spread}
 
 
 def _tables(results: Results) -> list[ReportTable]:
