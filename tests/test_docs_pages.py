@@ -123,6 +123,23 @@ def test_a_number_that_differs_from_its_record_is_noticed(tmp_path, monkeypatch)
     assert records.wrong_numbers("1<!-- run: gone -->, 2<!-- page.md: Kernels; LSI; AUC -->")
 
 
+def test_a_table_that_is_not_made_from_records_is_noticed(tmp_path, monkeypatch):
+    monkeypatch.setattr(records, "RECORDS", tmp_path)
+    monkeypatch.setattr(records, "RESULTS", tmp_path)
+    (tmp_path / "run.json").write_text('{"version": "0.2.0", "a": 0.5}')
+    (tmp_path / "tables.toml").write_text(
+        '[short]\nhead = ["set", "nDCG"]\nrows = [["one", "**{run: a}**"], ["two", ""]]\n'
+    )
+    text = "Before.\n\n<!-- table: short -->\nold\n<!-- end of table -->\nAfter .7\n"
+    assert len(records.wrong_numbers(text)) == 1
+    made = records.corrected(text)
+    assert "| set | nDCG |\n| --- | --- |\n| one | **.500** |\n| two | |\n\nMeasured" in made
+    assert "Measured with version 0.2.0.\n" in made
+    assert records.wrong_numbers(made) == []
+    assert records.wrong_numbers(made.replace(".500", ".501")) != []
+    assert records.unmarked_numbers(made) == [".7"]
+
+
 # --- links --------------------------------------------------------------------------------
 
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")

@@ -6,12 +6,16 @@ row and column of a table that a script writes, ``.866<!-- benchmarks.md: Kernel
 where a section has several tables, the first cell of the table as well. A row is named by its first
 cell, or by several (``netflix + labelspan``); of several rows (``a & b``) the mean is taken.
 The number shown is that of the record, rounded to as many digits as it has.
+
+Tables that readers of the raw text should be able to read have no such comments: they stand between
+``<!-- table: NAME -->`` and ``<!-- end of table -->``, and are made from ``results/tables.toml``.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import tomllib
 from pathlib import Path
 
 from .pages import DOCS, ROOT
@@ -23,6 +27,8 @@ MARK = re.compile(
     r"<!--\s+(?P<where>[\w/-]+(?:\.md)?):\s+(?P<keys>[^>]+?)\s+-->"
 )
 RECORDS = RESULTS / "records"
+_BLOCK = re.compile(r"(<!-- table: (?P<name>[\w -]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
+_NUMBER = re.compile(r"\{(?P<where>[\w/-]+(?:\.md)?): (?P<keys>[^}]+)\}")
 
 
 def marked_pages() -> list[str]:
@@ -31,8 +37,35 @@ def marked_pages() -> list[str]:
     return sorted(
         path.relative_to(ROOT).as_posix()
         for path in paths
-        if "generated" not in path.parts and MARK.search(path.read_text(encoding="utf-8"))
+        if "generated" not in path.parts and _has_numbers(path.read_text(encoding="utf-8"))
     )
+
+
+def _has_numbers(text: str) -> bool:
+    made = tables()
+    return bool(MARK.search(text)) or any(m["name"] in made for m in _BLOCK.finditer(text))
+
+
+def tables() -> dict[str, str]:
+    """Tables of ``results/tables.toml`` in Markdown, with the versions that were measured."""
+    path = RESULTS / "tables.toml"
+    told = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return {name: _table(table["head"], table["rows"]) for name, table in told.items()}
+
+
+def _table(head: list[str], rows: list[list[str]]) -> str:
+    versions: set[str] = set()
+
+    def number(mark: re.Match[str]) -> str:
+        versions.update(_versions(mark["where"], mark["keys"].partition(";")[0].strip()))
+        return shown_as(".000", recorded(mark["where"], mark["keys"]))
+
+    lines = [head, ["---"] * len(head)]
+    lines += [[_NUMBER.sub(number, cell) for cell in row] for row in rows]
+    text = "".join(f"| {' | '.join(line)} |\n" for line in lines).replace("|  |", "| |")
+    *others, last = sorted(versions)
+    said = f"versions {', '.join(others)} and {last}" if others else f"version {last}"
+    return f"{text}\nMeasured with {said}.\n"
 
 
 def recorded(where: str, keys: str) -> float:
@@ -69,6 +102,12 @@ def wrong_numbers(text: str) -> list[str]:
             continue
         if expected != mark["number"]:
             wrong.append(f"{place}: the page has {mark['number']}, the record {expected}")
+    made = tables()
+    wrong += [
+        f"the table {block['name']} is not that of results/tables.toml"
+        for block in _BLOCK.finditer(text)
+        if block["name"] in made and block[0] != f"{block[1]}\n{made[block['name']]}\n{block[3]}"
+    ]
     return wrong
 
 
@@ -79,7 +118,12 @@ def corrected(text: str) -> str:
         number = shown_as(mark["number"], recorded(mark["where"], mark["keys"]))
         return number + mark[0][len(mark["number"]) :]
 
-    return MARK.sub(put, text)
+    def put_table(block: re.Match[str]) -> str:
+        table = made.get(block["name"])
+        return block[0] if table is None else f"{block[1]}\n{table}\n{block[3]}"
+
+    made = tables()
+    return _BLOCK.sub(put_table, MARK.sub(put, text))
 
 
 # A decimal in prose that is not a version, a parameter or code.
@@ -133,7 +177,7 @@ def _cell(page: Path, heading: str, row: str, column: str, table: str | None = N
         cells = [cell.strip() for cell in plain.split("|")]
         if not head:
             head = cells
-        elif cells[: row.count(" + ") + 1] == row.split(" + ") and column in head:
+        elif row in (cells[0], " + ".join(cells[: row.count(" + ") + 1])) and column in head:
             if table not in (None, head[0]):
                 continue
             found = re.search(
