@@ -30,7 +30,7 @@ from .common import (
 )
 from .items import ShownHitData, hits_data
 
-__all__ = ["SORTS", "complete", "label", "label_list", "labels", "values"]
+__all__ = ["SORTS", "branches", "complete", "label", "label_list", "labels", "values"]
 
 # How well each label is predicted, by its name; None while that is computed.
 Reports = Mapping[str, LabelReport] | None
@@ -120,11 +120,7 @@ def labels(index: SemanticIndex, given: Given, reports: Reports) -> LabelsData:
         raise NotFound(f"sort: choose one of {', '.join(SORTS)}.")
     pairs, tree = _with_part(index, given["q"]), list[BranchData]()
     if not given["q"].strip() and given["page"] == 1 and index.vocabulary is not None:
-        tree = [
-            {"label": branch.label, "depth": depth, "count": branch.count, "total": branch.total}
-            for node in index.label_tree()
-            for depth, branch in node.walk()
-        ]
+        tree = branches(index)
     pairs.sort(
         key=lambda pair: SORTS[name](pair[0], pair[1], known.get(pair[0], _UNKNOWN)), reverse=back
     )
@@ -138,6 +134,15 @@ def labels(index: SemanticIndex, given: Given, reports: Reports) -> LabelsData:
         "never": sum(known[label].never for label, _ in pairs if label in known),
         "tree": tree,
     }
+
+
+def branches(index: SemanticIndex) -> list[BranchData]:
+    """List the labels of the tree of a vocabulary, each below what is broader."""
+    return [
+        {"label": branch.label, "depth": depth, "count": branch.count, "total": branch.total}
+        for node in index.label_tree()
+        for depth, branch in node.walk()
+    ]
 
 
 def label_list(index: SemanticIndex, given: Given) -> LabelListData:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from .._texts import csv_text
+from .._texts import as_dict, csv_text
 from .shared import (
     DEFAULT,
     AsJson,
@@ -124,27 +123,30 @@ def labels(
     """
     with plain_errors(), open_index(index) as opened:
         if tree:
-            nodes = [row for node in opened.label_tree() for row in node.walk()][:number]
+            from ..answers.labels import branches  # noqa: PLC0415
+
+            nodes = branches(opened)[:number]
             if as_json:
-                shown = "label", "count", "total"
-                rows = [(depth, *(getattr(one, name) for name in shown)) for depth, one in nodes]
-                print_json([dict(zip(("depth", *shown), row, strict=True)) for row in rows])
+                print_json(nodes)
                 return
-            for depth, one in nodes:
-                own = "" if one.count == one.total else f" ({one.count:,} by itself)"
-                echo(f"{'  ' * depth}{one.label}  {one.total:,}{own}")
+            for node in nodes:
+                total, count = node["total"], node["count"]
+                itself = "" if count == total else f" ({count:,} by itself)"
+                echo(f"{'  ' * node['depth']}{node['label']}  {total:,}{itself}")
             return
-        found = sorted(opened.label_report(), key=lambda row: (-row.support, row.label))[:number]
-        known = opened.vocabulary
+        reports = sorted(opened.label_report(), key=lambda row: (-row.support, row.label))[:number]
+        vocabulary = opened.vocabulary
     if as_json:
-        uri = {} if known is None else {row.label: {"uri": known.code(row.label)} for row in found}
-        print_json([{**asdict(row), "never": row.never, **uri.get(row.label, {})} for row in found])
+        answers = [as_dict(row) for row in reports]
+        if vocabulary is not None:
+            answers = [{**answer, "uri": vocabulary.code(answer["label"])} for answer in answers]
+        print_json(answers)
         return
     table = Table(box=None, pad_edge=False)
     table.add_column("label", overflow="fold")
     for name in ("items", "chosen", "precision", "recall", "threshold"):
         table.add_column(name, justify="right")
-    for row in found:
+    for row in reports:
         table.add_row(
             Text(row.label),
             f"{row.support:,}",
@@ -184,7 +186,7 @@ def audit(
         with open_index(index) as opened:
             found = audit_labels(opened, number)
     if as_json:
-        print_json([asdict(one) for one in found.findings])
+        print_json(found.findings)
     elif as_csv:
         typer.echo(csv_text([_COLUMNS, *map(_cells, found.findings)]), nl=False)
     else:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +11,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from .._texts import as_dict
 from .shared import (
     DEFAULT,
     AsJson,
@@ -35,7 +34,6 @@ __all__ = ["hit_table", "search"]
 
 _FILTERS = "Filters"
 _SHORT = 20
-# As in SemanticIndex.search; a test compares them.
 
 
 def search(  # noqa: PLR0917 - typer reads options from parameters
@@ -147,7 +145,7 @@ def search(  # noqa: PLR0917 - typer reads options from parameters
                         "note": note,
                         "unknown": unknown,
                     }
-                    typer.echo(json.dumps(answer, indent=None if several else 2))
+                    print_json(answer, line=several)
                 else:
                     _print(text if several else None, found, opened.labels, reasons, note)
 
@@ -161,7 +159,8 @@ def _list(opened: SemanticIndex, wanted: Filter, number: int, *, as_json: bool) 
         f"{counted(matching.total, 'item')}, of which {len(hits):,} are shown (-n)" if more else ""
     )
     if as_json:
-        print_json({"query": None, "hits": [*map(asdict, hits)], "note": note, "unknown": {}})
+        answers = [_as_json(hit, None, scored=False) for hit in hits]
+        print_json({"query": None, "hits": answers, "note": note, "unknown": {}})
     else:
         _print(None, hits, opened.labels, (), note, scores=False)
 
@@ -206,14 +205,14 @@ def _metadata(where: list[str] | None) -> dict[str, Any]:
     return metadata
 
 
-def _as_json(hit: Hit, reason: Explanation | None) -> dict[str, Any]:
-    from ..answers import hit_data  # noqa: PLC0415
+def _as_json(hit: Hit, reason: Explanation | None, *, scored: bool = True) -> dict[str, Any]:
+    from ..answers import hit_data, rounded  # noqa: PLC0415
 
-    answer = {**hit_data(hit), "text": hit.text}
+    answer = {**hit_data(hit, scored=scored), "text": hit.text}
     if reason is None:
         return answer
-    why = asdict(reason) | {"axes": {str(one.axis.number): one.share for one in reason.axes}}
-    return {**answer, "why": why}
+    axes = {str(one.axis.number): rounded(one.share) for one in reason.axes}
+    return {**answer, "why": as_dict(reason) | {"axes": axes}}
 
 
 def _print(

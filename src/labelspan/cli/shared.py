@@ -23,6 +23,7 @@ from rich.table import Table
 from typer.core import TyperGroup
 
 from .. import __version__
+from .._texts import json_text
 
 if TYPE_CHECKING:
     from ..corpus import CorpusReader, TaggedTexts
@@ -80,9 +81,9 @@ def main_options(
     """Label-informed dimensionality reduction and search for tagged data."""
 
 
-def print_json(answer: Any) -> None:
-    """Print an answer as JSON."""
-    typer.echo(json.dumps(answer, indent=2))
+def print_json(answer: Any, *, line: bool = False) -> None:
+    """Print an answer as JSON; one of several in a line."""
+    typer.echo(json_text(answer, None if line else 2))
 
 
 def plain_table(*columns: dict[str, Any], **options: Any) -> Table:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,6 +18,7 @@ from .shared import (
     open_index,
     plain_errors,
     plain_table,
+    print_json,
     reads_corpus,
     reason_lines,
     standard_lines,
@@ -104,9 +103,8 @@ def tag(  # noqa: PLR0917 - typer reads options from parameters
                 for name, *both in zip(names, kept, reasons, strict=True)
             ]
     if as_json:
-        single = len(answers) == 1
         for answer in answers:
-            typer.echo(json.dumps(answer, indent=2 if single else None))
+            print_json(answer, line=len(answers) > 1)
         return
     best = [max(tags, key=lambda one: one.probability, default=None) for tags in found]
     _print(names, titles, kept, best)
@@ -135,11 +133,8 @@ def _lines(words: list[str] | None) -> tuple[list[str], list[str]]:
 def _as_json(index: SemanticIndex, one: Tag, reason: TagExplanation | None) -> dict[str, Any]:
     from ..answers import tag_data, tag_reason  # noqa: PLC0415
 
-    found: dict[str, Any] = {**tag_data(index, one)}
-    if reason is not None:
-        found |= tag_reason(index, reason)
-        found["words"] = [*map(asdict, found["words"])]
-    return found
+    answer: dict[str, Any] = {**tag_data(index, one)}
+    return answer if reason is None else {**answer, **tag_reason(index, reason)}
 
 
 def _is_file(word: str) -> bool:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
 
+from .._texts import as_dict
 from .shared import (
     DEFAULT,
     IndexOption,
@@ -18,6 +17,7 @@ from .shared import (
     open_index,
     plain_errors,
     pressed_keys,
+    print_json,
 )
 
 if TYPE_CHECKING:
@@ -131,12 +131,7 @@ def teach(  # noqa: PLR0917 - typer reads options from parameters
             if apply:
                 _apply(teacher, apply, rest, at_least)  # type: ignore[arg-type]
             if as_json:
-                typer.echo(json.dumps(_described(teacher)))
-
-
-def _described(teacher: Teacher) -> dict[str, object]:
-    done = teacher.progress()
-    return {"label": teacher.label, **asdict(done), "enough": done.enough}
+                print_json({"label": teacher.label, **as_dict(teacher.progress())}, line=True)
 
 
 def _take(teacher: Teacher, file: Path) -> None:

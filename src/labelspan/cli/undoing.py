@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,7 +20,7 @@ from .shared import (
 )
 
 if TYPE_CHECKING:
-    from ..index import HistoryEntry, SemanticIndex
+    from ..index import SemanticIndex
 
 __all__ = ["history", "undo"]
 
@@ -55,7 +54,10 @@ def history(  # noqa: PLR0917 - typer reads options from parameters
                 entry = opened.store.history.entry(number)
                 found = [] if entry is None else [entry]
             if as_json:
-                print_json([_described(opened, one, values=bool(number)) for one in found])
+                from ..answers.change_list import cells, change_data  # noqa: PLC0415
+
+                values: dict[str, Any] = {**cells(opened, {"number": number})} if number else {}
+                print_json([{**change_data(one), **values} for one in found])
                 return
             for one in found:
                 mark = " (undone)" if one.undone else ""
@@ -65,11 +67,6 @@ def history(  # noqa: PLR0917 - typer reads options from parameters
                     _show_values(opened, number)
             if not found:
                 typer.echo("Nothing was changed yet." if not number else "There is no such change.")
-
-
-def _described(index: SemanticIndex, one: HistoryEntry, *, values: bool) -> dict[str, object]:
-    cells = [asdict(cell) for cell in index.changes(one.number)] if values else []
-    return asdict(one) | ({"changes": cells} if values else {})
 
 
 def _show_values(index: SemanticIndex, number: int) -> None:
@@ -100,6 +97,9 @@ def undo(
     with plain_errors(), open_index(index, write=True) as opened:
         made = opened.undo(number, who=who)
         if as_json:
-            print_json({**asdict(made), "said": made.said})
+            from ..answers.change_list import change_data  # noqa: PLC0415
+
+            entry = change_data(made.entry)
+            print_json({**vars(made), "entry": entry, "said": made.said})
         else:
             echo(f"{made.said} `labelspan undo {made.number}` does it again.")

@@ -13,10 +13,11 @@ from typing import Annotated, Any, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from ..answers.change_list import ChangeData, change_data
 from ..answers.tags import MOST_EXPLAINED_TEXTS as _MOST_EXPLAINED
 from ..curation import Review
 from ..index import Item
-from .edit_routes import Create, DecisionData, Labels, Similar, decision_data, known_items
+from .edit_routes import Create, Labels, Similar, known_items
 from .editing import Name, Who
 from .endpoint import Given
 from .requests import LONGEST_TEXT, Refused
@@ -104,7 +105,7 @@ class FeedbackBody(Body):
 class FeedbackData(TypedDict):
     """The decision that was made, and the labels of the item now."""
 
-    decision: DecisionData
+    decision: ChangeData
     labels: list[str]
 
 
@@ -161,7 +162,7 @@ def feedback(served: Served, given: Given) -> FeedbackData:
         labels = review.index.store.labels_of(item) or ()
     assert made is not None
     served.renew()
-    return {"decision": decision_data(made), "labels": list(labels)}
+    return {"decision": change_data(made), "labels": list(labels)}
 
 
 def _named(review: Review, labels: Any) -> Any:

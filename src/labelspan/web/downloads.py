@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .._texts import csv_text
+from .._texts import csv_text, json_text
 from ..answers.common import Given
 from ..answers.lists import Mask, rows
 from ..index import SemanticIndex
 from ..index.metadata_fields import metadata_text
 from .endpoint import File
-from .schema import json_text
 
 __all__ = ["send_lines", "send_table"]
 

@@ -18,33 +18,28 @@ from typing import Annotated, Any, Literal, NamedTuple, NotRequired
 
 from typing_extensions import TypedDict
 
+from ..answers.change_list import ChangeData, change_data
 from ..corpus import CorpusEdit
 from ..curation import LabelEdit
 from ..curation.corrected_file import Correction, correct_file
 from ..errors import InvalidFile, InvalidInput, NewLabels
-from ..index import CellChange, HistoryEntry, SemanticIndex
+from ..index import HistoryEntry, SemanticIndex
 from .editing import Name, Who
 from .endpoint import File, Given
-from .requests import Refused, text_input, whole_input
+from .requests import Refused
 from .schema import Body, Count, MaxLen
 from .snapshot import Served
 
 __all__ = [
-    "CELL_INPUTS",
-    "HISTORY_INPUTS",
     "Create",
     "DecideBody",
-    "DecisionData",
     "LabelsBody",
     "ReplaceBody",
     "Similar",
     "UndoBody",
     "changes",
     "decide",
-    "decision_data",
     "edit_labels",
-    "history",
-    "history_cells",
     "known_items",
     "replace_labels",
     "send_corrected",
@@ -116,33 +111,6 @@ class UndoBody(Body):
     who: NotRequired[Who]
 
 
-class DecisionData(TypedDict):
-    """All that was changed at once."""
-
-    number: Count
-    time: Annotated[str, "in UTC"]
-    who: str
-    action: str
-    said: Annotated[str, "the change as a sentence"]
-    items: Annotated[Count, "number of items that it is about"]
-    added: list[str]
-    removed: list[str]
-    undone: bool
-    undoes: Annotated[Count, "number of the change that it undoes; 0 for another"]
-    examples: Annotated[list[str], "ids of some of its items"]
-
-
-HISTORY_INPUTS = (
-    whole_input("before", "Only changes before this number; 0 for all.", 0, 10**9 - 1),
-    whole_input("n", "Maximum number of changes.", 20, 100, 1),
-    text_input("item", "Only changes of this item."),
-    text_input("label", "Only changes of this label."),
-)
-
-
-CELL_INPUTS = (whole_input("number", "Number of a change.", 1, 10**9 - 1, 1),)
-
-
 class EditedData(TypedDict):
     """What a change of labels did, or would do."""
 
@@ -151,7 +119,7 @@ class EditedData(TypedDict):
     removed: list[str]
     new_labels: Annotated[list[str], "labels that no item had"]
     said: Annotated[str, "the change as a sentence"]
-    decision: Annotated[DecisionData | None, "null if nothing was changed"]
+    decision: Annotated[ChangeData | None, "null if nothing was changed"]
     labels: Annotated[dict[str, list[str] | None], "of the items to show, as they are stored now"]
     similar: NotRequired[Annotated[dict[str, list[str]], "labels spelt nearly like new ones"]]
     asked: NotRequired[Annotated[str, "what to confirm before new labels are created"]]
@@ -167,19 +135,6 @@ class SessionData(TypedDict):
 
     secret: str
     who: Annotated[str, "who decides, if it is not said"]
-
-
-class CellsData(TypedDict):
-    """Values before and after a change."""
-
-    changes: list[CellChange]
-
-
-class HistoryData(TypedDict):
-    """Changes, the newest first."""
-
-    decisions: list[DecisionData]
-    next: Annotated[int | None, "of further ones: the number to ask for those before"]
 
 
 def session(served: Served, given: Given) -> SessionData:
@@ -239,20 +194,6 @@ def undo(served: Served, given: Given) -> EditedData:
     return answer
 
 
-def history_cells(served: Served, given: Given) -> CellsData:
-    """List the values before and after one change of the history."""
-    return {"changes": served.editor.index.changes(given["number"])}
-
-
-def history(served: Served, given: Given) -> HistoryData:
-    """List what was changed, the newest first."""
-    count, before = given["n"], given["before"] or None
-    about = {"item": given["item"], "label": given["label"]}
-    found = served.editor.index.history(count + 1, before=before, **about)
-    further = found[count - 1].number if len(found) > count else None
-    return {"decisions": [*map(decision_data, found[:count])], "next": further}
-
-
 def changes(served: Served, given: Given) -> dict[str, Any]:
     """Show what the corrected file changes."""
     corpus = served.editor.corpus
@@ -295,7 +236,7 @@ def _edited(
         "removed": list(edit.removed if made is None else made.removed),
         "new_labels": list(edit.new_labels),
         "said": edit.said if made is None else made.said,
-        "decision": None if made is None else decision_data(made),
+        "decision": None if made is None else change_data(made),
         "labels": {item.id: None if item.labels is None else list(item.labels) for item in there},
     }
 
@@ -345,23 +286,6 @@ def known_items(index: SemanticIndex, ids: list[str]) -> list[str]:
         if name not in index:
             raise Refused(404, f"There is no item {name!r:.80} in the index.")
     return ids
-
-
-def decision_data(made: HistoryEntry) -> DecisionData:
-    """Return a change as JSON."""
-    return {
-        "number": made.number,
-        "time": made.time,
-        "who": made.who,
-        "action": made.action,
-        "said": made.said,
-        "items": made.n_items,
-        "added": list(made.added),
-        "removed": list(made.removed),
-        "undone": made.undone,
-        "undoes": made.undoes,
-        "examples": list(made.examples),
-    }
 
 
 class ChangedText(NamedTuple):

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..answers import collection, explanations, findings, items, labels, lists, tags
+from ..answers import change_list, collection, explanations, findings, items, labels, lists, tags
 from . import api, downloads, edit_routes, map_points, teach_page, value_edits
 from .endpoint import Endpoint
 from .requests import LONGEST_QUERY, LONGEST_TEXT, text_input, texts_input, whole_input
@@ -362,18 +362,21 @@ _EDITS = (
     Endpoint(
         "history",
         "/history",
-        edit_routes.history,
-        edit_routes.HISTORY_INPUTS,
-        takes="served",
+        change_list.history,
+        (
+            whole_input("before", "Only changes before this number; 0 for all.", 0, 10**9 - 1),
+            whole_input("n", "Maximum number of changes.", 20, 100, 1),
+            text_input("item", "Only changes of this item."),
+            text_input("label", "Only changes of this label."),
+        ),
         access="edit",
         title="History",
     ),
     Endpoint(
         "cells",
         "/history/changes.json",
-        edit_routes.history_cells,
-        edit_routes.CELL_INPUTS,
-        takes="served",
+        change_list.cells,
+        (whole_input("number", "Number of a change.", 1, 10**9 - 1, 1),),
         access="edit",
     ),
     Endpoint(

@@ -94,8 +94,8 @@ class Assistants:
         tool = _tools().get(str(given.get("name")))
         if tool is None:
             raise LookupError(f"There is no tool {str(given.get('name'))[:60]!r}.")
+        from .._texts import json_text  # noqa: PLC0415 - see the module
         from .requests import as_refused  # noqa: PLC0415
-        from .schema import json_text  # noqa: PLC0415 - see the module
 
         try:
             asked = tool["read"](given.get("arguments") or {})

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 
@@ -16,6 +13,8 @@ from starlette.responses import Response
 
 # Pydantic needs this one before Python 3.12.
 from typing_extensions import TypedDict
+
+from .._texts import computed_fields, json_text
 
 __all__ = [
     "WHOLE",
@@ -29,7 +28,6 @@ __all__ = [
     "body",
     "json_schema",
     "json_schemas",
-    "json_text",
 ]
 
 Schema: TypeAlias = dict[str, Any]
@@ -110,7 +108,7 @@ class _Described(GenerateJsonSchema):
         made.pop("title", None)
         # The documentation of a class is for readers of Python.
         made["description"] = (schema["cls"].__doc__ or "").partition("\n")[0]
-        for name in _computed_fields(schema["cls"]):
+        for name in computed_fields(schema["cls"]):
             kind = get_type_hints(vars(schema["cls"])[name].fget)["return"]
             made["properties"][name] = TypeAdapter(kind).json_schema()
             made["required"].append(name)
@@ -125,43 +123,8 @@ def _texts(hint: Any) -> Iterator[str]:
             yield from (text for one in get_args(hint)[:1] for text in _texts(one))
 
 
-def _computed_fields(kind: Any) -> Iterable[str]:
-    """Return the names of the properties of a dataclass, which JSON shows as well."""
-    return [name for name, value in vars(kind).items() if isinstance(value, property)]
-
-
-def json_text(content: Mapping[str, Any]) -> str:
-    """Return JSON; numbers that it lacks, such as infinity, become null."""
-    try:
-        return _dumped(content)
-    except ValueError:
-        return _dumped(_finite(content))
-
-
 def as_json(
     content: Mapping[str, Any], status: int = 200, kind: str = "application/json"
 ) -> Response:
     """Return an answer as JSON."""
     return Response(json_text(content).encode(), status, media_type=kind)
-
-
-def _as_dict(result: Any) -> dict[str, Any]:
-    """Return a result of the index with its properties; its numbers have four digits."""
-    if not is_dataclass(result):
-        raise TypeError(f"{type(result).__name__} is not written as JSON.")
-    names = [*(field.name for field in fields(result)), *_computed_fields(type(result))]
-    values = {name: getattr(result, name) for name in names}
-    return {k: round(v, 4) if isinstance(v, float) else v for k, v in values.items()}
-
-
-_dumped = json.JSONEncoder(
-    ensure_ascii=False, allow_nan=False, check_circular=False, default=_as_dict
-).encode
-
-
-def _finite(content: Any) -> Any:
-    if isinstance(content, Mapping):
-        return {name: _finite(value) for name, value in content.items()}
-    if isinstance(content, list | tuple):
-        return [_finite(value) for value in content]
-    return None if isinstance(content, float) and not math.isfinite(content) else content
