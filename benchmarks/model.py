@@ -39,7 +39,8 @@ from labelspan import LSI, SemanticIndex
 from labelspan.datasets import data_home
 from labelspan.evaluation.tag_quality import tagging_quality
 from labelspan.evaluation.text_features import learn_features
-from labelspan.index.block_length import tag_length
+from labelspan.index.block_lengths import choose_tag_lengths
+from labelspan.index.blocks import TAG_LENGTH, Blocks
 from labelspan.index.label_table import LabelTable
 from labelspan.index.model_block import BlockSource, ModelBlock
 from labelspan.models import TextModel, VectorStore, open_model
@@ -217,9 +218,13 @@ def measure_tags(
     scores = tagger.probabilities(new_words)
     record("words", start, scores, scores >= tagger.thresholds)
     start = time.process_time()
-    length = tag_length(words, units, targets)
+    blocks = Blocks(block)
+    choose_tag_lengths(blocks, units, None, words, targets, np.arange(len(known)))
+    length = block.lengths[TAG_LENGTH]
     both = JoinedRows(words, np.float32(length) * units)
-    tagger = learn_tagger(names, targets, both, np.arange(len(known)), block_length=length)
+    tagger = learn_tagger(
+        names, targets, both, np.arange(len(known)), block_lengths=blocks.column_lengths(TAG_LENGTH)
+    )
     scores = tagger.probabilities(JoinedRows(new_words, np.float32(length) * queries))
     record("words and model", start, scores, scores >= tagger.thresholds, length=length)
     start = time.process_time()

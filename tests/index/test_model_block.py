@@ -301,7 +301,7 @@ def test_empty_texts_have_no_vector():
 def test_without_labels_and_in_one_space_with_lsi():
     texts, _ = corpus()
     index = SemanticIndex(LSI(4)).fit(texts, encoder=encode)
-    assert index.model.block.length == 0.7
+    assert index.model.block.lengths[0] == 0.7
     assert {index.item(h.id).text.split()[0] for h in index.search("automobile", 20)} <= set(
         TOPICS["traffic"]
     )
@@ -314,11 +314,11 @@ def test_the_length_is_chosen_by_what_it_predicts():
     labels = [[word for word in FILL[:6] if word in text.split()] or ["none"] for text in texts]
     noise = rng.standard_normal((400, 32))
     index = SemanticIndex(MLSI(8)).fit(texts, labels, vectors=noise)
-    assert index.model.block.length == 0.3
-    assert index.tagger.block_length <= 0.7
+    assert index.model.block.lengths[0] == 0.3
+    assert index.model.block.lengths[1] <= 0.7
     known = np.array([[name in own for name in [*FILL[:6], "none"]] for own in labels], float)
     index = SemanticIndex(MLSI(8)).fit(texts, labels, vectors=known + 0.01 * noise[:, :7])
-    assert index.tagger.block_length > 0.3
+    assert index.model.block.lengths[1] > 0.3
 
 
 @pytest.mark.parametrize("name", ["model_block", "model_rows"])

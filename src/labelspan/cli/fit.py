@@ -375,7 +375,7 @@ def _own_source(folder: Path, device: str | None) -> Any:
             raise Mismatch(
                 f"{folder} was fitted with encoder= in Python, which is not saved; give --model."
             )
-        return BlockSource(None, rows.rows(index.store.rows(index.ids)))
+        return BlockSource(None, rows.rows(index.store.rows(index.ids))[:, : block.width])
 
 
 def _index_items(corpus: str) -> Any:

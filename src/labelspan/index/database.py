@@ -3,7 +3,8 @@
     items        row, id, text and metadata (JSON) of each item; a row number is never reused
     item_labels  labels of 4,096 rows: how many each has (-1: unknown), and their numbers
     removed      rows whose items were removed
-    added        vectors of rows that were added after the last save
+    added        vectors of rows that were added after the last save; with the number -1 - row
+                 of one whose vector follows from links that have changed
     history      what was changed at once, when and by whom (see :mod:`.history`)
     changes      the values before and after each of these changes
     about        key of the index, names of the labels by number, vocabulary of the labels, a
@@ -325,6 +326,26 @@ class ItemDatabase:
                 cursor.execute("INSERT INTO added VALUES (?, ?, ?)", _hashed((first + start, part)))
         return first
 
+    def put_moved(self, cursor: sqlite3.Cursor, rows: Array, vectors: Array) -> None:
+        """Write other vectors of rows."""
+        given = np.ascontiguousarray(vectors, dtype="<f4")
+        cursor.executemany(
+            "INSERT OR REPLACE INTO added VALUES (?, ?, ?)",
+            [_hashed((-1 - int(row), one.tobytes())) for row, one in zip(rows, given, strict=True)],
+        )
+
+    def moved(self, width: int) -> tuple[Array, Array]:
+        """Return the rows that have other vectors, increasing, and these."""
+        with _errors(self._where, "read"):
+            found = self.select("SELECT * FROM added WHERE first < 0 ORDER BY first DESC")
+            pairs = [self.verified(one, "a vector that has changed") for one in found]
+            data = b"".join(one for _, one in pairs)
+            vectors = np.frombuffer(data, dtype="<f4").reshape(-1, width)
+            rows = np.array([-1 - number for number, _ in pairs], dtype=np.intp)
+        if len(vectors) != rows.size or rows.max(initial=-1) >= self.next_row:
+            raise InvalidFile(f"{self._where} is damaged: vectors do not fit the items.")
+        return rows, vectors
+
     def put_items(self, cursor: sqlite3.Cursor, items: Mapping[int, Item]) -> None:
         """Write items to some rows, new ones or existing ones."""
         cursor.executemany(
@@ -526,7 +547,7 @@ class ItemDatabase:
         """Return the vectors of all rows from ``first`` on."""
         parts = [np.zeros((0, width), dtype="<f4")]
         with _errors(self._where, "read"):
-            for values in self.select("SELECT * FROM added ORDER BY first"):
+            for values in self.select("SELECT * FROM added WHERE first >= 0 ORDER BY first"):
                 start, data = self.verified(values, "a part of the added vectors")
                 if start != first:
                     break

@@ -23,6 +23,7 @@ import json
 import secrets
 import shutil
 import sqlite3
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -37,7 +38,14 @@ from .._arrays import Rows
 from .._files import write_whole
 from .._typing import Array
 from ..corpus import LabelVocabulary
-from ..errors import InvalidFile, InvalidInput, InvalidLabels, InvalidParameter, Mismatch
+from ..errors import (
+    InvalidFile,
+    InvalidInput,
+    InvalidLabels,
+    InvalidParameter,
+    LabelspanWarning,
+    Mismatch,
+)
 from ..estimators import DLE, LPP, MLSI, Embedding
 from ..labels.reading import DENSE_ENTRIES
 from ..operators import Operator, RowFiles, RowWriter, as_operator
@@ -46,7 +54,7 @@ from ..operators.digits import dead_dimensions
 from ..operators.joined import Joined, JoinedRows
 from ..operators.machine import own_threads
 from ..tagger import Tagger
-from ..tagger.learning import Fold, learn_tagger
+from ..tagger.learning import Fold, leading_directions, learn_tagger, left_out_quality
 from ..text import (
     AUTO,
     SPACE,
@@ -61,14 +69,16 @@ from ..text import (
     detect_language,
 )
 from ..text.vocabulary import pack_strings
-from .block_length import space_length, tag_length
+from .block_lengths import choose_space_lengths, choose_tag_lengths, space_quality
+from .blocks import LINK_DIRECTIONS, SPACE_LENGTH, TAG_LENGTH, Blocks, LinkBlock
 from .database import VOCABULARY, ItemDatabase, read_history
 from .folder import ITEMS, UNFINISHED, ArrayBlocks, Files, IndexFolder
 from .history import Past
 from .inputs import LabelLists, read_ids, read_label_lists, read_metadata, read_vectors
 from .label_table import LabelTable
+from .links import LINK_FIELDS, LinkFields, LinkGraph, read_graph
 from .model import IndexModel, Space, write_model
-from .model_block import ROWS_FILE, BlockSource, ModelBlock, fit_block
+from .model_block import ROWS_FILE, BlockSource, fit_block
 from .results import Item
 
 __all__ = ["ONE_BLOCK", "FitOptions", "Fitted", "fit_items", "fit_stream"]
@@ -80,6 +90,8 @@ ONE_BLOCK = (1 << 20, 1 << 28)
 TAG_SAMPLE = 10_000
 # Parts of the items of an index of vectors on which its tagger is calibrated.
 _FOLDS = 3
+# Rows from which the directions are learned that are averaged over links.
+_DIRECTION_ROWS = 20_000
 # Steps of a fit, and that which learns the space.
 _STEPS, _LEARNING = 5, 3
 
@@ -95,7 +107,8 @@ class FitOptions:
     without labels, after that, are known to have none. The tagger learns from at most
     ``tag_sample`` labelled items (None: all), the space on a ``device``.
     ``fields`` says how more items are read later. ``source`` has the vectors of a block of features
-    next to the words. ``past`` returns the history that goes with the items.
+    next to the words, ``links`` are fields with links to other items. ``past`` returns the history
+    that goes with the items.
     """
 
     estimator: Any
@@ -106,6 +119,7 @@ class FitOptions:
     device: Any = None
     fields: Mapping[str, Any] = field(default_factory=dict)
     source: BlockSource | None = None
+    links: LinkFields | None = None
     vocabulary: LabelVocabulary | None = None
     past: Callable[[], Past] | None = None
 
@@ -131,8 +145,9 @@ class FitOptions:
 class Fitted:
     """What was fitted.
 
-    ``vectors`` is None if they are in a file, ``rows`` are those of the block next to the words, if
-    there is one and they are not in a file. ``tag_sample`` counts the items that the tagger saw,
+    ``vectors`` is None if they are in a file, ``rows`` are what the blocks next to the words store,
+    if there are any and they are not in a file. ``links`` counts links, and says whether the space
+    and the tagger use them. ``tag_sample`` counts the items that the tagger saw,
     ``undercount`` the texts that a feature's count may lack, ``resumed`` items of an earlier run.
     """
 
@@ -146,6 +161,7 @@ class Fitted:
     tag_sample: int
     undercount: int
     resumed: int = 0
+    links: Mapping[str, Any] = field(default_factory=dict)
 
 
 def fit_items(
@@ -209,6 +225,7 @@ def fit_stream(
         "labels": [options.min_count, options.empty_is_none],
         "tags": options.tag_sample,
         "model": chosen.source and chosen.source.fingerprint,
+        "links": chosen.links and chosen.links.to_json(),
         "block": list(block),
     }
     work, fit = out / UNFINISHED, None
@@ -419,11 +436,14 @@ class _Fit:
     def learn(self, features: TextFeatures | None, rows: Any) -> Fitted:
         """Learn the space and the tags from features, and compute the vectors of all items."""
         labels = self._labels()
-        block, units = self._block() if features is not None else (None, None)
+        blocks, stored = Blocks(), None
+        graph = self._links()
+        if features is not None:
+            blocks, stored = self._block(rows, labels)
+            blocks, stored = self._link_block(blocks, stored, rows, labels, graph)
         self._report(_LEARNING, _STEPS, "learning the space")
-        if block is not None and units is not None:
-            block.length = self._space_length(rows, units, labels)
-            rows = _Beside(rows, np.float32(block.length) * units)
+        if columns := self._columns(blocks, stored, graph, SPACE_LENGTH):
+            rows = _Beside(rows, columns(np.arange(self.n_items)))
         estimator, space = self._learn_space(rows, labels)
         self._report(4, _STEPS, "computing vectors")
         vectors = self._vectors(space, rows)
@@ -435,21 +455,25 @@ class _Fit:
         if chosen.size:
             # Most of its products are short, and threads of BLAS would wait for the next one.
             with own_threads():
-                tagger = self._tagger(features, labels, chosen, rows, vectors, estimator, units)
+                if features is None:
+                    tagger = self._space_tagger(labels, chosen, rows, vectors, estimator)
+                else:
+                    tagger = self._tagger(labels, chosen, blocks, stored, graph)
         words = None
         if features is not None:
             words = WordSearch(self._vocabulary, list(self._segments()))
         self._report(_STEPS, _STEPS, "done")
         return Fitted(
-            IndexModel(features, space, tagger, block),
+            IndexModel(features, space, tagger, blocks.used()),
             self.database,
             vectors,
-            self._kept(units),
+            self._kept(blocks, stored),
             words,
             labels,
             self._options.language,
             int(chosen.size),
             self._undercount,
+            links=self._told(blocks, graph),
         )
 
     def _learn_space(self, rows: Any, labels: LabelTable) -> tuple[Any, Space]:
@@ -469,37 +493,106 @@ class _Fit:
         settled = fitted.settled() if hasattr(fitted, "settled") else estimator
         return settled, Space.of(fitted)
 
-    def _block(self) -> tuple[ModelBlock | None, Any]:
-        """Compute the rows of the block next to the words, if there is a source of them."""
+    def _block(self, rows: Any, labels: LabelTable) -> tuple[Blocks, Array | None]:
+        """Compute the rows of the block of a model, if there is a source of them."""
         source = self._options.source
         if source is None:
-            return None, None
+            return Blocks(), None
 
         def texts() -> list[str]:
             return [item.text for _, item in self.database.scan()]
 
-        return fit_block(
+        block, units = fit_block(
             source, texts, self.n_items, lambda message: self._report(2, _STEPS, message)
         )
+        blocks = Blocks(block)
+        choose_space_lengths(blocks, units, None, self._space_quality(rows, labels))
+        return blocks, units
 
-    def _space_length(self, rows: Any, units: Array, labels: LabelTable) -> float:
-        """Choose the length of the block in the embedding by the neighbours of left-out items."""
+    def _links(self) -> LinkGraph | None:
+        """Read the links between the items, if there are fields of them."""
+        fields = self._options.links
+        if fields is None:
+            return None
+        with self.database.change() as cursor:
+            self.database.put(cursor, LINK_FIELDS, fields.to_json())
+        return read_graph(self.database, self.n_items, fields)
+
+    def _link_block(
+        self,
+        blocks: Blocks,
+        units: Array | None,
+        rows: Any,
+        labels: LabelTable,
+        graph: LinkGraph | None,
+    ) -> tuple[Blocks, Array | None]:
+        """Choose the directions that are averaged over links, and whether the space uses them."""
+        if graph is None or not graph.n_links:
+            return blocks, units
+        self._report(2, _STEPS, f"{graph.n_links:,} links between {graph.n_items:,} items")
+        length = blocks.lengths(SPACE_LENGTH)[0]
+
+        def base(index: Array) -> Any:
+            words = _words_of(rows, index)
+            return words if units is None else JoinedRows(words, np.float32(length) * units[index])
+
+        count = self.n_items
+        some = np.arange(count)
+        if count > _DIRECTION_ROWS:
+            some = np.sort(np.random.default_rng(0).choice(count, _DIRECTION_ROWS, replace=False))
+        sample = base(some)
+        found = leading_directions(sample, most=LINK_DIRECTIONS)
+        if not found.axes.shape[1]:
+            return blocks, units
+        links = LinkBlock(*found, sample.shape[1], (0.0, 0.0))
+        blocks = Blocks(blocks.model, links)
+        parts = list[Array]()
+        for start in range(0, count, _DIRECTION_ROWS):
+            index = np.arange(start, min(start + _DIRECTION_ROWS, count))
+            own = links.own(base(index))
+            parts.append(own if units is None else np.hstack([units[index], own]))
+        stored = np.concatenate(parts)
+        choose_space_lengths(blocks, stored, graph, self._space_quality(rows, labels))
+        return blocks, stored
+
+    def _space_quality(
+        self, rows: Any, labels: LabelTable
+    ) -> Callable[[Callable[[Array], Array]], float] | None:
+        """Return what tells how good columns are for the embedding, by left-out items."""
 
         def learned(train: Any, table: LabelTable) -> Space:
             required = get_tags(self._options.estimator).target_tags.required
-            return Space.of(_part(self._options.estimator, *_training(train, table, required)))
+            with warnings.catch_warnings():
+                # What is said about a part of the items is not about the index.
+                warnings.simplefilter("ignore", LabelspanWarning)
+                part = _part(self._options.estimator, *_training(train, table, required))
+            return Space.of(part)
 
-        return space_length(lambda index: _words_of(rows, index), units, labels, learned)
+        return space_quality(lambda index: _words_of(rows, index), labels, learned)
 
-    def _kept(self, units: Array | None) -> Array | None:
-        """Keep the rows of the block: in memory, or in a file of the index."""
-        if units is None:
+    def _columns(
+        self, blocks: Blocks, stored: Array | None, graph: LinkGraph | None, use: int
+    ) -> Callable[[Array], Array] | None:
+        """Return what computes the columns of rows; None if there are none."""
+        if stored is None or not any(blocks.lengths(use)):
             return None
-        rows = units.astype(np.float16)
+        return lambda rows: blocks.columns(stored.__getitem__, rows, graph, use)
+
+    def _kept(self, blocks: Blocks, stored: Array | None) -> Array | None:
+        """Keep what the blocks store of items: in memory, or in a file of the index."""
+        if stored is None or not blocks.used():
+            return None
+        rows = stored[:, : blocks.used().stored].astype(np.float16)
         if self._folder is None:
             return rows
         self.files.write(ROWS_FILE, {"rows": rows})
         return None
+
+    def _told(self, blocks: Blocks, graph: LinkGraph | None) -> dict[str, Any]:
+        if graph is None:
+            return {}
+        used = blocks.lengths(SPACE_LENGTH)[1] > 0, blocks.lengths(TAG_LENGTH)[1] > 0
+        return {**graph.summary(), "in_space": used[0], "in_tags": used[1]}
 
     def _vectors(self, space: Space, rows: Any) -> Array | None:
         """Compute the vectors of all items: in memory, or in a file of the index."""
@@ -515,47 +608,50 @@ class _Fit:
 
     # --- 4: tags ----------------------------------------------------------------------
 
-    def _tagger(  # noqa: PLR0917
+    def _tagger(
         self,
-        features: TextFeatures | None,
+        labels: LabelTable,
+        chosen: Array,
+        blocks: Blocks,
+        stored: Array | None,
+        graph: LinkGraph | None,
+    ) -> Tagger:
+        """Learn to predict labels from the texts of some items."""
+        targets, names = labels.matrix(chosen), tuple(labels.names)
+        texts_of, first = [], 0
+        for block in self._blocks():
+            own = chosen[(chosen >= first) & (chosen < first + len(block))] - first
+            texts_of.append(block.take(own))
+            first += len(block)
+        joined = TextBlock.join(texts_of)
+        counts = FeatureCounts(self._vocabulary, TAGS)
+        counts.add(joined)
+        texts = counts.choose()
+        found, lengths = texts.transform(joined), None
+        if stored is not None:
+            choose_tag_lengths(blocks, stored, graph, found, targets, chosen)
+            if columns := self._columns(blocks, stored, graph, TAG_LENGTH):
+                found = JoinedRows(found, columns(chosen))
+                lengths = blocks.column_lengths(TAG_LENGTH)
+        sampled = chosen.size < int(labels.known.sum())
+        return learn_tagger(
+            names, targets, found, chosen, texts=texts, sampled=sampled, block_lengths=lengths
+        )
+
+    def _space_tagger(
+        self,
         labels: LabelTable,
         chosen: Array,
         rows: Any,
         vectors: Array | None,
         estimator: Any,
-        units: Array | None,
     ) -> Tagger:
-        """Learn to predict labels from some items.
+        """Learn to predict labels from vectors of the space, in an index of vectors.
 
-        An index of texts has features for that. One of vectors does not keep these: the vectors of
-        the space are used, which have seen the labels, so that the tagger is calibrated on spaces
-        that were learned without some items.
+        It does not keep what it was given, and these vectors have seen the labels, so that the
+        tagger is calibrated on spaces that were learned without some items.
         """
         targets, names = labels.matrix(chosen), tuple(labels.names)
-        if features is not None:
-            blocks, first = [], 0
-            for block in self._blocks():
-                own = chosen[(chosen >= first) & (chosen < first + len(block))] - first
-                blocks.append(block.take(own))
-                first += len(block)
-            joined = TextBlock.join(blocks)
-            counts = FeatureCounts(self._vocabulary, TAGS)
-            counts.add(joined)
-            texts = counts.choose()
-            found, length = texts.transform(joined), 1.0
-            sampled = chosen.size < int(labels.known.sum())
-            if units is not None:
-                length = tag_length(found, units[chosen], targets)
-                found = JoinedRows(found, np.float32(length) * units[chosen])
-            return learn_tagger(
-                names,
-                targets,
-                found,
-                chosen,
-                texts=texts,
-                sampled=sampled,
-                block_length=length,
-            )
         assert vectors is not None
         rng = np.random.RandomState(0)
         folds = min(_FOLDS, chosen.size // 2)

@@ -29,6 +29,7 @@ __all__ = [
     "read_frame",
     "read_ids",
     "read_label_lists",
+    "read_links",
     "read_metadata",
     "read_texts",
     "read_vectors",
@@ -196,6 +197,54 @@ def _flat(entry: Any, number: int, owner: str) -> dict[str, Any]:
                 f"character, in {key!r}; decode it with errors='replace'."
             )
     return dict(entry)
+
+
+def read_links(links: Any, ids: Sequence[str], owner: str) -> list[dict[str, float]]:
+    """Check links: for each item names of others, or a sparse matrix with a row and column each."""
+    if sparse.issparse(links) or isinstance(links, np.ndarray):
+        found = sparse.csr_matrix(links)
+        if found.shape != (len(ids), len(ids)):
+            raise InvalidInput(
+                f"{owner}: links must be a matrix of {len(ids)} rows and columns, one for each "
+                f"item, but has the shape {found.shape}."
+            )
+        found.sum_duplicates()
+        bad = found.data[~(np.isfinite(found.data) & (found.data >= 0))]
+        if bad.size:
+            raise InvalidInput(
+                f"{owner}: weights of links must be finite and at least 0, but one is {bad[0]}."
+            )
+        rows = np.repeat(np.arange(len(ids)), np.diff(found.indptr))
+        lists: list[dict[str, float]] = [{} for _ in ids]
+        for row, column, weight in zip(rows, found.indices, found.data.tolist(), strict=True):
+            if weight:
+                lists[row][ids[column]] = float(weight)
+        return lists
+    given = list(links)
+    _check_size(owner, "links", given, len(ids))
+    return [_link_weights(one, f"{owner}: links[{number}]") for number, one in enumerate(given)]
+
+
+def _link_weights(given: Any, where: str) -> dict[str, float]:
+    """Check the links of one item: names, or a dict with the weight of each."""
+    if given is None:
+        return {}
+    several = isinstance(given, list | tuple | set | frozenset | Mapping)
+    if not several or not all(isinstance(one, str) and one.strip() for one in given):
+        raise InvalidInput(
+            f"{where} must be a list of ids, or a dict with the weight of each, but {given!r:.80} "
+            "was given."
+        )
+    weights = dict(given) if isinstance(given, Mapping) else dict.fromkeys(given, 1.0)
+    for name, weight in weights.items():
+        number = isinstance(weight, int | float | np.number) and not isinstance(weight, bool)
+        if not number or not np.isfinite(weight) or weight < 0:
+            raise InvalidInput(
+                f"{where}: weights of links must be finite and at least 0, but that of "
+                f"{name!r:.60} is {weight!r:.40}."
+            )
+    _check_lengths(weights, where)
+    return {name.strip(): float(weight) for name, weight in weights.items() if weight}
 
 
 def _check_lengths(names: Iterable[str], where: str) -> None:

@@ -1,7 +1,7 @@
 """What an index has learned, as searches use it: features of texts, a space, and a tagger.
 
 In a folder these are files of arrays: ``features``, ``space``, ``tagger``, ``words``, and
-``model_block`` if there are vectors next to the words; the manifest has the rest.
+``model_block`` and ``link_block`` if there are blocks next to the words; the manifest has the rest.
 """
 
 from __future__ import annotations
@@ -29,9 +29,11 @@ from ..text import (
     WordSegment,
     check_language,
 )
+from .blocks import SPACE_LENGTH, TAG_LENGTH, Blocks, read_blocks
 from .folder import Files, field
 from .inputs import read_vectors
-from .model_block import BLOCK_FILE, ModelBlock
+from .links import LinkGraph
+from .model_block import ModelBlock
 from .vectors import LabelDirections, unit_rows
 
 if TYPE_CHECKING:
@@ -223,10 +225,9 @@ def _is_plain(value: Any) -> bool:
 
 
 class IndexModel:
-    """Features of texts (None if the index takes vectors), the space, the tagger, and a block.
+    """Features of texts (None if the index takes vectors), the space, the tagger, and blocks.
 
-    The tagger may be a function that reads it. ``block`` is that of vectors next to the words, if
-    there is one.
+    The tagger may be a function that reads it. ``blocks`` are those next to the words.
     """
 
     def __init__(
@@ -234,10 +235,15 @@ class IndexModel:
         features: TextFeatures | None,
         space: Space,
         tagger: Tagger | Callable[[], Tagger] | None,
-        block: ModelBlock | None = None,
+        blocks: Blocks | None = None,
     ) -> None:
-        self.features, self.space, self.block = features, space, block
+        self.features, self.space, self.blocks = features, space, blocks or Blocks()
         self._tagger = tagger
+
+    @property
+    def block(self) -> ModelBlock | None:
+        """The block of a language model or of given vectors, if there is one."""
+        return self.blocks.model
 
     @property
     def can_tag(self) -> bool:
@@ -258,7 +264,13 @@ class IndexModel:
 
     def with_tagger(self, tagger: Tagger) -> IndexModel:
         """Return the same with another tagger."""
-        return IndexModel(self.features, self.space, tagger, self.block)
+        return IndexModel(self.features, self.space, tagger, self.blocks)
+
+    @property
+    def link_use(self) -> dict[str, bool]:
+        """Whether the space and the tagger use links."""
+        used = (self.blocks.lengths(use)[1] > 0 for use in (SPACE_LENGTH, TAG_LENGTH))
+        return dict(zip(("in_space", "in_tags"), used, strict=True))
 
     @property
     def balance(self) -> float:
@@ -267,13 +279,27 @@ class IndexModel:
 
     def query_features(self, texts: Sequence[str]) -> Any:
         """Compute the features of queries; the model's are zeros if it is missing."""
+        words, stored = self.of_queries(texts)
+        return self.blocks.of_new(words, stored, SPACE_LENGTH)
+
+    def of_queries(self, texts: Sequence[str]) -> tuple[Any, Array | None]:
+        """Return the words of queries, and what blocks would store of them."""
         assert self.features is not None
         words = self.features.of_texts(texts)
-        return words if self.block is None else self._joined(words, self.block.of_queries(texts))
+        units = None if self.block is None else self.block.of_queries(texts)
+        return words, self.blocks.store(words, units)
 
-    def _joined(self, words: Any, units: Array) -> JoinedRows:
-        assert self.block is not None
-        return JoinedRows(words, np.float32(self.block.length) * units)
+    def linked_vectors(
+        self,
+        texts: Sequence[str],
+        stored: Callable[[Array], Array],
+        rows: Array,
+        graph: LinkGraph | None,
+    ) -> Array:
+        """Return the unit vectors of items in some rows, with their texts and links."""
+        assert self.features is not None
+        columns = self.blocks.columns(stored, rows, graph, SPACE_LENGTH)
+        return self.space.vectors(self.blocks.joined(self.features.of_texts(texts), columns))
 
     def given(self, vectors: Any, count: int, owner: str) -> Any:
         """Check the vectors passed to the index."""
@@ -286,15 +312,15 @@ class IndexModel:
         return found
 
     def items(self, texts: Sequence[str], vectors: Any, owner: str) -> tuple[Array, Array | None]:
-        """Map new items to unit vectors in the space; return also their rows of the block."""
+        """Map new items to unit vectors, without links; return also what blocks store of them."""
         if self.features is None:
             return self.space.vectors(self.given(vectors, len(texts), owner)), None
-        if self.block is None:
-            if vectors is not None:
-                raise Mismatch(f"{owner}: this index computes vectors from texts; omit vectors=.")
-            return self.space.vectors(self.features.of_texts(texts)), None
-        units = self.block.of_items(texts, vectors, owner)
-        return self.space.vectors(self._joined(self.features.of_texts(texts), units)), units
+        if self.block is None and vectors is not None:
+            raise Mismatch(f"{owner}: this index computes vectors from texts; omit vectors=.")
+        units = None if self.block is None else self.block.of_items(texts, vectors, owner)
+        words = self.features.of_texts(texts)
+        stored = self.blocks.store(words, units)
+        return self.space.vectors(self.blocks.of_new(words, stored, SPACE_LENGTH)), stored
 
     def given_queries(self, vectors: Array) -> Array:
         """Map vectors given as queries to unit vectors in the space."""
@@ -304,7 +330,8 @@ class IndexModel:
             raise Mismatch("search: this index takes texts; give a text, items or labels.")
         units = self.block.rows(read_vectors(vectors, len(vectors), "search"))
         nothing = sparse.csr_matrix((len(vectors), self.features.size), dtype=np.float32)
-        return self.space.vectors(self._joined(nothing, units))
+        stored = self.blocks.store(nothing, units)
+        return self.space.vectors(self.blocks.of_new(nothing, stored, SPACE_LENGTH))
 
     @cached_property
     def names(self) -> Array | None:
@@ -328,8 +355,7 @@ def write_model(
     if features is not None:
         kind = _WORDS
         files.write("features", features.arrays())
-    if model.block is not None:
-        model.block.write(files)
+    model.blocks.write(files)
     if words is not None:
         segments = _merged(words.segments)
         text = {"language": words.vocabulary.language, "segments": len(segments)}
@@ -369,12 +395,12 @@ def read_model(
     words = _read_words(files, field(content, "text", dict)) if "words" in files else None
     language = NO_LANGUAGE if words is None else words.vocabulary.language
     features: TextFeatures | None = None
-    block = ModelBlock.read(files.open(BLOCK_FILE)) if BLOCK_FILE in files else None
+    blocks = read_blocks(files)
     described = content.get("features")
     if described == _WORDS and words is not None:
         arrays = files.open("features").arrays()
         features = TextFeatures.from_arrays(language, arrays, stems=False)
-        if features.size + (0 if block is None else block.width) != len(space.weights):
+        if features.size + blocks.width != len(space.weights):
             raise InvalidFile("The features do not fit the space; the index is damaged.")
     elif described is not None:
         raise InvalidFile("manifest.json: the kind of the features is unknown.")
@@ -382,7 +408,7 @@ def read_model(
     tagger = None
     if content.get("tagger") is not None:
         tagger = partial(_read_tagger, files.open(field(content, "tagger", str)), language)
-    return IndexModel(features, space, tagger, block), words, settings
+    return IndexModel(features, space, tagger, blocks), words, settings
 
 
 def _merged(segments: Iterable[WordSegment]) -> list[WordSegment]:

@@ -1,10 +1,10 @@
-"""The block of features next to the words: vectors of a language model, or given with the items.
+"""A block of features: vectors of a language model, or given with the items.
 
 With v the vector of an item, its block is ``length * unit(v - mean)``, without the dimensions that
-are only rounding. Words count with length 1. What is kept of an item is ``unit(v - mean)``, in half
-precision; the mean is that of the items of the fit. The model is never a part of the index: it is
-found again by its name, and must give the same vectors for a few texts of the fit. Without it,
-queries have a block of zeros: they are compared by their words.
+are only rounding. What is stored of an item is ``unit(v - mean)``, in half precision; the mean is
+that of the items of the fit. The model is never a part of the index: it is found again by its name,
+and must give the same vectors for a few texts of the fit. Without it, queries have a block of
+zeros: they are compared by their words.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ from .vectors import unit_rows
 __all__ = [
     "BLOCK_FILE",
     "ROWS_FILE",
-    "USUAL_LENGTH",
     "BlockSource",
     "ModelBlock",
     "as_model",
@@ -45,8 +44,6 @@ __all__ = [
 ]
 
 BLOCK_FILE, ROWS_FILE = "model_block", "model_rows"
-# Length of the block where it is not chosen by left-out quality.
-USUAL_LENGTH = 0.7
 # Where the model is, if it is not where it was at the fit.
 _NAMED = "LABELSPAN_MODEL"
 # Items whose texts are encoded again to know the model, and the longest of these texts.
@@ -99,8 +96,8 @@ def _encoder(encode: Any) -> TextModel:
 class ModelBlock:
     """Map from vectors of a model to the rows of a block, and the model, which may be missing.
 
-    ``length`` is that of the block in the embedding; the tagger has its own. ``takes_vectors``
-    says that there is no model: items are added with their vectors.
+    ``lengths`` are those of the block in the embedding and in the tagger. ``takes_vectors`` says
+    that there is no model: items are added with their vectors.
     """
 
     def __init__(
@@ -108,13 +105,13 @@ class ModelBlock:
         name: str,
         mean: Array,
         live: Array,
-        length: float = USUAL_LENGTH,
+        lengths: tuple[float, float] = (1.0, 1.0),
         probes: tuple[Sequence[str], Array] | None = None,
         *,
         takes_vectors: bool = False,
     ) -> None:
         self.name, self.mean, self.live = name, mean, live
-        self.length = length
+        self.lengths = lengths
         self.takes_vectors = takes_vectors
         self._probes = probes
         self._model: TextModel | None = None
@@ -284,7 +281,7 @@ class ModelBlock:
         arrays = {
             "mean": self.mean,
             "live": self.live.astype(np.int64),
-            "length": np.array([self.length], dtype=np.float64),
+            "lengths": np.array(self.lengths, dtype=np.float64),
             "probes": rows,
             "texts": np.frombuffer(json.dumps(list(texts)).encode(), dtype=np.uint8),
         }
@@ -294,9 +291,8 @@ class ModelBlock:
     def read(cls, file: ArrayFile) -> ModelBlock:
         """Read it; raise InvalidFile if it is damaged."""
         arrays, about = file.arrays(), file.about
-        mean, live, length, probes = (
-            np.array(arrays.get(key, np.zeros(0))) for key in ("mean", "live", "length", "probes")
-        )
+        names = ("mean", "live", "lengths", "probes")
+        mean, live, lengths, probes = (np.array(arrays.get(key, np.zeros(0))) for key in names)
         try:
             texts = json.loads(bytes(arrays["texts"]))
         except (KeyError, ValueError, RecursionError):
@@ -315,14 +311,14 @@ class ModelBlock:
             and live[0] >= 0
             and live[-1] < mean.size
             and probes.shape == (len(texts), mean.size)
-            and length.shape == (1,)
-            and all(bool(np.isfinite(one).all()) for one in (mean, length, probes))
-            and length[0] > 0
+            and lengths.shape == (2,)
+            and all(bool(np.isfinite(one).all()) for one in (mean, lengths, probes))
+            and bool((lengths > 0).all())
         )
         if not fits:
             raise InvalidFile(f"{file.path} is damaged; fit the index again.")
         known = None if takes_vectors else (texts, probes)
-        made = cls(str(name), mean, live, float(length[0]), known)
+        made = cls(str(name), mean, live, tuple(lengths.tolist()), known)
         made.takes_vectors = bool(takes_vectors)
         return made
 

@@ -14,23 +14,26 @@ import numpy as np
 
 from .._typing import Array
 from ..corpus import LabelVocabulary
+from ..corpus.links import LINK_MARK, LINKS, link_text
 from ..errors import InvalidFile, InvalidInput, Mismatch
 from ..text import parse_query
 from .browsing import ItemList, browse
 from .database import read_history
 from .explain import explain, read_axes
 from .folder import Files, IndexFolder
-from .history import By, CellChange, HistoryEntry, Past, Undone
+from .history import By, CellChange, HistoryEntry, Past, Undone, as_value
 from .inputs import (
     as_names,
     check_count,
     read_frame,
     read_ids,
     read_label_lists,
+    read_links,
     read_metadata,
     read_texts,
 )
 from .label_tree import FoundLabel, LabelNode, find_labels, label_tree
+from .links import ItemLinks, LinkFields
 from .metadata_fields import FieldKind
 from .model import IndexModel, read_model, write_model, write_tagger
 from .model_block import as_source
@@ -193,6 +196,7 @@ class SemanticIndex:
         metadata: Any = None,
         vectors: Any = None,
         encoder: Callable[[list[str]], Any] | None = None,
+        links: Any = None,
         progress: Callable[[int, int, str], Any] | None = None,
         device: Any = None,
     ) -> Self:
@@ -218,6 +222,12 @@ class SemanticIndex:
             ``encode`` of a sentence-transformers model. Its vectors are used next to the words. The
             function is not saved: pass it to :meth:`load` again. Unlike those of a ``model``, its
             vectors are not stored for the next fit.
+        links : sparse matrix, list of lists of str, or None, default=None
+            Links between items, in either direction: a matrix of their weights, with a row and a
+            column per item, or for each item the ids of others, or a dict with weights. The
+            features of an item then include the means of those of linked items, one and two steps
+            away, if left-out items show that this helps: see :attr:`link_use`. Links of an item to
+            itself are ignored, those to unknown ids wait for them.
         progress : function or None, default=None
             Called with the number of steps done, their total, and what is being done.
         device : str, torch device or None, default=None
@@ -235,22 +245,27 @@ class SemanticIndex:
 
         if not self.writable:
             raise self._read_only("fit")
-        items = self._items("fit", texts, labels, ids, metadata)
+        items = self._items("fit", texts, labels, ids, metadata, links)
         estimator = self.estimator
         if estimator is None and not self._default:
             estimator = self.space
         source = as_source(self.text_model, encoder, vectors, device)
-        options = FitOptions(estimator, self.language, device=device, source=source)
+        fields = None if links is None else LinkFields({LINKS: LINK_MARK})
+        options = FitOptions(estimator, self.language, device=device, source=source, links=fields)
         found = fit_items(items, options, report=progress)
         assert found.vectors is not None
-        store = ItemStore(found.database, found.vectors, found.words, block_rows=found.rows)
+        store = ItemStore(
+            found.database, found.vectors, found.words, block_rows=found.rows, model=found.model
+        )
         with self.write_lock:
             self._given = None if source is None else source.model
             self._content, self._due = (found.model, store), None
         return self
 
-    def _items(self, owner: str, texts: Any, labels: Any, ids: Any, metadata: Any) -> list[Item]:
-        """Check and join the parts of items."""
+    def _items(  # noqa: PLR0917 - the parts of items
+        self, owner: str, texts: Any, labels: Any, ids: Any, metadata: Any, links: Any = None
+    ) -> list[Item]:
+        """Check and join the parts of items; links are a field of the metadata."""
         given = read_texts(texts, owner)
         lists = read_label_lists(labels, len(given), owner)
         if ids is None:
@@ -258,6 +273,11 @@ class SemanticIndex:
             ids = self.store.fresh_ids(number) if owner == "add" else map(str, range(number))
         names = read_ids(ids, len(given), owner)
         tables = read_metadata(metadata, len(given), owner)
+        if links is not None:
+            for table, own in zip(tables, read_links(links, names, owner), strict=True):
+                table[LINKS] = link_text(own)
+                if table[LINKS] is None:
+                    del table[LINKS]
         return [Item(*parts) for parts in zip(names, given, lists, tables, strict=True)]
 
     @classmethod
@@ -318,6 +338,7 @@ class SemanticIndex:
         *,
         metadata: Any = None,
         vectors: Any = None,
+        links: Any = None,
         replace: bool = False,
         who: str = "",
     ) -> Self:
@@ -331,6 +352,8 @@ class SemanticIndex:
         ----------
         texts, labels, ids, metadata, vectors : list, array or None
             As in :meth:`fit`; without ids, unused numbers become the ids.
+        links : list of lists of str or None, default=None
+            As in :meth:`fit`, to items of the index and to new ones.
         replace : bool, default=False
             Whether the items may replace those with the same ids.
         who : str, default=""
@@ -343,11 +366,12 @@ class SemanticIndex:
         """
 
         def added(store: ItemStore) -> ItemStore:
-            items = self._items("add", texts, labels, ids, metadata)
+            items = self._items("add", texts, labels, ids, metadata, links)
             if not items:
                 return store
             found = self.model.items([item.text for item in items], vectors, "add")
-            return store.add(items, *found, replace=replace, by=By(who, "add"))
+            made = store if links is None else store.with_link_field(LINKS, LINK_MARK)
+            return made.add(items, *found, replace=replace, by=By(who, "add"))
 
         return self.change("add", added)
 
@@ -400,6 +424,85 @@ class SemanticIndex:
         wanted = dict(zip(names, lists, strict=True))
         by = By(who, "relabel")
         return self.change("relabel", lambda store: store.relabel(wanted, by))
+
+    def relink(self, ids: str | Sequence[str], links: Any, *, who: str = "") -> Self:
+        """Change the links of items to others: those in the field "links" of their metadata.
+
+        The vectors of the items around them follow, and the tagger before it is used next.
+
+        Parameters
+        ----------
+        ids : str or list of str
+            All must exist.
+        links : list of str, dict, or list of these
+            For one id the ids that it links to, or a dict with the weight of each; for several a
+            list of such lists.
+        who : str, default=""
+            Who changes them, for :meth:`history`.
+
+        Returns
+        -------
+        self
+            The index with the new links.
+
+        Examples
+        --------
+        >>> from labelspan import SemanticIndex
+        >>> texts = ["a chess game", "play chess online", "edit photos", "crop pictures"]
+        >>> labels = [["game"], ["game"], ["image"], ["image"]]
+        >>> index = SemanticIndex().fit(texts, labels, links=[["1"], [], ["3"], []])
+        >>> index.links("3").by
+        ('2',)
+        >>> index.relink("3", ["2", "0"]).links("3")
+        ItemLinks(to=('0', '2'), by=('2',), nothing=())
+        """
+        names = as_names(ids)
+        lists = read_links([links] if isinstance(ids, str) else links, names, "relink")
+        cells = {
+            (name, f"metadata {LINKS}"): None if text is None else as_value(text)
+            for name, text in zip(names, map(link_text, lists), strict=True)
+        }
+
+        def changed(store: ItemStore) -> ItemStore:
+            store.rows(names)
+            return store.with_link_field(LINKS, LINK_MARK).apply(cells, By(who, "metadata"))
+
+        return self.change("relink", changed)
+
+    @_reads
+    def links(self, id: str) -> ItemLinks:
+        """Return the links of an item, to others and from others.
+
+        Parameters
+        ----------
+        id : str
+            Id of the item.
+
+        Returns
+        -------
+        ItemLinks
+            With ids ``to`` and ``by``, and the names that are of ``nothing``.
+        """
+        store = self.store
+        row, graph = store.row(id), store.graph
+        if graph is None:
+            return ItemLinks((), (), ())
+        names = store.ids_of((*graph.to(row), *graph.by(row)))
+        to, by = (
+            tuple(sorted(names[one] for one in own.tolist() if one in names))
+            for own in (graph.to(row), graph.by(row))
+        )
+        return ItemLinks(to, by, tuple(graph.nothing.get(row, ())))
+
+    @property
+    def link_use(self) -> dict[str, Any]:
+        """How links are used: their numbers, and whether they help in the space and the tags.
+
+        ``links`` between ``items`` of the index, those to ``nothing``, and whether they are
+        ``in_space`` and ``in_tags``; empty without links.
+        """
+        model, store = self._fitted()
+        return {} if store.graph is None else {**store.graph.summary(), **model.link_use}
 
     def change(self, what: str, make: Callable[[ItemStore], ItemStore]) -> Self:
         """Replace the items by what a function makes of them, while no other thread does.
@@ -1225,7 +1328,8 @@ class SemanticIndex:
         def read(files: Files, content: dict[str, Any]) -> Any:
             model, words, settings = read_model(files, content)
             check = folder.check_current
-            store = ItemStore.read(files, content, words, write=folder.writable, check=check)
+            write = folder.writable
+            store = ItemStore.read(files, content, words, model, write=write, check=check)
             try:
                 directions = model.space.directions
                 if directions is not None and len(directions.means) > len(store.labels.names):

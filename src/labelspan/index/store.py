@@ -9,6 +9,7 @@ shown.
 from __future__ import annotations
 
 import itertools
+import json
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -48,7 +49,9 @@ from .history import (
 )
 from .inputs import did_you_mean
 from .label_table import Labels, LabelTable
+from .links import LINK_FIELDS, LinkFields, LinkGraph, read_graph
 from .metadata_fields import MetadataField, read_fields
+from .model import IndexModel
 from .model_block import ROWS_FILE
 from .results import Item
 from .vectors import LabelDirections, UnitVectors, label_places
@@ -80,15 +83,16 @@ class ItemStore:
     takes vectors. ``folder`` is where the files are, None in memory.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0917 - what a generation holds
         self,
         database: ItemDatabase,
         vectors: Array,
         words: WordSearch | None,
         folder: Path | None = None,
         block_rows: Array | None = None,
+        model: IndexModel | None = None,
     ) -> None:
-        self._database = database
+        self._database, self._model = database, model
         self._lock = threading.RLock()
         self.words, self.folder = words, folder
         self._computed: dict[Hashable, Future[Any]] = {}
@@ -99,6 +103,8 @@ class ItemStore:
             self.revision, self.touched = database.about(REVISION), database.about(TOUCHED) or 0
             self.labels = database.label_table()
             self.vocabulary = database.vocabulary()
+            self.link_fields = LinkFields.from_json(database.about(LINK_FIELDS))
+            self._graph: LinkGraph | None = None
             removed = [row for (row,) in database.select("SELECT row FROM removed")]
             first, size = len(vectors), len(self.labels)
             # Rows from this one on were added after the fit.
@@ -111,13 +117,14 @@ class ItemStore:
             self.vectors = UnitVectors(vectors)
             width = 0 if block_rows is None else block_rows.shape[1]
             if block_rows is not None and (block_rows.ndim != 2 or len(block_rows) != first):
-                raise InvalidFile("The rows of the model do not fit; the index is damaged.")
+                raise InvalidFile("The blocks of features do not fit; the index is damaged.")
             late_rows = database.added(first, self.vectors.width + width)
             self.vectors.append(late_rows[:, : self.vectors.width])
-            # Rows of the block next to the words, of length 1.
+            # What the blocks next to the words store of each item.
             self.block_rows = None if block_rows is None else UnitVectors(block_rows)
             if self.block_rows is not None:
                 self.block_rows.append(late_rows[:, self.vectors.width :])
+            self.vectors.put(*database.moved(self.vectors.width))
             if first < size:
                 # A removed row has no text any more.
                 late, nothing = dict(database.scan(first)), Item("", "", None, {})
@@ -131,6 +138,7 @@ class ItemStore:
         files: Files,
         content: Mapping[str, Any],
         words: WordSearch | None,
+        model: IndexModel | None = None,
         *,
         write: bool,
         check: Callable[[], None],
@@ -143,7 +151,7 @@ class ItemStore:
             if files.verify or file_size(path) <= _SMALL_DATABASE:
                 database.verify()
             rows = files.open(ROWS_FILE).array("rows") if ROWS_FILE in files else None
-            return cls(database, vectors, words, files.folder, rows)
+            return cls(database, vectors, words, files.folder, rows, model)
         except BaseException:
             database.close()
             raise
@@ -197,7 +205,12 @@ class ItemStore:
         """Make one transaction of all changes inside, which append to the rows of the log."""
         if revised and self.changed():
             raise Mismatch("The items have changed since this store was read; use index.store.")
+        if self.block_rows is not None:
+            # What links were before the change.
+            _ = self.graph
         with self._database.change(revised=revised) as cursor:
+            if self.link_fields is not None:
+                self._database.put(cursor, LINK_FIELDS, self.link_fields.to_json())
             yield cursor
             if rows:
                 self._database.log(cursor, by, rows)
@@ -258,8 +271,14 @@ class ItemStore:
         labels: LabelTable,
         touched: Iterable[int],
         vocabulary: LabelVocabulary | None,
+        *,
+        rewritten: bool = False,
     ) -> Self:
-        """Remove the items of some rows, add others after the last row, and write labels."""
+        """Remove the items of some rows, add others after the last row, and write labels.
+
+        ``rewritten`` says that the metadata of others was written before, or that the vectors may
+        be those of other links.
+        """
         self._database.remove(cursor, gone)
         if items:
             self._database.insert(cursor, items, vectors)
@@ -281,9 +300,61 @@ class ItemStore:
         made._drop(gone)
         made.vocabulary = vocabulary
         made._name_labels()
+        if items or gone or rewritten:
+            made._graph = None
+            made._follow_links(cursor, self, again=rewritten)
         # The transaction counts the revision at its end.
         made.revision = self.revision + 1
         return made
+
+    # --- links ------------------------------------------------------------------------
+
+    def with_link_field(self, field: str, mark: str) -> Self:
+        """Return a store in which a field has links; this one, if it has them already."""
+        if self.link_fields is not None and field in self.link_fields.marks:
+            return self
+        made = copy(self)
+        made.link_fields = (self.link_fields or LinkFields({})).with_field(field, mark)
+        made._graph = None
+        return made
+
+    @property
+    def graph(self) -> LinkGraph | None:
+        """The links between the items; None if no field has any."""
+        if self._graph is None and self.link_fields is not None:
+            with self._lock:
+                size = self.vectors.alive.size
+                self._graph = read_graph(self._database, size, self.link_fields)
+        return self._graph
+
+    def columns(self, rows: Array, use: int) -> Array:
+        """Return the columns of the blocks next to the words, for the embedding or the tagger."""
+        if self.block_rows is None or self._model is None:
+            return np.zeros((len(rows), 0), dtype=np.float32)
+        blocks = self._model.blocks
+        graph = self.graph if blocks.links is not None else None
+        return blocks.columns(self._stored, rows, graph, use)
+
+    def _stored(self, rows: Array) -> Array:
+        assert self.block_rows is not None
+        return self.block_rows.rows(rows).astype(np.float32)
+
+    def _follow_links(self, cursor: Any, before: ItemStore, *, again: bool) -> None:
+        """Compute the vectors of items whose neighbours have changed, and perhaps of new ones."""
+        model = self._model
+        if model is None or model.blocks.links is None or self.graph is None:
+            return
+        rows = self.graph.differs(before.graph)
+        if again:
+            rows = np.union1d(rows, np.arange(before.vectors.alive.size, self.vectors.alive.size))
+        rows = rows[self.vectors.alive[rows]]
+        for start in range(0, rows.size, _FETCHED_AT_ONCE):
+            some = rows[start : start + _FETCHED_AT_ONCE]
+            there = self.fetch(some)
+            texts = [there[row].text for row in some.tolist()]
+            vectors = model.linked_vectors(texts, self._stored, some, self.graph)
+            self._database.put_moved(cursor, some, vectors)
+            self.vectors.put(some, vectors)
 
     def remove(self, ids: Iterable[str], by: By) -> Self:
         """Remove items; all ids must exist."""
@@ -399,8 +470,9 @@ class ItemStore:
             self._database.put(cursor, VOCABULARY, found)
         gone = [there[name] for name in (*wanted.gone, *(one for one in put if one in there))]
         items, vectors = [wanted.items[name] for name in put], self._vectors_of(put, embed)
+        labels, vocabulary = table.changed(lists), wanted.vocabulary
         return self._put(
-            cursor, items, vectors, gone, table.changed(lists), lists, wanted.vocabulary
+            cursor, items, vectors, gone, labels, lists, vocabulary, rewritten=bool(in_place or put)
         )
 
     def _vectors_of(self, put: Mapping[str, tuple[str, int]], embed: Embed | None) -> Array:
@@ -595,6 +667,12 @@ class ItemStore:
                         )
                     raise NotFound(f"{missing}{did_you_mean(name, self.ids())}")
         return np.array([known[name] for name in given], dtype=np.intp)
+
+    def ids_of(self, rows: Iterable[int]) -> dict[int, str]:
+        """Return the ids of the items in some rows."""
+        with self._lock:
+            query = "SELECT items.row, items.id FROM items JOIN json_each(?) ON row = value"
+            return dict(self._database.select(query, json.dumps([int(row) for row in rows])))
 
     def ids(self) -> list[str]:
         """Return the ids of all items, in the order of their rows."""

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from .._typing import Array
 from ..errors import InvalidInput, Mismatch
-from ..operators.joined import JoinedRows
+from .blocks import TAG_LENGTH
 from .inputs import as_names, label_name, several_texts
 from .model import IndexModel
 from .results import LabelReport, ResultTable, Tag, TagExplanation, Vote, WordShare
@@ -63,9 +63,10 @@ class ItemTagger:
             vectors, single = text_vectors(self._model, query)
             return vectors, None, single
         texts, single = several_texts(query, "tag")
-        block = self._model.block
-        units = None if block is None else block.of_queries(texts)
-        return self._joined(texts, units), None, single
+        assert self._tagger.texts is not None
+        stored = self._model.of_queries(texts)[1] if self._model.blocks else None
+        words = self._tagger.texts.of_texts(texts)
+        return self._model.blocks.of_new(words, stored, TAG_LENGTH), None, single
 
     def of_rows(self, rows: Array) -> Any:
         """Compute the features of the items in some rows from which their labels are predicted."""
@@ -73,16 +74,9 @@ class ItemTagger:
             return self._store.vectors.rows(rows)
         found = self._store.fetch(rows.tolist())
         texts = [found[row].text if row in found else "" for row in rows.tolist()]
-        units = self._store.block_rows
-        return self._joined(texts, None if units is None else units.rows(rows))
-
-    def _joined(self, texts: list[str], units: Array | None) -> Any:
-        """Compute the features of texts, next to which are the rows of a block."""
         assert self._tagger.texts is not None
         words = self._tagger.texts.of_texts(texts)
-        if units is None:
-            return words
-        return JoinedRows(words, np.float32(self._tagger.block_length) * units.astype(np.float32))
+        return self._model.blocks.joined(words, self._store.columns(rows, TAG_LENGTH))
 
     def _tags(self, best: Array, chances: Array) -> list[ResultTable[Tag]]:
         """Return tags of columns, without those that are -1, and their probabilities."""
@@ -195,6 +189,12 @@ class ItemTagger:
         if tagger.sampled:
             # Of the items of the fit only some were learned; those that were added since are.
             rows = rows[(rows >= store.fitted) | np.isin(rows, tagger.rows)]
+        moved = self._moved(rows)
+        if moved.size:
+            # They are forgotten, and learned again.
+            nothing = sparse.csr_matrix((0, len(table.names)), dtype=np.float32)
+            names = tuple(table.names)
+            tagger = tagger.updated(names, moved[:0], nothing, None, moved.tolist())
         targets = table.matrix(rows)
         at = tagger.places(rows)
         known = np.flatnonzero(at >= 0)
@@ -213,6 +213,17 @@ class ItemTagger:
         return tagger.updated(
             tuple(table.names), rows[changed], targets[changed], features, gone.tolist()
         )
+
+    def _moved(self, rows: Array) -> Array:
+        """Return the labelled items whose neighbours have changed since they were learned."""
+        tagger, vectors = self._tagger, self._store.vectors
+        if tagger.block_lengths is None or self._model.blocks.links is None:
+            return np.zeros(0, dtype=np.intp)
+        some = rows[(rows >= len(vectors.base)) | np.isin(rows, vectors.moved)]
+        some = some[tagger.places(some) >= 0]
+        before = tagger.features[tagger.places(some)].block
+        differs = (before != self._store.columns(some, TAG_LENGTH)).any(axis=1)
+        return np.asarray(some[differs])
 
     @property
     def touched(self) -> int:
@@ -234,6 +245,6 @@ class ItemTagger:
             unseen=unseen,
             texts=found.texts,
             sampled=found.sampled,
-            block_length=found.block_length,
+            block_lengths=found.block_lengths,
         )
         return replace(made, learned=self.touched).with_gram(made.gram)

@@ -59,7 +59,7 @@ def kth_largest(values: Array, k: int) -> float:
 class UnitVectors:
     """Rows of a fixed array, which may be memory-mapped, followed by rows added later.
 
-    A row keeps its number; a removed row is skipped.
+    A row keeps its number; a removed row is skipped. Rows of the array can have other values.
     """
 
     def __init__(self, base: Array) -> None:
@@ -67,6 +67,9 @@ class UnitVectors:
         self.base, self.width = base, int(base.shape[1])
         self._tail = np.zeros((0, base.shape[1]), dtype=np.float32)
         self.alive = np.ones(base.shape[0], dtype=bool)
+        # Rows of the fixed array that have other values, increasing, and these.
+        self.moved = np.zeros(0, dtype=np.intp)
+        self._values = self._tail
         # Twice the largest rounding error of a product of unit vectors in float32.
         self.slack = (self.width + 2) * float(np.finfo(np.float32).eps)
 
@@ -80,6 +83,17 @@ class UnitVectors:
         self._tail = np.concatenate([self._tail, np.asarray(rows, dtype=np.float32)])
         self.alive = np.concatenate([self.alive, np.ones(len(rows), dtype=bool)])
 
+    def put(self, rows: Array, values: Array) -> None:
+        """Give some rows, increasing, other values."""
+        late = rows >= len(self.base)
+        self._tail = self._tail.copy()
+        self._tail[rows[late] - len(self.base)] = values[late]
+        stay = ~np.isin(self.moved, rows)
+        every = np.concatenate([self.moved[stay], rows[~late]])
+        order = np.argsort(every)
+        both = np.concatenate([self._values[stay], np.asarray(values[~late], dtype=np.float32)])
+        self.moved, self._values = every[order], both[order]
+
     def drop(self, rows: Array) -> None:
         """Skip some rows from now on."""
         self.alive = self.alive.copy()
@@ -89,25 +103,35 @@ class UnitVectors:
         """Return the vectors in some rows."""
         numbers = np.asarray(numbers, dtype=np.intp)
         late = numbers >= len(self.base)
-        if not late.any():
+        if not late.any() and not self.moved.size:
             return np.asarray(self.base[numbers])
         out = np.empty((numbers.size, self.width), dtype=np.float32)
         out[~late] = self.base[numbers[~late]]
         out[late] = self._tail[numbers[late] - len(self.base)]
+        if self.moved.size:
+            at = np.minimum(np.searchsorted(self.moved, numbers), self.moved.size - 1)
+            there = self.moved[at] == numbers
+            out[there] = self._values[at[there]]
         return out
 
     def blocks(self, step: int = _ROWS_AT_ONCE) -> Iterator[tuple[int, Array]]:
         """Yield blocks of rows, each with the number of its first row."""
         for first, array in ((0, self.base), (len(self.base), self._tail)):
             for start in range(0, len(array), step):
-                yield first + start, array[start : start + step]
+                stop = min(start + step, len(array))
+                low, high = np.searchsorted(self.moved, (start, stop))
+                if first or low == high:
+                    yield first + start, array[start:stop]
+                else:
+                    yield start, self.rows(np.arange(start, stop))
 
     def products(self, queries: Array) -> Array:
         """Compute the products of queries with all rows, including removed ones, in float32."""
         out: Array = np.empty((len(queries), self.alive.size), dtype=np.float32)
         with np.errstate(over="ignore", invalid="ignore"):
-            for first, block in self.blocks(_SCORES_AT_ONCE):
-                np.matmul(queries, block.T, out=out[:, first : first + len(block)])
+            np.matmul(queries, self.base.T, out=out[:, : len(self.base)])
+            out[:, len(self.base) :] = queries @ self._tail.T
+            out[:, self.moved] = queries @ self._values.T
         return out
 
     def estimates(self, query: Array, rows: Array) -> Array:

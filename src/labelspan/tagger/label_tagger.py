@@ -47,7 +47,7 @@ _LEFT_OUT = 12
 _SHAPES = {
     "rows": "i8 n",
     "levels": "f8 2 knots",
-    "numbers": "f8 10",
+    "numbers": "f8 9",
     "thresholds": "f4 k",
     "columns": "i4 c",
     "directions": "f2 c r",
@@ -138,8 +138,8 @@ class Tagger:
     sampled: bool = False
     # How many labelled items had been changed in the collection when its settings were learned.
     learned: int = 0
-    # Length of the dense block of features next to the words, if there is one.
-    block_length: float = 1.0
+    # Lengths of the columns of the dense block next to the words, if there is one.
+    block_lengths: Array | None = None
     # Broader labels; not stored.
     vocabulary: LabelVocabulary | None = None
 
@@ -400,14 +400,15 @@ class Tagger:
         """Return the arrays to store, by name, without the names of the labels."""
         decision = self.decision
         block = np.zeros((self.rows.size, 0), dtype=np.float16)
+        given = self.block_lengths
+        lengths = np.zeros(0, dtype=np.float32) if given is None else given
         if isinstance(self.features, JoinedRows):
             # Its rows of length 1 are numbers of half precision.
-            rows = self.features.block / np.float32(self.block_length)
-            block = rows.astype(np.float16)
+            block = (self.features.block / lengths).astype(np.float16)
         numbers = [
             *(self.alpha, self.rest, self.scaled, decision.weight, decision.threshold),
             *(self.sampled, self.n_features, self.learned),
-            *(self.block_length, block.shape[1]),
+            block.shape[1],
         ]
         texts = {} if self.texts is None else self.texts.arrays()
         return {
@@ -421,6 +422,7 @@ class Tagger:
             **_packed("targets", self.targets),
             **_packed("features", words_of(self.features)),
             "block": block,
+            "block_lengths": lengths,
             **{f"texts_{name}": array for name, array in texts.items()},
         }
 
@@ -446,15 +448,16 @@ class Tagger:
             np.isfinite(gram).all() and (gram == gram.T).all(),
         )
         alpha, rest, scaled, weight, threshold, sampled, width, learned = numbers[:8].tolist()
-        length, m = numbers[8:].tolist()
-        (block,) = checked_parts({"block": "f2 n m"}, arrays, _DAMAGED, n=rows.size, m=int(m))
-        require(_DAMAGED, np.isfinite(block).all(), length > 0)
+        m, size = int(numbers[8]), rows.size
+        shapes = {"block": "f2 n m", "block_lengths": "f4 m"}
+        block, lengths = checked_parts(shapes, arrays, _DAMAGED, n=size, m=m)
+        require(_DAMAGED, np.isfinite(block).all(), (lengths > 0).all(), np.isfinite(lengths).all())
         own = int(width - m)
         features = _unpacked("features", arrays, rows.size, own)
         targets = _unpacked("targets", arrays, rows.size, len(labels))
         require(_DAMAGED, within(columns, int(width)), texts is None or texts.size == own)
         if m:
-            features = JoinedRows(features, np.float32(length) * block.astype(np.float32))
+            features = JoinedRows(features, lengths * block.astype(np.float32))
         found = cls(
             tuple(labels),
             alpha,
@@ -468,7 +471,7 @@ class Tagger:
             texts,
             sampled > 0,
             int(learned),
-            length,
+            lengths if m else None,
         )
         return found.with_gram(gram)
 

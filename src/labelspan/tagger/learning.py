@@ -90,7 +90,7 @@ def learn_tagger(
     unseen: Array | None = None,
     texts: TextFeatures | None = None,
     sampled: bool = False,
-    block_length: float = 1.0,
+    block_lengths: Array | None = None,
     seed: int = 0,
 ) -> Tagger:
     """Learn to predict labels from the features (n, d) of labelled items.
@@ -101,7 +101,7 @@ def learn_tagger(
     learned without them. Otherwise leave-one-out scores come from the regression in closed form:
     of the items with the numbers ``unseen``, if only the features of these do not.
     ``texts`` computed the features, if the tagger stores it; ``sampled`` says that these
-    are not all labelled items; ``block_length`` is that of the dense block of joined features.
+    are not all labelled items; ``block_lengths`` are those of the columns of a dense block.
     """
     targets = sparse.csr_matrix(targets, dtype=np.float32)
     targets.sort_indices()
@@ -130,7 +130,7 @@ def learn_tagger(
         items.directions,
         texts,
         sampled,
-        block_length=block_length,
+        block_lengths=block_lengths,
     )
     return tagger.with_gram(items.gram)
 
@@ -167,7 +167,7 @@ def _mean_square(features: Any) -> float:
     return found
 
 
-def leading_directions(features: Any, seed: int = 0) -> Directions:
+def leading_directions(features: Any, seed: int = 0, most: int = _MOST) -> Directions:
     """Return directions that explain most of some rows, and their mean; not of rare features.
 
     The mean among them makes the remainders sum to zero. They are an orthonormal basis of a block
@@ -180,7 +180,7 @@ def leading_directions(features: Any, seed: int = 0) -> Directions:
         frequent = counts >= min(_RARE, 1 + n // _RARE_EACH)
         columns = columns[np.append(frequent, np.ones(d - frequent.size, dtype=bool))]
         features = select_columns(features, columns)
-    rank = min(columns.size, n // 2, _MOST, int(_ROOTS * np.sqrt(n)))
+    rank = min(columns.size, n // 2, most, int(_ROOTS * np.sqrt(n)))
     if rank < 1:
         return Directions(columns, np.zeros((columns.size, 0), dtype=np.float16))
     mean = np.asarray(features.mean(axis=0), dtype=np.float32).reshape(-1, 1)
