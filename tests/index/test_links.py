@@ -85,7 +85,7 @@ def fitted():
 
 
 def test_links_help_where_words_do_not_say_the_topic(fitted):
-    texts, labels, links = corpus()
+    texts, labels, _ = corpus()
     plain = SemanticIndex(MLSI(6)).fit(texts, labels)
     assert plain.link_use == {}
     assert fitted.link_use["in_space"]

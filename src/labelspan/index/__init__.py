@@ -2,6 +2,7 @@
 
 from .browsing import ItemList
 from .history import CellChange, HistoryEntry, Undone
+from .links import ItemLinks
 from .results import Hit, Item, Tag
 from .searching import Filter
 from .semantic import SemanticIndex
@@ -12,6 +13,7 @@ __all__ = [
     "HistoryEntry",
     "Hit",
     "Item",
+    "ItemLinks",
     "ItemList",
     "SemanticIndex",
     "Tag",

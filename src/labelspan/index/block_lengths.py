@@ -75,7 +75,7 @@ def choose_space_lengths(
         blocks.model.lengths = model, USUAL_LENGTH
 
 
-def choose_tag_lengths(
+def choose_tag_lengths(  # noqa: PLR0917 - blocks, and the features that they are next to
     blocks: Blocks,
     stored: Array,
     graph: LinkGraph | None,

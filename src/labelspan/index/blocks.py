@@ -23,7 +23,6 @@ from .._arrays import ArrayFile
 from .._typing import Array
 from ..errors import InvalidFile
 from ..operators.joined import JoinedRows
-from ..tagger.label_regression import Directions
 from .folder import Files
 from .links import LinkGraph
 from .model_block import BLOCK_FILE, ModelBlock

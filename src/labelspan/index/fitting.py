@@ -54,7 +54,7 @@ from ..operators.digits import dead_dimensions
 from ..operators.joined import Joined, JoinedRows
 from ..operators.machine import own_threads
 from ..tagger import Tagger
-from ..tagger.learning import Fold, leading_directions, learn_tagger, left_out_quality
+from ..tagger.learning import Fold, leading_directions, learn_tagger
 from ..text import (
     AUTO,
     SPACE,

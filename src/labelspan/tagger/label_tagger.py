@@ -399,16 +399,18 @@ class Tagger:
     def arrays(self) -> dict[str, Array]:
         """Return the arrays to store, by name, without the names of the labels."""
         decision = self.decision
-        block = np.zeros((self.rows.size, 0), dtype=np.float16)
-        given = self.block_lengths
-        lengths = np.zeros(0, dtype=np.float32) if given is None else given
+        block: dict[str, Array] = {}
+        width = 0
         if isinstance(self.features, JoinedRows):
+            rows, lengths = self.features.block, self.block_lengths
+            width = rows.shape[1]
+            lengths = np.ones(width, dtype=np.float32) if lengths is None else lengths
             # Its rows of length 1 are numbers of half precision.
-            block = (self.features.block / lengths).astype(np.float16)
+            block = {"block": (rows / lengths).astype(np.float16), "block_lengths": lengths}
         numbers = [
             *(self.alpha, self.rest, self.scaled, decision.weight, decision.threshold),
             *(self.sampled, self.n_features, self.learned),
-            block.shape[1],
+            width,
         ]
         texts = {} if self.texts is None else self.texts.arrays()
         return {
@@ -421,8 +423,7 @@ class Tagger:
             "gram": np.asarray(self.gram, dtype=np.float32),
             **_packed("targets", self.targets),
             **_packed("features", words_of(self.features)),
-            "block": block,
-            "block_lengths": lengths,
+            **block,
             **{f"texts_{name}": array for name, array in texts.items()},
         }
 
@@ -448,15 +449,17 @@ class Tagger:
             np.isfinite(gram).all() and (gram == gram.T).all(),
         )
         alpha, rest, scaled, weight, threshold, sampled, width, learned = numbers[:8].tolist()
-        m, size = int(numbers[8]), rows.size
-        shapes = {"block": "f2 n m", "block_lengths": "f4 m"}
-        block, lengths = checked_parts(shapes, arrays, _DAMAGED, n=size, m=m)
-        require(_DAMAGED, np.isfinite(block).all(), (lengths > 0).all(), np.isfinite(lengths).all())
+        m, lengths = int(numbers[8]), None
+        if m:
+            shapes = {"block": "f2 n m", "block_lengths": "f4 m"}
+            block, lengths = checked_parts(shapes, arrays, _DAMAGED, n=rows.size, m=m)
+            require(_DAMAGED, np.isfinite(block).all(), np.isfinite(lengths).all())
+            require(_DAMAGED, (lengths > 0).all())
         own = int(width - m)
         features = _unpacked("features", arrays, rows.size, own)
         targets = _unpacked("targets", arrays, rows.size, len(labels))
         require(_DAMAGED, within(columns, int(width)), texts is None or texts.size == own)
-        if m:
+        if lengths is not None:
             features = JoinedRows(features, lengths * block.astype(np.float32))
         found = cls(
             tuple(labels),
@@ -471,7 +474,7 @@ class Tagger:
             texts,
             sampled > 0,
             int(learned),
-            lengths if m else None,
+            lengths,
         )
         return found.with_gram(gram)
 
