@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from .._typing import Array
-from ..corpus.links import link_values, name_key
+from ..corpus.link_names import link_values, name_key
 from ..errors import InvalidFile
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import numpy as np
 
 from .._typing import Array
 from ..corpus import LabelVocabulary
-from ..corpus.links import LINK_MARK, LINKS, link_text
+from ..corpus.link_names import LINK_MARK, LINKS, link_text
 from ..errors import InvalidFile, InvalidInput, Mismatch
 from ..text import parse_query
 from .browsing import ItemList, browse

@@ -33,7 +33,7 @@ def link_values(value: Any, mark: str = LINK_MARK) -> dict[str, float]:
 
     Examples
     --------
-    >>> from labelspan.corpus.links import link_values
+    >>> from labelspan.corpus.link_names import link_values
     >>> link_values("a; b"), link_values('{"a": 0.5}')
     ({'a': 1.0, 'b': 1.0}, {'a': 0.5})
     """
@@ -65,7 +65,7 @@ def link_text(weights: Mapping[str, float]) -> str | None:
 
     Examples
     --------
-    >>> from labelspan.corpus.links import link_text
+    >>> from labelspan.corpus.link_names import link_text
     >>> link_text({"a": 1, "b": 1}), link_text({"a": 0.5}), link_text({"x; y": 1})
     ('a; b', '{"a": 0.5}', '["x; y"]')
     """
