@@ -12,15 +12,14 @@ ROOT = Path(__file__).parents[1]
 if str(ROOT) not in sys.path:
     sys.path.append(str(ROOT))
 
-audit, dle_quality, spaces_page = (
-    importlib.import_module(f"benchmarks.{name}")
-    for name in ("audit", "dle_quality", "spaces_page")
+audit, spaces_page = (
+    importlib.import_module(f"benchmarks.{name}") for name in ("audit", "spaces_page")
 )
 
 
 @pytest.mark.parametrize(
     ("benchmark", "path"),
-    [(one, path) for one in (dle_quality, spaces_page) for path in one.PAGES],
+    [(one, path) for one in (spaces_page,) for path in one.PAGES],
     ids=lambda one: getattr(one, "name", ""),
 )
 def test_pages_have_the_tables_of_the_record(benchmark, path):

@@ -50,15 +50,16 @@ def tables() -> dict[str, str]:
     """Tables of ``results/tables.toml`` in Markdown, with the versions that were measured."""
     path = RESULTS / "tables.toml"
     told = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    return {name: _table(table["head"], table["rows"]) for name, table in told.items()}
+    return {name: _table(**table) for name, table in told.items()}
 
 
-def _table(head: list[str], rows: list[list[str]]) -> str:
+def _table(head: list[str], rows: list[list[str]], like: str = ".000") -> str:
+    """Write a table, with numbers in the form of one of them."""
     versions: set[str] = set()
 
     def number(mark: re.Match[str]) -> str:
         versions.update(_versions(mark["where"], mark["keys"].partition(";")[0].strip()))
-        return shown_as(".000", recorded(mark["where"], mark["keys"]))
+        return shown_as(like, recorded(mark["where"], mark["keys"]))
 
     lines = [head, ["---"] * len(head)]
     lines += [[_NUMBER.sub(number, cell) for cell in row] for row in rows]
