@@ -12,7 +12,7 @@ from ..errors import InvalidInput, MissingData
 from .embedding_server import ServerModel
 from .text_model import TextModel
 
-__all__ = ["is_server", "model_name", "open_model"]
+__all__ = ["is_server", "open_model"]
 
 # Organisation of the models that are known by their last name.
 _USUAL = "sentence-transformers"
@@ -26,15 +26,6 @@ _WANTED = ("*.json", "*.txt", "*.model", "*/config.json")
 def is_server(name: str) -> bool:
     """Return whether a name is the address of a server."""
     return name.startswith(("http://", "https://"))
-
-
-def model_name(name: str) -> str:
-    """Return the name by which a model is found from anywhere: folders and files are absolute."""
-    return str(Path(name).resolve()) if _is_path(name) else name
-
-
-def _is_path(name: str) -> bool:
-    return not is_server(name) and Path(name).expanduser().exists()
 
 
 def open_model(
@@ -87,7 +78,7 @@ def open_model(
     if folder is None:
         raise MissingData(
             f"The model {given!r} is neither a folder nor in the local cache of the hub "
-            f"({hub_cache()}); give its folder, or allow it to be downloaded."
+            f"({hub_cache()}); give its folder, or allow a download (--download)."
         )
     return _open_folder(folder, given, device)
 

@@ -7,6 +7,9 @@ What the model's files say is followed: ``modules.json`` and the folder of its p
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -261,6 +264,19 @@ def _providers(runtime: Any, device: str | None) -> list[str]:
     return ["CUDAExecutionProvider", "CPUExecutionProvider"]
 
 
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Let transformers draw no bar while it loads weights."""
+    logging: Any = import_module("transformers.utils.logging")
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
+
+
 class SentenceModel(TextModel):
     """A transformer by sentence-transformers."""
 
@@ -268,9 +284,10 @@ class SentenceModel(TextModel):
         package = needed(f"The model {name!r}", "sentence_transformers")
         self.name = name
         try:
-            self._model = package.SentenceTransformer(
-                str(folder), device=device, local_files_only=True
-            )
+            with _quiet():
+                self._model = package.SentenceTransformer(
+                    str(folder), device=device, local_files_only=True
+                )
         except Exception as error:  # whatever torch and transformers raise
             raise InvalidFile(
                 f"{folder} is not a model that sentence-transformers can load: {error!s:.300}; "
