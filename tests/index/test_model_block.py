@@ -174,7 +174,7 @@ def test_given_vectors_need_no_model():
     assert index.search("oven", 1)
     index.add(["nothing known"], [["food"]], ["new"], vectors=vectors[1:2])
     assert "new" in [hit.id for hit in index.search(vectors[1], 20)]
-    with pytest.raises(Mismatch, match="add: this index takes vectors; give vectors="):
+    with pytest.raises(Mismatch, match=r"add: .* fitted with vectors of its items"):
         index.add(["a car"])
     with pytest.raises(InvalidInput, match="NaN"):
         index.add(["a car"], vectors=np.full((1, 4), np.nan))
@@ -275,6 +275,20 @@ def test_a_server_that_stops_is_said_and_asked_again(tmp_path, monkeypatch):
         # It stops between two queries.
         assert again.search("a new query about an oven", 1)
         assert "cannot be reached" in again.problem
+
+
+def test_a_server_that_hangs_is_not_waited_for(tmp_path, monkeypatch):
+    monkeypatch.setattr("labelspan.models.embedding_server._HURRIED", (0.2, 1))
+    texts, labels = corpus()
+    with embedding_server() as (address, server):
+        index = SemanticIndex(MLSI(4), model=f"{address}#tiny").fit(texts, labels)
+        index.save(tmp_path / "i")
+        server.delay = 1.0
+        asked = len(server.asked)
+        with SemanticIndex.load(tmp_path / "i") as again:
+            assert again.search("oven", 1)
+            assert "cannot be reached" in again.problem
+            assert len(server.asked) <= asked + 1
 
 
 def test_a_foreign_server_is_not_asked_without_being_named(tmp_path):

@@ -103,15 +103,15 @@ def test_a_cut_connection_is_an_error():
 
 
 def test_a_query_does_not_wait_for_a_busy_or_slow_server(monkeypatch):
-    monkeypatch.setattr("labelspan.models.embedding_server._QUERY_TIMEOUT", 0.2)
+    monkeypatch.setattr("labelspan.models.embedding_server._HURRIED", (0.2, 1))
     with embedding_server() as (address, server):
         model = open_model(f"{address}#tiny")
         server.first = [lambda _: (429, {"Retry-After": "30"}, {})]
         with pytest.raises(InvalidInput, match="answered 429"):
-            model.vectors(["a"], query=True)
+            model.hurried().vectors(["a"])
         server.delay = 1.0
         with pytest.raises(MissingData, match="cannot be reached"):
-            model.vectors(["a"], query=True)
+            model.hurried().vectors(["a"])
         assert model.vectors(["a"]).shape == (1, 4)
 
 

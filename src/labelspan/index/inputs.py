@@ -267,7 +267,10 @@ def _writable(text: str) -> bool:
 def read_vectors(vectors: Any, count: int, owner: str) -> Any:
     """Check vectors given with items: finite numbers, one row per item."""
     if vectors is None:
-        raise Mismatch(f"{owner}: this index takes vectors; give vectors=, one row per item.")
+        raise Mismatch(
+            f"{owner}: this index was fitted with vectors of its items; give those of the new "
+            "ones, one row per item (vectors=, or --vectors FILE)."
+        )
     try:
         found: Any = sparse.csr_matrix(vectors) if sparse.issparse(vectors) else np.asarray(vectors)
         if found.dtype not in (np.float32, np.float64):

@@ -54,10 +54,14 @@ _KEPT, _PAUSE = 1000, 30.0
 
 @dataclass(frozen=True)
 class BlockSource:
-    """Where the vectors of items come from: a model, vectors given with the items, or both."""
+    """Where the vectors of items come from: a model, vectors given with the items, or both.
+
+    With ``block``, that of an index that is fitted again, ``vectors`` are the rows that it has.
+    """
 
     model: TextModel | None = None
     vectors: Any = None
+    block: ModelBlock | None = None
 
     @property
     def fingerprint(self) -> list[str]:
@@ -193,7 +197,7 @@ class ModelBlock:
         if self._probes is None:
             return
         texts, rows = self._probes
-        found = model.vectors(list(texts))
+        found = model.hurried().vectors(list(texts))
         if not same_answers(np.asarray(found), rows):
             raise Mismatch(
                 f"{model.name or 'The encoder'!s} gives other vectors than the model with which "
@@ -241,7 +245,7 @@ class ModelBlock:
         missing = [text for text in dict.fromkeys(texts) if text.strip() and text not in known]
         if missing:
             try:
-                new = self.rows(model.vectors(missing, query=True))
+                new = self.rows(model.hurried().vectors(missing, query=True))
             except LabelspanError as error:
                 # A server that has stopped: the next queries do not wait for it.
                 self._model, self._problem = None, str(error)
@@ -261,10 +265,8 @@ class ModelBlock:
 
     def of_items(self, texts: Sequence[str], vectors: Any, owner: str) -> Array:
         """Return the rows of new items, from their vectors or by the model."""
-        if vectors is not None:
+        if vectors is not None or self.takes_vectors:
             return self.rows(given_vectors(vectors, len(texts), owner))
-        if self.takes_vectors:
-            raise Mismatch(f"{owner}: this index takes vectors; give vectors=, one row per item.")
         model = self._ready()
         if model is None:
             raise Mismatch(
@@ -343,6 +345,8 @@ def fit_block(
     report: Callable[[str], Any],
 ) -> tuple[ModelBlock, Array]:
     """Compute or check the vectors of all items; return the block, and its rows."""
+    if source.block is not None:
+        return source.block, source.vectors
     if source.vectors is not None:
         vectors = given_vectors(source.vectors, count, "fit")
         block = ModelBlock.learn(source, vectors, texts())

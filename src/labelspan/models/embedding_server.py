@@ -7,9 +7,10 @@ import json
 import os
 import urllib.error
 import urllib.request
+from copy import copy
 from ipaddress import ip_address
 from time import sleep
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 from ..errors import InvalidInput, LabelspanError, MissingData
@@ -17,10 +18,10 @@ from .text_model import TextModel
 
 __all__ = ["ServerModel", "is_local"]
 
-# Texts of a request, seconds that one may take, and attempts if the server is busy.
-_TEXTS, _TIMEOUT, _TRIES = 32, 120.0, 6
-# The same two for a query, for which somebody waits.
-_QUERY_TIMEOUT, _QUERY_TRIES = 10.0, 1
+# Texts of a request, and seconds and attempts that one may take: if nobody waits, and if somebody
+# does.
+_TEXTS = 32
+_PATIENT, _HURRIED = (120.0, 6), (10.0, 1)
 # Longest time that a server may ask to wait, in seconds, and the first wait if it names none.
 _LONGEST_WAIT, _FIRST_WAIT = 60.0, 1.0
 _BUSY = (429, 503)
@@ -46,6 +47,7 @@ class ServerModel(TextModel):
     """
 
     batch = _TEXTS
+    _limits = _PATIENT
 
     def __init__(self, address: str) -> None:
         url, _, model = address.partition("#")
@@ -64,20 +66,24 @@ class ServerModel(TextModel):
         if key:
             self._headers["Authorization"] = f"Bearer {key}"
 
+    def hurried(self) -> Self:
+        model = copy(self)
+        model._limits = _HURRIED
+        return model
+
     def _encode(self, texts: list[str], *, query: bool) -> Any:
         rows: list[list[float]] = []
         for start in range(0, len(texts), _TEXTS):
-            rows += self._ask(texts[start : start + _TEXTS], query=query)
+            rows += self._ask(texts[start : start + _TEXTS])
         if len({len(row) for row in rows}) > 1:
             raise InvalidInput(f"{self._url} gave vectors of different lengths for one model.")
         return rows
 
-    def _ask(self, texts: list[str], *, query: bool) -> list[list[float]]:
+    def _ask(self, texts: list[str]) -> list[list[float]]:
         """Return the vectors of a few texts, in their order."""
         # Servers refuse an empty text.
         given = {"model": self._model, "input": [text or " " for text in texts]}
-        limits = (_QUERY_TIMEOUT, _QUERY_TRIES) if query else (_TIMEOUT, _TRIES)
-        answer = self._post(json.dumps(given).encode(), *limits)
+        answer = self._post(json.dumps(given).encode(), *self._limits)
         try:
             found = {int(one["index"]): one["embedding"] for one in json.loads(answer)["data"]}
             rows = [[float(x) for x in found[number]] for number in range(len(texts))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -46,6 +46,10 @@ class TextModel(ABC):
     size: int | None = None
     stored: bool = True
     batch: int = 256
+
+    def hurried(self) -> Self:
+        """Return the same model for vectors that somebody waits for."""
+        return self
 
     @abstractmethod
     def _encode(self, texts: list[str], *, query: bool) -> Any: ...
