@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from _support.tiny_models import embedding_server, onnx_model
 from index.test_model_block import corpus, encode
+from numpy.testing import assert_array_equal
 from typer.testing import CliRunner
 
 from labelspan import SemanticIndex
@@ -50,10 +51,17 @@ def test_a_server_is_named_remembered_and_missed(papers):
         more = '{"id": "new", "text": "automobile old", "labels": ["traffic"]}'
         (papers / "more.jsonl").write_text(more)
         assert run("add", "more.jsonl", "-i", "i").exit_code == 0
+    # Once more without the model: the items have their vectors.
+    with SemanticIndex.load("i") as index:
+        before = index.store.block_rows.rows(index.store.rows(index.ids))
+    assert run("fit", "i").exit_code == 0
+    with SemanticIndex.load("i") as index:
+        assert_array_equal(index.store.block_rows.rows(index.store.rows(index.ids)), before)
     gone = run("search", "-i", "i", "automobile", "--json")
     assert f"{address}/embeddings cannot be reached" in gone.stderr
     assert "only the words" in json.loads(gone.stdout)["note"]
     assert "only the words" in run("tag", "-i", "i", "an oven").stderr
+    assert "only the words" in json.loads(run("tag", "-i", "i", "oven", "--json").stdout)["note"]
     (papers / "more.jsonl").write_text(more.replace("new", "newer"))
     refused = run("add", "more.jsonl", "-i", "i")
     assert refused.exit_code != 0
@@ -71,7 +79,26 @@ def test_vectors_of_a_file(papers):
         with SemanticIndex.load("i") as index:
             assert index.model.block.takes_vectors
             assert index.problem == ""
-    assert run("fit", "i").exit_code == 0
+    assert json.loads(run("info", "i", "--json").stdout)["model"] == "given vectors"
+    # New items come with theirs, and it can be fitted again from what it has.
+    more = '{"id": "%s", "text": "words of nothing", "labels": ["food"]}'
+    (papers / "more.jsonl").write_text(more % "new")
+    refused = run("add", "more.jsonl", "-i", "i")
+    assert refused.exit_code != 0
+    assert "or --vectors FILE" in " ".join(refused.stderr.split())
+    vectors = np.array(encode(texts))
+    np.save("more.npy", vectors[1:2])
+    assert run("remove", "i7", "-i", "i").exit_code == 0
+    for _ in range(2):
+        assert run("add", "more.jsonl", "-i", "i", "--vectors", "more.npy").exit_code == 0
+        assert run("fit", "i").exit_code == 0
+        with SemanticIndex.load("i") as index:
+            assert index.search(vectors[4], 1)[0].labels == ("traffic",)
+            assert {"new", "i1"} < {hit.id for hit in index.search(vectors[1], 30)}
+            rows = index.store.block_rows.rows(index.store.rows(["new", "i1", "i30"]))
+            assert_array_equal(rows[0], rows[1])
+            assert_array_equal(rows, index.model.block.rows(vectors[[1, 1, 30]]))
+        assert run("remove", "new", "-i", "i").exit_code == 0
     np.save("short.npy", np.array(encode(texts))[1:])
     for given, message in (
         ("short.npy", "60 items and 59 rows"),

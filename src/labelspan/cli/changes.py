@@ -22,6 +22,7 @@ from .shared import (
     open_index,
     plain_errors,
     print_json,
+    read_vectors_file,
     reads_corpus,
     standard_lines,
 )
@@ -42,13 +43,20 @@ SimilarOption = Annotated[
 
 
 @reads_corpus("min_count")
-def add(
+def add(  # noqa: PLR0917 - typer reads options from parameters
     corpus: CorpusName,
     index: IndexOption = DEFAULT,
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace items that have the same ids.")
     ] = False,
     similar: SimilarOption = False,
+    vectors: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Vectors of the new items, as in fit, for an index that was fitted with vectors.",
+        ),
+    ] = None,
     as_json: AsJson = False,
     **reading: Any,
 ) -> None:
@@ -62,10 +70,12 @@ def add(
     For example:
       labelspan add more.jsonl
       labelspan add corrected.csv -i notes.labelspan --replace
+      labelspan add more.jsonl --vectors more.npy
     """
     with plain_errors():
         check_index(index)
         check_corpus(corpus, reading["vocabulary"])
+        rows = read_vectors_file(vectors)
         from ..errors import InvalidInput  # noqa: PLC0415
 
         with open_index(index, write=True) as opened:
@@ -89,6 +99,7 @@ def add(
                 # Numbers of another file mean other items.
                 None if found.numbered else found.ids,
                 metadata=found.metadata,
+                vectors=rows,
                 replace=replace,
             )
             if opened.store.many_added:

@@ -31,6 +31,7 @@ from .shared import (
     plain_errors,
     print_json,
     progress_bar,
+    read_vectors_file,
     reads_corpus,
 )
 
@@ -176,7 +177,7 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
         language = _checked(language, device)
         block = _block_source(model, vectors, device, download=download)
         if older is not None and block is None:
-            block = _own_source(Path(corpus), device)
+            block = _own_source(Path(corpus))
         if stream is None:
             stream = device is None and _is_too_large(corpus)
         if stream and device is not None:
@@ -338,7 +339,6 @@ def _block_source(
     """Open the model and the file of vectors before a corpus is read; None without them."""
     if model is None and vectors is None:
         return None
-    from ..datasets.vector_files import open_vectors  # noqa: PLC0415
     from ..index.model_block import BlockSource  # noqa: PLC0415
     from ..models import open_model  # noqa: PLC0415
 
@@ -346,19 +346,14 @@ def _block_source(
     if opened is not None:
         # An address or a name that is wrong is told now.
         opened.vectors(["labelspan"])
-    rows = None
-    if vectors is not None:
-        path, _, column = vectors.rpartition(":")
-        named = path and not Path(vectors).exists()
-        rows = open_vectors(path if named else vectors, name=column if named else None).read()
-    return BlockSource(opened, rows)
+    return BlockSource(opened, read_vectors_file(vectors))
 
 
-def _own_source(folder: Path, device: str | None) -> Any:
-    """Return the source of the block of an index, to fit it again; None if it has none."""
-    from ..errors import InvalidFile, Mismatch  # noqa: PLC0415
+def _own_source(folder: Path) -> Any:
+    """Return the block of an index with its rows, to fit it again; None if it has none."""
+    from ..errors import InvalidFile  # noqa: PLC0415
     from ..index import SemanticIndex  # noqa: PLC0415
-    from ..index.model_block import BlockSource, as_model  # noqa: PLC0415
+    from ..index.model_block import BlockSource  # noqa: PLC0415
 
     try:
         index = SemanticIndex.load(folder)
@@ -369,13 +364,9 @@ def _own_source(folder: Path, device: str | None) -> Any:
         block, rows = index.model.block, index.store.block_rows
         if block is None or rows is None:
             return None
-        if block.name:
-            return BlockSource(as_model(block.name, device))
-        if not block.takes_vectors:
-            raise Mismatch(
-                f"{folder} was fitted with encoder= in Python, which is not saved; give --model."
-            )
-        return BlockSource(None, rows.rows(index.store.rows(index.ids))[:, : block.width])
+        # Those of links, which follow, are made again.
+        own = rows.rows(index.store.rows(index.ids))[:, : block.width]
+        return BlockSource(None, own, block)
 
 
 def _index_items(corpus: str) -> Any:

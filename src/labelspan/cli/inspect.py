@@ -51,6 +51,7 @@ def info(
         from ..index.folder import read_manifest  # noqa: PLC0415
 
         about = read_manifest(index)["estimator"]
+        block = opened.model.block
         labels = sorted(opened.labels.items(), key=lambda entry: (-entry[1], entry[0]))
         size = sum(file.stat().st_size for file in index.rglob("*") if file.is_file())
         found: dict[str, Any] = {
@@ -60,7 +61,7 @@ def info(
             "labels": len(labels),
             "dimensions": opened.n_dimensions,
             "features": int(about["values"]["n_features_in_"]),
-            "model": opened.model_name,
+            "model": opened.model_name or (block and block.takes_vectors and "given vectors") or "",
             "method": str(about["class"]),
             "parameters": {
                 name: value

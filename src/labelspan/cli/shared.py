@@ -456,6 +456,17 @@ def tell_problem(opened: SemanticIndex) -> None:
         note(opened.problem)
 
 
+def read_vectors_file(name: str | None) -> Any:
+    """Read the vectors of items from ``FILE`` or ``FILE:COLUMN``; None without a name."""
+    if name is None:
+        return None
+    from ..datasets.vector_files import open_vectors  # noqa: PLC0415
+
+    path, _, column = name.rpartition(":")
+    named = path and not Path(name).exists()
+    return open_vectors(path if named else name, name=column if named else None).read()
+
+
 # --- a corpus -------------------------------------------------------------------------------
 
 BUNDLED = "debtags"

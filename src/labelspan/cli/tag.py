@@ -90,6 +90,7 @@ def tag(  # noqa: PLR0917 - typer reads options from parameters
         with open_index(index) as opened:
             found = opened.tag(texts, number)
             tell_problem(opened)
+            problem = opened.problem
             kept = [[one for one in tags if every or one.chosen] for tags in found]
             reasons: list[list[TagExplanation | None]] = [
                 [opened.explain_tag(one.label, text) if why else None for one in tags]
@@ -99,6 +100,7 @@ def tag(  # noqa: PLR0917 - typer reads options from parameters
                 {
                     "id": name,
                     "labels": [_as_json(opened, *pair) for pair in zip(*both, strict=True)],
+                    "note": problem,
                 }
                 for name, *both in zip(names, kept, reasons, strict=True)
             ]
