@@ -285,7 +285,7 @@ class LabelEdits:
             what was read.
         """
         store = self.index.store
-        return [*store.noted("decisions", lambda: _read_decisions(store))]
+        return [*store.once("decisions", lambda: _read_decisions(store), of=store.number)]
 
     def changes(self) -> dict[str, dict[str, bool]]:
         """Return how labels differ from those that were read, for :func:`.edit_corpus`.

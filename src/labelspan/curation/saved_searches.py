@@ -60,7 +60,7 @@ class SavedSearches:
             rows = store.log_rows("field GLOB 'search *' ORDER BY number")
             return {field.removeprefix("search "): value_of(after) for *_, field, _, after in rows}
 
-        found = store.noted("searches", compute)
+        found = store.once("searches", compute, of=store.number)
         names = sorted((name for name, query in found.items() if query), key=str.casefold)
         return {name: self._named(found[name]) for name in names}
 

@@ -57,6 +57,8 @@ _POINTS = 60
 _MOST_LEARNED = 500
 # Maximum number of items that a search to start from finds.
 _MOST_FOUND = 200
+# Rankings, and pages, that are kept.
+_MOST_RANKINGS = 20
 
 
 class Question(NamedTuple):
@@ -326,7 +328,6 @@ class Teacher:
             raise InvalidInput("teach: give the name of a label, new or existing.")
         self.index, self.who = index, By(who).checked().who
         self._given = names[0]
-        self._ranking: tuple[Any, _Ranking] | None = None
         with index.write_lock:
             self._number = index.store.numbered(names)[0][names[0]]
             self._begin(list(dict.fromkeys(as_names(items))), query.strip(), label_name(within))
@@ -371,7 +372,7 @@ class Teacher:
         """What the log says, also by answers of another Teacher."""
         store = self.index.store
         name = f"lesson {self._number}"
-        return store.noted(name, lambda: _LessonState.read(store, self._number))
+        return store.once(name, lambda: _LessonState.read(store, self._number), of=store.number)
 
     def _write(self, cells: Mapping[Cell, str | None], by: By) -> None:
         table = self.index.store.numbered([self._given])[1]
@@ -746,10 +747,12 @@ class Teacher:
         answers = self.answers()
         log = self._state.log
         round_, undone = len(log) // BATCH, sum(one.undone for one in log)
-        key = self.index.store.revision, round_, undone
-        if self._ranking is None or self._ranking[0] != key:
-            self._ranking = key, self._rank(answers, near=round_ % _NEAR == _NEAR - 1)
-        return self._ranking[1]
+        return self.index.store.once(
+            ("ranking", self._number),
+            lambda: self._rank(answers, near=round_ % _NEAR == _NEAR - 1),
+            of=(round_, undone),
+            most=_MOST_RANKINGS,
+        )
 
     def _rank(self, answers: Mapping[str, Reply], *, near: bool) -> _Ranking:
         unseen, members = self._unanswered(answers)

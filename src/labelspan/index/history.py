@@ -491,7 +491,7 @@ class History:
             rows = self._store.log_rows("field GLOB 'merged *' ORDER BY number")
             return {field_number(one[3]): value_of(one[5]) for one in rows}
 
-        merged, seen = self._store.noted("merged", compute), set[int]()
+        merged, seen = self._store.once("merged", compute, of=self._store.number), set[int]()
         support = self._store.labels.support
         while number not in seen and merged.get(number) is not None:
             seen.add(number)
@@ -557,7 +557,7 @@ class History:
                     found.add(group.undoes)
             return found
 
-        known: set[int] = self._store.noted("undone", compute)
+        known: set[int] = self._store.once("undone", compute, of=self._store.number)
         return known
 
     def changes(self, number: int) -> list[CellChange]:
@@ -659,7 +659,7 @@ class History:
                     found[item, field] = found.get((item, field), before)
             return found
 
-        known: dict[Cell, str | None] = self._store.noted("as read", compute)
+        known: dict[Cell, str | None] = self._store.once("as read", compute, of=self._store.number)
         return known
 
     def verdicts(self) -> dict[tuple[str, int], str]:
@@ -676,5 +676,7 @@ class History:
                     found[pair] = value_of(after)[0]
             return found
 
-        known: dict[tuple[str, int], str] = self._store.noted("verdicts", compute)
+        known: dict[tuple[str, int], str] = self._store.once(
+            "verdicts", compute, of=self._store.number
+        )
         return known

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -76,6 +76,14 @@ def _logged(field: str, value: str | None) -> str | None:
     return hashed_item(value) if field == "item" else hashed(value)
 
 
+class _Computed(NamedTuple):
+    """A result, what it was computed for, and whether only a few such results are kept."""
+
+    of: Hashable
+    few: bool
+    result: Future[Any]
+
+
 class ItemStore:
     """Items in a database, with their unit vectors, labels and words in memory, at one revision.
 
@@ -95,10 +103,7 @@ class ItemStore:
         self._database, self._model = database, model
         self._lock = threading.RLock()
         self.words, self.folder = words, folder
-        self._computed: dict[Hashable, Future[Any]] = {}
-        self._few: list[Hashable] = []
-        # Results of functions of the log, and its number then.
-        self._of_log: dict[str, tuple[int, Any]] = {}
+        self._computed: dict[Hashable, _Computed] = {}
         with database.snapshot():
             self.revision, self.touched = database.about(REVISION), database.about(TOUCHED) or 0
             self.labels = database.label_table()
@@ -559,18 +564,6 @@ class ItemStore:
         with self._lock:
             return self._database.last_number
 
-    def noted(self, name: str, compute: Callable[[], T]) -> T:
-        """Return the result of a function of the log, cached until it grows."""
-        number = self.number
-        with self._lock:
-            known = self._of_log.get(name)
-        if known is None or known[0] != number:
-            known = number, compute()
-            with self._lock:
-                self._of_log[name] = known
-        found: T = known[1]
-        return found
-
     def label_names(self) -> list[str]:
         """Return the names of labels by number, also those that another process has noted."""
         with self._lock:
@@ -605,7 +598,7 @@ class ItemStore:
         made = copy(self)
         made.vectors, made.words = copy(self.vectors), copy(self.words)
         made.block_rows = copy(self.block_rows)
-        made.labels, made._computed, made._few = labels, {}, []
+        made.labels, made._computed = labels, {}
         made.revision = self._database.about(REVISION)
         return made
 
@@ -713,31 +706,33 @@ class ItemStore:
 
     # --- computed from items and labels -----------------------------------------------
 
-    def once(self, name: Hashable, compute: Callable[[], T], most: int = 0) -> T:
+    def once(
+        self, name: Hashable, compute: Callable[[], T], *, of: Hashable = None, most: int = 0
+    ) -> T:
         """Return the result of a function of the items and labels, cached until these change.
 
-        If several threads ask, one computes it, and the others wait for that. Of results with
-        ``most``, that number is kept: those that were used last.
+        It is also computed again if ``of`` changes, for example the number of the log. If several
+        threads ask, one computes it, and the others wait for that. Of results with ``most``, that
+        number is kept: those that were used last.
         """
         with self._lock:
             known = self._computed.pop(name, None)
-            made = Future[T]() if known is None else known
+            made = _Computed(of, most > 0, Future()) if known is None or known.of != of else known
             # The one that was used last is the last.
             self._computed[name] = made
             if most:
-                self._few = [*(one for one in self._few if one != name), name]
-                for one in self._few[:-most]:
-                    self._computed.pop(one, None)
-                del self._few[:-most]
-        if known is not None:
-            found: T = known.result()
-            return found
-        try:
-            made.set_result(compute())
-        except BaseException as error:
-            self._computed.pop(name, None)
-            made.set_exception(error)
-        return made.result()
+                for one in [key for key, other in self._computed.items() if other.few][:-most]:
+                    del self._computed[one]
+        if made is not known:
+            try:
+                made.result.set_result(compute())
+            except BaseException as error:
+                with self._lock:
+                    if self._computed.get(name) is made:
+                        del self._computed[name]
+                made.result.set_exception(error)
+        found: T = made.result.result()
+        return found
 
     def metadata_keys(self) -> list[str]:
         """Return the keys of the metadata, sorted, without reading the values of their fields."""

@@ -63,7 +63,6 @@ _LONGEST_FILE, _LONGEST_NOTE = 8_000_000, 2000
 _MOST_DECISIONS = 2000
 # On the map likely items stand out: those that rather belong, and at least this many.
 _LEAST_DRAWN = 20
-_MOST_TEACHERS = 8
 
 TEACH_INPUTS = (
     text_input("label", "The label that is taught."),
@@ -148,24 +147,6 @@ class LessonMapData(TypedDict):
     ]
 
 
-_teachers: WeakKeyDictionary[SemanticIndex, dict[str, Teacher]] = WeakKeyDictionary()
-_lock = threading.Lock()
-
-
-def _teacher(index: SemanticIndex, label: str, **start: Any) -> Teacher:
-    """Return the Teacher of a label, whose ranking is kept between requests."""
-    with _lock:
-        known = _teachers.setdefault(index, {})
-        if start or label not in known:
-            made = Teacher(index, label, **start)
-            known.pop(made.label, None)
-            known[made.label] = made
-            if len(known) > _MOST_TEACHERS:
-                del known[next(iter(known))]
-            return made
-        return known[label]
-
-
 def teach(snapshot: Snapshot, asked: Given) -> TeachData:
     """List the lessons, or show the state of one with the items to be asked about next."""
     index, label = snapshot.index, asked["label"]
@@ -173,7 +154,7 @@ def teach(snapshot: Snapshot, asked: Given) -> TeachData:
     started = label in {one.label for one in found}
     return {
         "lessons": found,
-        "lesson": _state(_teacher(index, label)) if started else None,
+        "lesson": _state(Teacher(index, label)) if started else None,
         "exists": label in index.labels,
     }
 
@@ -183,7 +164,7 @@ def map_colours(snapshot: Snapshot, asked: Given) -> LessonMapData:
     index, label = snapshot.index, asked["label"]
     if label not in {one.label for one in Teacher.lessons(index)}:
         raise Refused(404, "label: there is no lesson of this label.")
-    teacher = _teacher(index, label)
+    teacher = Teacher(index, label)
     answers, chances = teacher.answers(), teacher.probabilities()
     names, members = index.store.ids_by_row(), set[str]()
     if teacher.label in index.labels:
@@ -205,7 +186,7 @@ def decisions(snapshot: Snapshot, asked: Given) -> DecisionsData:
     index, label = snapshot.index, asked["label"]
     if label not in {one.label for one in Teacher.lessons(index)}:
         raise Refused(404, "label: there is no lesson of this label.")
-    teacher = _teacher(index, label)
+    teacher = Teacher(index, label)
     conflicts = teacher.conflicts()
     found = teacher.decisions(asked["who"] if asked["show"] == "mine" else None)
     if asked["show"] == "conflicts":
@@ -384,18 +365,19 @@ class CommentData(TypedDict):
 # What each window of a lesson shows and since when, so that two are not asked about the same item.
 _Windows = dict[str, tuple[str, float]]
 _windows: WeakKeyDictionary[SemanticIndex, dict[str, _Windows]] = WeakKeyDictionary()
+_lock = threading.Lock()
 
 
 def start_lesson(served: Served, given: Given) -> StateData:
     """Start a lesson, or continue it."""
     begun = {key: given[key] for key in ("items", "query", "within") if given.get(key)}
     who = served.editor.name(given)
-    return _state(_teacher(served.editor.index, given["label"], who=who, **begun))
+    return _state(Teacher(served.editor.index, given["label"], who=who, **begun))
 
 
 def _lesson(served: Served, given: Given) -> tuple[Teacher, str]:
     """Return the lesson of a request, and who asks."""
-    return _teacher(served.editor.index, given["label"]), served.editor.name(given)
+    return Teacher(served.editor.index, given["label"]), served.editor.name(given)
 
 
 def answer_question(served: Served, given: Given) -> StateData:
@@ -467,7 +449,7 @@ def take_decisions(served: Served, given: Given) -> TakenData:
 
 def apply_lesson(served: Served, given: Given) -> AppliedData:
     """Change labels by the answers of a lesson, or preview it."""
-    teacher = _teacher(served.editor.index, given["label"])
+    teacher = Teacher(served.editor.index, given["label"])
     rest, least = given.get("rest", ""), given.get("at_least")
     edit = teacher.plan(given["form"], rest=rest, at_least=least)
     made = None
@@ -485,11 +467,11 @@ def apply_lesson(served: Served, given: Given) -> AppliedData:
 
 def send_answers(served: Served, given: Given) -> File:
     """Send the answers of a lesson as a table."""
-    content = _teacher(served.editor.index, given["label"]).to_csv()
+    content = Teacher(served.editor.index, given["label"]).to_csv()
     return File("answers.csv", iter([content.encode()]))
 
 
 def send_ris(served: Served, given: Given) -> File:
     """Send the answers of a lesson that count as RIS."""
-    content = _teacher(served.editor.index, given["label"]).to_ris()
+    content = Teacher(served.editor.index, given["label"]).to_ris()
     return File("answers.ris", iter([content.encode()]))
