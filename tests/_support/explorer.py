@@ -95,9 +95,9 @@ def serve(path, *, drawn=False, audited=False, **settings):
     served = Served(path, **settings)
     with served.lease() as snapshot:
         if drawn:
-            snapshot.draw_map()
+            snapshot.make("map")
         if audited:
-            snapshot.compute_audit()
+            snapshot.make("audit")
     return served
 
 

@@ -102,7 +102,7 @@ def test_decisions_are_seen_everywhere(folder):
     with editing(folder) as (client, _, post):
         post("decide", findings=[row["key"]], decision="reject")
     with Served(folder) as served, served.lease() as snapshot:
-        snapshot.compute_audit()
+        snapshot.make("audit")
         assert [one.items for one in snapshot.findings if one.kind == "wrong"].count((item,)) == 0
 
 

@@ -325,7 +325,7 @@ def test_pages_say_that_the_map_is_being_drawn_or_has_failed(folder, monkeypatch
 
         monkeypatch.setattr("labelspan.display.corpus_map.stored_layout", fail)
         with served.lease() as snapshot:
-            snapshot.draw_map()
+            snapshot.make("map")
         assert "a secret" in caplog.text
         assert client.get("/map.json").json()["state"] == "failed"
         assert client.get(POINTS).status_code == 500

@@ -183,11 +183,10 @@ def test_one_thread_reports_however_often_labels_change(own):
         index = served.editor.index
         for n in range(25):
             index.relabel(index.ids[:2], [[f"label{n}"]] * 2)
-            served.renew()
             with served.lease() as snapshot:
                 snapshot.report()
             names = [one.name for one in threading.enumerate()]
-            assert names.count("report") <= 1
+            assert names.count("work") <= 1
         with served.lease() as snapshot:
             assert snapshot.report(60)["label24"].support == 2
             assert index.store.touched - index.tagger.learned <= 0.03 * len(index)
@@ -207,6 +206,6 @@ def test_a_map_is_drawn_again_when_items_change_meanwhile(own, monkeypatch):
 
     monkeypatch.setattr(snapshot_module, "draw_points", slow)
     with served, served.held() as snapshot:
-        snapshot.draw_map()
+        snapshot.make("map")
         assert snapshot.map_state == "ready"
         assert drawn == [drawn[0], drawn[0] + 1]

@@ -161,7 +161,6 @@ def feedback(served: Served, given: Given) -> FeedbackData:
         made = review.feedback(item, accepted, rejected, who=given.get("who") or "api")
         labels = review.index.store.labels_of(item) or ()
     assert made is not None
-    served.renew()
     return {"decision": change_data(made), "labels": list(labels)}
 
 

@@ -168,8 +168,6 @@ def decide(served: Served, given: Given) -> EditedData:
         found = [one for one in review.find(given["findings"]) if one.key in there]
         why = {key: given.get(key, "") for key in ("reason", "note")}
         made = review.decide(found, given["decision"], who=served.editor.name(given), **why)
-        if made is not None:
-            served.renew()
         return _edited(review.index, LabelEdit("edit", ()), made, given)
 
 
@@ -258,8 +256,6 @@ def _apply(
     allowed = {key: given.get(key, False) for key in ("create", "similar")}
     review.check_new_labels(new, replaced, **allowed)
     made = review.apply(edit, who=served.editor.name(given), create=True)
-    if made is not None:
-        served.renew()
     return _edited(review.index, edit, made, given)
 
 

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -38,6 +38,8 @@ _LOOKS_AFTER_A_PROBLEM = 5
 _SECONDS_FOR_REPORT, _SECONDS_FOR_NEWER = 2.0, 0.2
 _SKETCHED = 4000
 
+Task = Literal["report", "audit", "map"]
+
 
 class Snapshot:
     """One state of an index, which does not change during a request."""
@@ -55,19 +57,22 @@ class Snapshot:
         self.map_percent = 0
         # Places of some of the points while they are computed.
         self.map_sketch = b""
-        self._map_is_old, self._redrawing = False, threading.Lock()
+        # Items from which the map has its labels, and who gives it others.
+        self._coloured, self._colouring = -1, threading.Lock()
         self.review = Review(index)
         # Findings about more than a label of an item.
         self._others: Sequence[Finding] = ()
         self.audit_state: AuditState = "none"
         self.users = 0
         self.retired = False
+        # What follows changes of items without being asked for.
+        self.tasks: tuple[Task, ...] = ()
         # Keeps the index open for a thread that outlives the request that started it.
         self.keep: Callable[[], AbstractContextManager[Any]] = nullcontext
-        self._once = threading.Condition()
+        # What is to be made, in this order, by one thread, if it is at work now.
+        self._once, self._wanted, self._working = threading.Condition(), list[Task](), False
         # How well labels are predicted, and for which revision of the items.
         self._report: tuple[int, dict[str, LabelReport]] | None = None
-        self._reporting = False
         # Changes of items, and audits, until now.
         self._renewed = self._audited = 0
         self.closing = threading.Event()
@@ -117,25 +122,62 @@ class Snapshot:
         return found
 
     def start_audit(self) -> None:
-        """Audit the labels in a thread, unless this was begun before."""
+        """Audit the labels in the background, unless this was begun before."""
         with self._once:
             if not self.tags or self.audit_state != "none":
                 return
             self.audit_state = "computing"
-        self._begin("audit", self.compute_audit)
+        self.want("audit")
 
-    def _begin(self, name: str, work: Callable[[], None]) -> None:
-        """Do something in a thread, which keeps the index open."""
+    # --- what is made in the background -------------------------------------------------
+
+    def want(self, *tasks: Task) -> None:
+        """Let one thread, which keeps the index open, make reports, audit and map, one by one."""
+        with self._once:
+            self._wanted += [task for task in tasks if task not in self._wanted]
+            if self._working or not self._wanted or self.closing.is_set():
+                return
+            self._working = True
         held = ExitStack()
         held.enter_context(self.keep())
 
         def run() -> None:
             with held:
-                work()
+                self._work()
 
-        threading.Thread(target=run, name=name, daemon=True).start()
+        threading.Thread(target=run, name="work", daemon=True).start()
 
-    def compute_audit(self) -> None:
+    def make(self, *tasks: Task) -> None:
+        """Make the same in this thread."""
+        with self._once:
+            self._wanted += tasks
+        self._work()
+
+    def _work(self) -> None:
+        """Make what is wanted for the newest items; what is out of date stops, and is last then."""
+        make = {"report": self._make_report, "audit": self._make_audit, "map": self._make_map}
+        while True:
+            with self._once:
+                if not self._wanted or self.closing.is_set():
+                    self._working = False
+                    self._once.notify_all()
+                    return
+                task = self._wanted.pop(0)
+            try:
+                make[task]()
+            except _Stopped:
+                with self._once:
+                    self._wanted += [] if task in self._wanted else [task]
+            with self._once:
+                self._once.notify_all()
+
+    def stop(self, seconds: float) -> None:
+        """Stop what is made in the background, and wait for that."""
+        self.closing.set()
+        with self._once:
+            self._once.wait_for(lambda: not self._working, seconds)
+
+    def _make_audit(self) -> None:
         """Audit the labels; if that fails, only the audit is missing."""
         others = [kind for kind in KINDS if kind not in PAIRS]
         try:
@@ -147,54 +189,44 @@ class Snapshot:
             self.audit_state = "failed"
         self._audited += 1
 
-    def renew(self, *, items: bool = False) -> None:
-        """Drop cached results of labels or items that have changed.
+    def renew(self) -> None:
+        """Drop the map, whose items have come or gone."""
+        self._renewed += 1
+        self.map, self.map_state, self.map_percent = None, "drawing", 0
 
-        The audit stays; the map stays unless items have changed.
-        """
-        if items:
-            self._renewed += 1
-            self.map, self.map_state, self.map_percent = None, "drawing", 0
-        self._map_is_old = self.map is not None
-
-    def draw_map(self, stop: threading.Event | None = None) -> None:
-        """Lay out the items until ``stop`` is set; if that fails, only the map is missing."""
+    def _make_map(self) -> None:
+        """Lay out the items; if that fails, only the map is missing."""
+        begun, coloured = self._renewed, self.index.store.revision
 
         def drawn(done: int, total: int) -> None:
             # The steps may be counted by numpy, whose numbers JSON does not know.
             self.map_percent = 100 * int(done) // max(int(total), 1)
-            if (stop is not None and stop.is_set()) or self._renewed != begun:
+            if self.closing.is_set() or self._renewed != begun:
                 raise _Stopped
 
         def watch(places: Array) -> None:
             some = places[:: -(-len(places) // _SKETCHED)]
             self.map_sketch = whole_positions(some).astype("<i2").tobytes()
 
-        begun = -1
-        # Items that change meanwhile make a map of other items, or none.
-        while begun != self._renewed and not (stop is not None and stop.is_set()):
-            begun = self._renewed
-            try:
-                made = draw_points(self.index, drawn, watch)
-            except _Stopped:
-                continue
-            except Exception:
-                if begun == self._renewed:
-                    _log.exception("The map could not be drawn.")
-                    self.map_state = "failed"
-                continue
-            if begun == self._renewed:
-                self.map, self.map_state = made, "ready"
+        try:
+            made = draw_points(self.index, drawn, watch)
+            drawn(1, 1)
+        except Exception as error:
+            if isinstance(error, _Stopped) or begun != self._renewed:
+                # Items that change meanwhile make a map of other items, or none.
+                raise _Stopped from None
+            _log.exception("The map could not be drawn.")
+            self.map_state = "failed"
+            return
+        with self._colouring:
+            self.map, self.map_state, self._coloured = made, "ready", coloured
 
     def current_map(self) -> MapPoints | None:
         """Return the map with the current labels; the layout does not change."""
-        with self._redrawing:
-            if self._map_is_old:
-                self._map_is_old = False
-                if (drawn := self.map) is not None:
-                    self.map = drawn.relabelled(self.index)
-                if self.map is None:
-                    self.draw_map()
+        with self._colouring:
+            revision, drawn = self.index.store.revision, self.map
+            if drawn is not None and revision != self._coloured:
+                self.map, self._coloured = drawn.relabelled(self.index), revision
             return self.map
 
     def report(self, seconds: float | None = None) -> dict[str, LabelReport] | None:
@@ -204,11 +236,12 @@ class Snapshot:
         """
         if not self.tags:
             return {}
-        self.update()
+        if not self._is_reported():
+            self.want("report")
         with self._once:
             if seconds is None:
                 seconds = _SECONDS_FOR_REPORT if self._report is None else _SECONDS_FOR_NEWER
-            self._once.wait_for(lambda: not self._reporting, seconds)
+            self._once.wait_for(lambda: self._is_reported() or self.closing.is_set(), seconds)
             known = self._report
         if known is None:
             return None
@@ -216,42 +249,29 @@ class Snapshot:
         labels = self.index.store.labels.totals
         return {name: one for name, one in known[1].items() if name in labels}
 
-    def update(self) -> None:
-        """Bring what is learned from labels up to date in a thread, unless one does that now."""
-        with self._once:
-            known = self._report is not None and self._report[0] == self.index.store.revision
-            if known or self._reporting or not self.tags or self.closing.is_set():
-                return
-            self._reporting = True
-        self._begin("report", self._update)
+    def _is_reported(self) -> bool:
+        return self._report is not None and self._report[0] == self.index.store.revision
 
-    def _update(self) -> None:
-        """Learn, and report how well labels are predicted, until that is so for the newest ones."""
-        made: tuple[int, dict[str, LabelReport]] | None = None
+    def _make_report(self) -> None:
+        """Learn from labels that have changed, and report how well they are predicted."""
 
         def check() -> None:
             if self.index.store.revision != revision or self.closing.is_set():
                 raise _Stopped
 
-        while True:
-            index = self.index
-            revision = index.store.revision
-            try:
-                index.learn()
-                tagger = ItemTagger(index.model, index.store, index.tagger)
-                made = revision, {one.label: one for one in tagger.report(check)}
-            except _Stopped:
-                pass
-            except Exception:
-                _log.exception("How well labels are predicted could not be computed.")
-                made = revision, {}
-            with self._once:
-                self._report = made or self._report
-                done = made is not None and made[0] == index.store.revision
-                if done or self.closing.is_set():
-                    self._reporting = False
-                    self._once.notify_all()
-                    return
+        index = self.index
+        index.learn()
+        revision = index.store.revision
+        try:
+            tagger = ItemTagger(index.model, index.store, index.tagger)
+            made = {one.label: one for one in tagger.report(check)}
+        except _Stopped:
+            raise
+        except Exception:
+            check()
+            _log.exception("How well labels are predicted could not be computed.")
+            made = {}
+        self._report = revision, made
 
 
 class _Stopped(Exception):
@@ -321,8 +341,7 @@ class Served:
             # Everything could be opened, and stays open.
             opened.pop_all()
         self._stop = threading.Event()
-        self._undrawn = threading.Event()
-        self._threads: list[threading.Thread] = []
+        self._watcher: threading.Thread | None = None
         self._problem = ""
 
     @property
@@ -370,12 +389,10 @@ class Served:
         try:
             yield
         finally:
-            with self.held() as held:
-                held.renew(items=True)
+            self.renew(items=True)
             with self._state:
                 self._writing = False
                 self._state.notify_all()
-            self._undrawn.set()
 
     def look_again(self) -> bool:
         """Load the index again if it has changed on disk, and return whether it has.
@@ -400,18 +417,22 @@ class Served:
             older, self._current = self._current, newer
             older.users += 1
             older.retired = True
+            tasks = older.tasks
+        older.closing.set()
+        newer.want(*tasks)
         self._problem = ""
         self._let_go(older)
         _log.info("The index changed: %s items.", f"{len(newer.index):,}")
         return True
 
     def renew(self, *, values: bool = False, items: bool = False) -> None:
-        """Follow labels, values of the metadata, or items that were changed in this process."""
+        """Follow values of the metadata, or items, that were changed in this process."""
         with self.held() as held:
-            held.renew(items=items)
-        if values or items:
-            # The map has them, too; the one that is there is shown until it is drawn again.
-            self._undrawn.set()
+            if items:
+                held.renew()
+            if values or items:
+                # The map has them, too; the one that is there is shown until it is drawn again.
+                held.want(*held.tasks)
 
     def _load(self) -> Snapshot:
         # A file that is truncated would end a process that has mapped it.
@@ -435,52 +456,35 @@ class Served:
 
     def start(self) -> None:
         """Draw the map and look for changes in the background until ``close``."""
-        self._undrawn.set()
-        # Drawn in its own thread, so that changes are seen meanwhile; only one, so that an index
-        # that changes often is not drawn several times at once.
-        self._begin("draw", partial(self._whenever, self._undrawn, self._draw))
         self.watch()
-        if self.editing is not None:
-            with self.lease() as held:
-                held.start_audit()
+        with self.lease() as held:
+            held.tasks = ("map",)
+            if self.editing is not None:
                 # As soon as labels have changed, so that no request waits for it.
-                held.index.after_change = held.update
-                held.update()
+                held.index.after_change = partial(held.want, "report")
+                held.want("report")
+                held.start_audit()
+            held.want("map")
 
     def watch(self) -> None:
         """Look for changes in the background until ``close``."""
-        self._begin("watch", self._watch)
-
-    def _begin(self, name: str, work: Callable[[], None]) -> None:
-        thread = threading.Thread(target=work, name=name, daemon=True)
-        self._threads.append(thread)
-        thread.start()
-
-    def _whenever(self, wanted: threading.Event, work: Callable[[Snapshot], Any]) -> None:
-        while wanted.wait() and not self._stop.is_set():
-            wanted.clear()
-            with self.held() as held:
-                work(held)
+        self._watcher = threading.Thread(target=self._watch, name="watch", daemon=True)
+        self._watcher.start()
 
     def _watch(self) -> None:
         while True:
             looks = _LOOKS_AFTER_A_PROBLEM if self._problem else 1
             if self._stop.wait(looks * _SECONDS_BETWEEN_LOOKS):
                 return
-            if self.look_again():
-                self._undrawn.set()
-
-    def _draw(self, held: Snapshot) -> None:
-        held.draw_map(self._stop)
+            self.look_again()
 
     def close(self) -> None:
         """Stop looking for changes, and close the index."""
         self._stop.set()
-        self._undrawn.set()
-        self._current.closing.set()
-        for thread in self._threads:
-            # A layout that is being drawn stops at its next step and writes nothing later.
-            thread.join(_SECONDS_TO_STOP)
+        if self._watcher is not None:
+            self._watcher.join(_SECONDS_TO_STOP)
+        # A layout that is being drawn stops at its next step and writes nothing later.
+        self._current.stop(_SECONDS_TO_STOP)
         with self._state:
             held = self._current
             held.users += 1

@@ -455,8 +455,6 @@ def apply_lesson(served: Served, given: Given) -> AppliedData:
     made = None
     if not given.get("preview"):
         made = teacher.apply(edit, who=served.editor.name(given))
-        if made is not None:
-            served.renew()
     return {
         "said": edit.said,
         "items": edit.n_items,
