@@ -23,7 +23,7 @@ import torch
 from labelspan import MLSI, as_operator
 from labelspan.estimators import mlsi
 from labelspan.metrics import principal_angles
-from labelspan.solvers import krylov
+from labelspan.solvers import two_stage
 
 from .harness import Report, Row, make_parser
 
@@ -130,8 +130,8 @@ def products(operator: Any, args: argparse.Namespace) -> list[Row]:
 STAGES = (
     ("reading and centring", mlsi, "training_rows"),
     ("choice of alpha", mlsi, "choose_penalty"),
-    ("regression", krylov, "regress"),
-    ("Krylov space", krylov, "truncated_svd"),
+    ("regression", two_stage, "ridge"),
+    ("Krylov space", two_stage, "truncated_svd"),
     ("thresholds", mlsi, "label_thresholds"),
 )
 

@@ -23,7 +23,7 @@ from labelspan.errors import (
     NotConverged,
     NotStreaming,
 )
-from labelspan.solvers import problem as solver_base
+from labelspan.solvers import limits
 
 FAMILY = [
     LSI(3),
@@ -125,7 +125,7 @@ def test_refusals_in_a_stream(monkeypatch):
 
     from labelspan.estimators import _streams
 
-    assert _streams.DIRECT_LIMIT == solver_base.DIRECT_LIMIT
+    assert _streams.DIRECT_LIMIT == limits.DIRECT_LIMIT
     monkeypatch.setattr(_streams, "DIRECT_LIMIT", 10)
     with pytest.raises(InvalidInput, match="12 x 12 array, above the limit of 10 columns"):
         OPLS(alpha=0.0).partial_fit(X, Y)

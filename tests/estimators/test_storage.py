@@ -22,7 +22,7 @@ from labelspan import (
     KernelFeatures,
 )
 from labelspan.errors import InvalidLabels, NotEnoughMemory
-from labelspan.labels import Factor, reading
+from labelspan.labels import reading
 from labelspan.operators import RowBlocks, RowFiles, RowWriter, as_operator, machine
 from labelspan.papers.sun2009 import LeastSquares
 from labelspan.solvers import Krylov, KrylovOptions, Problem
@@ -229,7 +229,7 @@ def test_the_space_of_many_labels_is_as_good_as_it_says():
     for seed in range(2):
         X, Y = drawn(500, 150, 100, seed)
         operators = as_operator(X).centered()[0], as_operator(Y).centered()[0]
-        thin = Problem(operators[0], Factor(labels=operators[1]), 20, 0.1)
+        thin = Problem(operators[0], operators[1], 20, 0.1)
         exact = OPLS(20, alpha=0.1).fit(X, Y).eigenvalues_.sum()
         for tol in (1e-1, 1e-2, 1e-4):
             found = Krylov(tol=tol, max_iter=40).solve(thin)

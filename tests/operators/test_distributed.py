@@ -21,8 +21,7 @@ from labelspan.errors import (
 )
 from labelspan.operators.cluster import row_blocks, row_blocks_of, worker_blocks
 from labelspan.papers.sun2009 import LeastSquares
-from labelspan.solvers import Krylov
-from labelspan.solvers.krylov import KrylovOptions
+from labelspan.solvers import Krylov, KrylovOptions
 
 distributed = pytest.importorskip("distributed", reason="dask.distributed is not installed")
 

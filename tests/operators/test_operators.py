@@ -36,7 +36,7 @@ from labelspan.operators.joined import Joined
 from labelspan.operators.operator import Centered
 from labelspan.papers.sun2009.graph_penalty import VStack
 from labelspan.papers.wang2010.weighted_sum import WeightedSum
-from labelspan.solvers.problem import OfRows
+from labelspan.solvers.decomposition import OfRows
 
 try:
     import torch

@@ -11,7 +11,7 @@ from labelspan import CCA, HSL, OPLS
 from labelspan.errors import InvalidParameter
 from labelspan.labels import opls_factor, read_labels
 from labelspan.papers.sun2009 import fit_with_graph
-from labelspan.solvers import regression
+from labelspan.solvers import ridge
 
 
 def graph_of(X, k=5):
@@ -31,7 +31,7 @@ def test_eigenvalues_with_unlabelled_rows(kind, solver, mu, monkeypatch):
     W = graph_of(X)
     model = OPLS(alpha=0.3, scale=None, solver="krylov" if solver == "iterative" else solver)
     if solver == "iterative":
-        monkeypatch.setattr(regression, "DIRECT_LIMIT", 0)
+        monkeypatch.setattr(ridge, "DIRECT_LIMIT", 0)
         model.set_params(tol=1e-10)
     fit_with_graph(model, X if kind == "dense" else sparse.csr_array(X), hidden, W, mu)
     H = opls_factor(read_labels(Y[:25], 25, "test")).toarray()

@@ -9,7 +9,6 @@ from scipy import sparse
 from sklearn.linear_model import Lasso, Ridge
 
 from labelspan import OPLS
-from labelspan.labels import Factor
 from labelspan.operators.digits import block_rank
 from labelspan.papers.sun2009 import LeastSquares
 from labelspan.papers.sun2009.least_squares import targets
@@ -20,7 +19,7 @@ def thin_problem(shape, factor, alpha, seed, operator="dense"):
     made, dense = operators(features(shape, seed))
     H = thin_factor(factor, dense.shape[0], seed)
     count = min(block_rank(H), np.linalg.matrix_rank(dense))
-    return Problem(made[operator], Factor(labels=H), count, alpha), dense, H
+    return Problem(made[operator], H, count, alpha), dense, H
 
 
 @pytest.mark.parametrize(
@@ -58,7 +57,7 @@ def test_corollary_1_keeps_the_leading_targets():
     np.testing.assert_allclose(T.T @ T, np.eye(T.shape[1]), atol=1e-12)
     values = np.linalg.eigvalsh(H @ H.T)[::-1][: T.shape[1]]
     np.testing.assert_allclose(np.diag(T.T @ H @ H.T @ T), values, rtol=1e-10)
-    fewer = Problem(problem.X, problem.factor, 2)
+    fewer = Problem(problem.X, problem.labels, 2)
     exact = Exact().solve(fewer)
     assert angle(LeastSquares(tol=1e-13).solve(fewer).weights, exact.weights) < 1e-6
 

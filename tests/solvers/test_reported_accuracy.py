@@ -13,8 +13,8 @@ from labelspan.errors import NotConverged
 from labelspan.labels.factor import equalizing_weights
 from labelspan.operators import MemoryBlocks, RowBlocks, as_operator
 from labelspan.solvers import Krylov, KrylovOptions
-from labelspan.solvers.problem import squared_units
-from labelspan.solvers.regression import _Bound
+from labelspan.solvers.conjugate_gradients import _Bound
+from labelspan.solvers.limits import squared_units
 
 ROWS, COLUMNS, COUNT = 1060, 1090, 12
 QUICK = ("lognormal 3", "eight decades", "unix times")

@@ -10,7 +10,6 @@ from scipy import sparse
 
 from labelspan import CCA, LSI, MLSI, OPLS
 from labelspan.errors import InvalidInput, NotConverged
-from labelspan.labels import Factor, Regression
 from labelspan.metrics import principal_angles
 from labelspan.operators import MemoryBlocks, RowBlocks, as_operator
 from labelspan.operators.dense import Dense
@@ -19,11 +18,12 @@ from labelspan.solvers import (
     Krylov,
     KrylovOptions,
     Problem,
-    exact,
-    regression,
+    ridge,
+    svd,
 )
-from labelspan.solvers.block_krylov import KrylovSpace, truncated_svd
-from labelspan.solvers.exact import complete_basis
+from labelspan.solvers.block_krylov import KrylovSpace
+from labelspan.solvers.decomposition import complete_basis
+from labelspan.solvers.svd import truncated_svd
 
 KINDS = [kind for kind, *_ in stress.data_sets((6, 5))]
 
@@ -110,11 +110,9 @@ def test_what_rounding_leaves_of_means_is_no_direction(shape, means):
     X = rng.standard_normal(shape)
     Y = rng.standard_normal((shape[0], 3))
     Y -= Y.mean(axis=0)
-    factor = Factor(Y, 0.05, Regression(0.0))
-    values = [
-        Exact().solve(Problem(as_operator(X + shift).centered()[0], factor, 4)).eigenvalues
-        for shift in (0.0, means)
-    ]
+    centred = [as_operator(X + shift).centered()[0] for shift in (0.0, means)]
+    problems = [Problem(rows, Y, 4, feature_weight=0.05) for rows in centred]
+    values = [Exact().solve(problem).eigenvalues for problem in problems]
     np.testing.assert_allclose(values[1], values[0], rtol=1e-13 * max(means, 100.0))
 
 
@@ -139,8 +137,8 @@ def test_every_direct_answer_has_a_residual_from_the_data(shape):
     rng = np.random.default_rng(0)
     X = as_operator(rng.standard_normal((rows, columns))).centered()[0]
     L = rng.standard_normal((rows, 6))
-    for factor in (Factor(labels=L), Factor(L, 0.01, Regression(1.0))):
-        found = Exact().solve(Problem(X, factor, 2))
+    for problem in (Problem(X, L, 2), Problem(X, L, 2, 1.0, feature_weight=0.01)):
+        found = Exact().solve(problem)
         assert 0 < found.residual < 1e-5
         assert found.error < 1e-10
         assert f"relative residual {found.residual:.0e}" in found.status
@@ -266,8 +264,8 @@ def test_labels_outside_the_first_block_are_not_overlooked():
 
 
 def never_more_than_the_estimate(name, X, Y, share, alpha, count, seed):  # noqa: PLR0917
-    factor = Factor(Y / np.linalg.norm(Y), share / float((X**2).sum()), Regression(alpha))
-    problem = Problem(as_operator(X), factor, count)
+    weight = share / float((X**2).sum())
+    problem = Problem(as_operator(X), Y / np.linalg.norm(Y), count, alpha, feature_weight=weight)
     exact = Exact().solve(problem).eigenvalues.sum()
     for tol in (1e-1, 1e-2, 1e-3, 1e-4):
         found = Krylov(tol=tol, seed=seed).solve(problem)
@@ -286,8 +284,8 @@ def test_more_copies_of_an_eigenvalue_than_a_block_is_wide():
     assert model.eigenvalues_.sum() > 0.99 * 80
     assert "new products with X show" in model.status_
     Y = X[:, :4]
-    factor = Factor(Y / np.linalg.norm(Y), 1 / float((X**2).sum()), Regression(0.01))
-    problem = Problem(as_operator(X), factor, 80)
+    weight = 1 / float((X**2).sum())
+    problem = Problem(as_operator(X), Y / np.linalg.norm(Y), 80, 0.01, feature_weight=weight)
     found = Krylov().solve(problem)
     assert found.eigenvalues.sum() > 0.99 * Exact().solve(problem).eigenvalues.sum()
 
@@ -370,7 +368,7 @@ def graded(power, rng):
 @pytest.mark.parametrize("power", [1, 4, 6])
 def test_iterating_without_a_penalty_knows_its_error(power):
     X, targets, truth = graded(power, np.random.default_rng(0))
-    fit = regression.regress(as_operator(X), targets, 0.0, direct=0)
+    fit = ridge.ridge(as_operator(X), targets, 0.0, direct=0)
     off = np.linalg.norm(X @ (fit.slopes.formed() - truth)) / np.linalg.norm(targets)
     assert fit.method == "block conjugate gradients"
     assert fit.converged == (fit.error <= 1e-6)
@@ -390,7 +388,7 @@ def test_iterating_is_sure_of_ordinary_and_singular_data(alpha, targets):
     # Null directions come in by rounding, and are not directions that the iteration has seen.
     for X in (plain, low, np.hstack([plain, plain[:, :9]]), low.T):
         T = rng.standard_normal((X.shape[0], targets))
-        fit = regression.regress(as_operator(sparse.csr_array(X)), T, alpha, direct=0)
+        fit = ridge.ridge(as_operator(sparse.csr_array(X)), T, alpha, direct=0)
         border = np.sqrt(alpha) * np.eye(X.shape[1])
         tall, wanted = np.vstack([X, border]), np.vstack([T, np.zeros((X.shape[1], targets))])
         exact = np.linalg.lstsq(tall, wanted, rcond=1e-12)[0]
@@ -444,7 +442,7 @@ def test_a_wrong_gram_matrix_is_not_silent(how, dtype, monkeypatch):
 def test_wrong_eigenvectors_are_not_silent(how, monkeypatch):
     X = _rows_for_pca("float64")
     expected = np.linalg.svd(X - X.mean(axis=0), compute_uv=False)[:9] ** 2
-    right = exact.few_leading
+    right = svd.few_leading
 
     def wrong(matrix, count):
         values, vectors = (part.copy() for part in right(matrix, count))
@@ -458,7 +456,7 @@ def test_wrong_eigenvectors_are_not_silent(how, monkeypatch):
             values[8] *= 1.01
         return values, vectors
 
-    monkeypatch.setattr(exact, "few_leading", wrong)
+    monkeypatch.setattr(svd, "few_leading", wrong)
     model = LSI(9, center=True).fit(X)
     assert "singular vectors of the data" in model.status_
     np.testing.assert_allclose(model.eigenvalues_, expected, rtol=1e-9)

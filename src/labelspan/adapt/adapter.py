@@ -16,7 +16,7 @@ from ..labels import Labels, read_labels
 from ..operators import Operator
 from ..operators.convert import sparse_table
 from ..solvers.alpha import warn_at_end
-from ..solvers.problem import DIRECT_LIMIT
+from ..solvers.limits import DIRECT_LIMIT
 from .adapter_report import AdapterReport
 from .label_map import LabelMap
 from .map_choice import choose_map

@@ -13,8 +13,8 @@ from .._typing import Array
 from ..errors import InvalidInput, NotConverged, warn_caller
 from ..graph.affinity import AFFINITIES
 from ..operators import Operator, as_operator
-from ..solvers.exact import complete_basis
-from ..solvers.problem import DIRECT_LIMIT
+from ..solvers.decomposition import complete_basis
+from ..solvers.limits import DIRECT_LIMIT
 
 __all__ = [
     "GRAPH_OPTIONS",

@@ -18,7 +18,7 @@ from ..labels import Labels, read_labels
 from ..labels.reading import DENSE_ENTRIES, Kind, Reading
 from ..operators import Operator, as_operator
 from ..operators.convert import sparse_table
-from ..solvers.problem import DIRECT_LIMIT
+from ..solvers.limits import DIRECT_LIMIT
 from ..solvers.statistics import Statistics
 
 __all__ = [

@@ -19,7 +19,7 @@ from ..labels.factor import class_scatter
 from ..labels.reading import Kind
 from ..operators import Operator, as_operator
 from ..operators.digits import rank_tolerance
-from ..solvers.exact import factorise
+from ..solvers.decomposition import factorise
 from ..solvers.small_dense import LEAST_EIGENVALUE, inverse_root
 from ._graph_methods import (
     GRAPH_OPTIONS,

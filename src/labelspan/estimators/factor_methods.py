@@ -18,7 +18,7 @@ from sklearn.utils import ClassifierTags
 from .._params import Constraint, OneOf
 from .._typing import Array
 from ..errors import InvalidInput, Mismatch, warn_caller
-from ..labels import Factor, Labels, cca_factor, hsl_factor, lda_factor, opls_factor
+from ..labels import Labels, cca_factor, hsl_factor, lda_factor, opls_factor
 from ..labels.factor import HypergraphLaplacian, inverse_power, label_basis, refuse_several
 from ..labels.reading import Kind
 from ..operators import Operator, Product, as_operator
@@ -107,7 +107,7 @@ def _fit_stream(model: Any, stream: Stream) -> None:
     rank = _rank(model, H)
     count = _count(model, (rows.n, rows.X.shape[1]), rank)
     alpha, curve = stream_penalty(model, rows.X, rows.Y, rows.n)
-    problem = Problem(rows.X, Factor(labels=H), count, alpha)
+    problem = Problem(rows.X, H, count, alpha, decomposition=rows.decomposition)
     publish_factor_fit(model, FactorFit(rows, H, alpha, curve, problem))
 
 
@@ -122,9 +122,9 @@ def state_factor_fit(model: Any, X: Any, y: Any) -> FactorFit:
         H = rows.Y if model._factor_is_labels else as_operator(model.label_factor(labels))
         rank = _rank(model, H)
     count = _count(model, rows.X.shape, rank, many=labels.many)
-    alpha, curve = choose_penalty(model, rows.X, rows.Y)
+    alpha, curve = choose_penalty(model, rows.X, rows.Y, rows.decomposition)
     wanted = model._has_thresholds(rows)
-    problem = Problem(rows.X, Factor(labels=H), count, alpha, leverage=wanted)
+    problem = Problem(rows.X, H, count, alpha, leverage=wanted, decomposition=rows.decomposition)
     return FactorFit(rows, H, alpha, curve, problem)
 
 
@@ -148,7 +148,13 @@ def publish_factor_fit(model: Any, stated: FactorFit) -> None:
         if solution.metric is None:
             own = _label_coordinates(solution, stated.problem, lengths * signs)
         model.label_thresholds_ = label_thresholds(
-            model, rows.X, rows.labels, own, stated.alpha, leverage=solution.leverage
+            model,
+            rows.X,
+            rows.labels,
+            own,
+            stated.alpha,
+            leverage=solution.leverage,
+            decomposition=rows.decomposition,
         )
 
 
@@ -156,7 +162,7 @@ def _label_coordinates(
     solution: Solution, problem: Problem, lengths: Array
 ) -> Callable[[Array, Array], Array]:
     """Return a function that gives the coordinates of rows' labels, from H and ``W'X'H``."""
-    X, H, seen = problem.X, cast(Operator, problem.factor.labels), solution.images
+    X, H, seen = problem.X, cast(Operator, problem.labels), solution.images
     if seen is None:
         seen = _seen_by(X.matmat(X.place(solution.weights)), H)
     values = np.where(solution.eigenvalues > 0, solution.eigenvalues, np.inf)

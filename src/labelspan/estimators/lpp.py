@@ -11,8 +11,8 @@ from .._params import Boolean, Constraint
 from ..graph import Laplacian
 from ..graph.affinity import graph_over_rows, metric_form
 from ..operators import Operator, Scaled, as_operator
-from ..solvers.exact import complete_basis
-from ..solvers.problem import rounding
+from ..solvers.decomposition import complete_basis
+from ..solvers.limits import rounding
 from ._graph_methods import GRAPH_OPTIONS, coordinates, warn_unclear
 from .base import Embedding
 from .options import described

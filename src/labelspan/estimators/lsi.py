@@ -8,7 +8,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from .._params import Constraint
-from ..labels import Factor
 from ..operators.array_backend import scale_columns
 from ..solvers import Problem, Solver
 from ._streams import Stream, why_no_stream
@@ -145,7 +144,7 @@ class LSI(Embedding):
         columns = rows.X.shape[1]
         most = min(rows.n - self.center, columns)
         count = self._count(most, f"X has {rows.n} rows and {columns} columns", default=100)
-        return _Stated(rows, Problem(rows.X, Factor(share=1.0), count))
+        return _Stated(rows, Problem(rows.X, None, count, feature_weight=1.0))
 
     def _learn(self, stated: _Stated) -> None:
         solution = solve(self, stated.problem)  # W, lambda

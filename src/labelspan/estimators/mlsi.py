@@ -12,15 +12,15 @@ from scipy.linalg import lstsq, pinvh
 from .._params import Constraint, Either, Null, OneOf, Real
 from .._typing import Array
 from ..errors import InvalidLabels, Mismatch
-from ..labels import Factor, Labels, Regression
+from ..labels import Labels
 from ..labels.factor import equalizing_weights
 from ..operators import Operator, Scaled, as_operator
 from ..operators.array_backend import host, inner, on_host, scale_columns
 from ..operators.digits import block_rank
 from ..solvers import AlphaCurve, Problem, Solution, Solver
 from ..solvers.alpha import choose_alpha
-from ..solvers.exact import ridge
 from ..solvers.missing_labels import complete_labels
+from ..solvers.ridge import direct_ridge
 from ._streams import Stream, why_no_stream
 from .base import LabelledEmbedding, inverse_transform, transform_with_labels
 from .options import ALPHA, RANK, SHARED, described
@@ -270,13 +270,17 @@ class MLSI(LabelledEmbedding):
         wanted = dimensions_for(rank, n) if self.n_components == "auto" else 100
         # The two sides have traces 1 - beta and beta: X is divided by its norm, the labels by the
         # norm of the fitted ones.
-        share = (1.0 - beta) / squared_norm(self, X)
-        factor = Factor(share=share)
-        if beta > 0:
-            regression = Regression(alpha, norm=float(np.sqrt(beta)))
-            factor = Factor(Scaled(Y, columns=scale), share, regression)
-        count = self._count(most, reason, default=wanted)
-        return Problem(X, factor, count, leverage=beta > 0 and self._has_thresholds(rows))
+        weight = (1.0 - beta) / squared_norm(self, X)
+        return Problem(
+            X,
+            Scaled(Y, columns=scale) if beta > 0 else None,
+            self._count(most, reason, default=wanted),
+            alpha if beta > 0 else 0.0,
+            feature_weight=weight,
+            label_norm=float(np.sqrt(beta)),
+            leverage=beta > 0 and self._has_thresholds(rows),
+            decomposition=rows.decomposition,
+        )
 
     # --- what is chosen from the data -------------------------------------------------
 
@@ -291,7 +295,7 @@ class MLSI(LabelledEmbedding):
         if self.alpha == "auto" and rows.labels.unknown is not None:
             index = np.flatnonzero(rows.labels.labelled)
             return choose_penalty(self, rows.X.rows(index), rows.Y.rows(index))
-        return choose_penalty(self, rows.X, rows.Y)
+        return choose_penalty(self, rows.X, rows.Y, rows.decomposition)
 
     def _beta_of(
         self, X: Operator, targets: Operator, labels: Labels, curve: AlphaCurve | None
@@ -335,8 +339,7 @@ class MLSI(LabelledEmbedding):
             # V'X B: with all components the scores are the prediction of ridge regression.
             axes = on_host(solution.label_axes)
             self.label_directions_ = rows.place(scale[:, None] * axes * signs)
-            along = np.sqrt(np.maximum(solution.eigenvalues, 0.0))[:, None]
-            images = along * axes.T / (solution.level**2 * scale)
+            images = solution.images / scale
         self._publish_labels(rows, (signs / lengths)[:, None] * images)
         self.alpha_, self.alpha_curve_, self.beta_ = stated.alpha, stated.curve, stated.beta
         if self._has_thresholds(rows):
@@ -345,7 +348,13 @@ class MLSI(LabelledEmbedding):
             if directions is not None:
                 own = lambda _, labels: labels @ on_host(directions)  # noqa: E731
             self.label_thresholds_ = label_thresholds(
-                self, rows.X, rows.labels, own, stated.alpha, leverage=solution.leverage
+                self,
+                rows.X,
+                rows.labels,
+                own,
+                stated.alpha,
+                leverage=solution.leverage,
+                decomposition=rows.decomposition,
             )
         self._keep_common_labels(rows)
         return signs
@@ -396,7 +405,7 @@ class MLSI(LabelledEmbedding):
         if stream.unlabelled is not None:
             slopes = np.zeros((rows.X.shape[1], rows.Y.shape[1]))
             if beta > 0:
-                slopes = ridge(rows.X, rows.Y.formed(), alpha)[0].slopes.formed()
+                slopes = direct_ridge(rows.X, rows.Y.formed(), alpha).slopes.formed()
             fitted = stream.unlabelled.with_labels(slopes, rows.means, rows.label_means)
             rows = stream_rows(self, replace(stream, labelled=known.join(fitted)))
         scale = label_scale(rows.Y.column_squares(), weights, beta)

@@ -21,8 +21,9 @@ from ..operators import Operator
 from ..operators.machine import own_threads, refuse_too_large, single_thread, take_buffers
 from ..solvers import SOLVERS, AlphaCurve, Problem, Solution, Solver, choose_solver
 from ..solvers.alpha import choose_alpha, generalized_cross_validation, warn_at_end
-from ..solvers.block_krylov import BLOCK_WIDTH
-from ..solvers.problem import DIRECT_LIMIT
+from ..solvers.decomposition import Decomposition
+from ..solvers.limits import DIRECT_LIMIT
+from ..solvers.svd import BLOCK_WIDTH
 
 __all__ = [
     "accept",
@@ -44,7 +45,7 @@ _FEW_ROWS, _SHORT = 5_000, 2_048
 
 def solve(model: Any, problem: Problem) -> Solution:
     """Solve a problem with the solver that the parameters of ``model`` select."""
-    if problem.factor.many:
+    if problem.sparse_labels:
         _refuse_large_space(model, problem)
     solver = _pick_solver(model, problem)
     _refuse_misfit(model, solver, problem)
@@ -58,7 +59,7 @@ def _refuse_large_space(model: Any, problem: Problem) -> None:
     """Raise an error before a fit whose Krylov space would not fit into memory."""
     X, count = problem.X, problem.n_components
     rows, columns = X.shape
-    k = 0 if problem.factor.labels is None else problem.factor.labels.shape[1]
+    k = 0 if problem.labels is None else problem.labels.shape[1]
     # A space of four times as many directions, and a few blocks of the regression.
     side = 2 * max(count, BLOCK_WIDTH)
     space = 4 * count * (rows + columns + side)
@@ -71,13 +72,15 @@ def _refuse_large_space(model: Any, problem: Problem) -> None:
     )
 
 
-def choose_penalty(model: Any, X: Operator, labels: Operator) -> tuple[float, AlphaCurve | None]:
+def choose_penalty(
+    model: Any, X: Operator, labels: Operator, decomposition: Decomposition | None = None
+) -> tuple[float, AlphaCurve | None]:
     """Return alpha as a number, and, if it is "auto", the curve from which it was chosen."""
     if model.alpha != "auto":
         return float(model.alpha), None
     take_buffers()
     with threads_for(X):
-        curve = choose_alpha(X, labels, intercept=model.center)
+        curve = choose_alpha(X, labels, intercept=model.center, decomposition=decomposition)
     warn_at_end(curve, type(model).__name__)
     return curve.alpha, curve
 

@@ -11,8 +11,8 @@ from .._typing import Array
 from ..labels import Labels
 from ..operators import Operator
 from ..operators.array_backend import host, on_host
-from ..solvers.exact import DECOMPOSED
-from ..solvers.regression import leverage_of
+from ..solvers.decomposition import Decomposition
+from ..solvers.ridge import leverage_of
 from .solving import seed_of, threads_for
 
 __all__ = ["best_thresholds", "label_thresholds"]
@@ -37,6 +37,7 @@ def label_thresholds(
     alpha: float = 0.0,
     *,
     leverage: float | None = None,
+    decomposition: Decomposition | None = None,
 ) -> Array:
     """Return a threshold of the label scores for each label.
 
@@ -59,6 +60,8 @@ def label_thresholds(
         Regularization strength of the regression that places the labels.
     leverage : float or None, default=None
         The mean weight of a row's own labels in this regression; None if the solver does not know.
+    decomposition : Decomposition or None, default=None
+        Of X, from which the mean weight follows if it is known.
 
     Returns
     -------
@@ -71,7 +74,7 @@ def label_thresholds(
     latent = host(X.rows(rows).matmat(X.place(on_host(model.components_).T)))
     share = loadings.shape[0] / X.shape[0]
     if own is not None:
-        share = _leverage(X, alpha) if leverage is None else leverage
+        share = _leverage(X, alpha, decomposition) if leverage is None else leverage
     share = min(share + model.center / X.shape[0], _MOST_LEVERAGE)
     if own is None:
         scores = latent @ loadings - share * (truth - means)
@@ -134,13 +137,12 @@ def _sampled(labels: Labels, seed: int) -> Array:
     return np.sort(np.random.default_rng(seed).choice(rows, count, replace=False))
 
 
-def _leverage(X: Operator, alpha: float) -> float:
+def _leverage(X: Operator, alpha: float, decomposition: Decomposition | None) -> float:
     """Return the trace of ``X (X'X + alpha I)^-1 X'`` over n, estimated from random columns."""
     rows = X.shape[0]
     if not alpha > 0:
         return min(X.shape) / rows
-    if X in DECOMPOSED:
-        values = DECOMPOSED[X].values
-        return float((values / (values + alpha))[values > 0].sum()) / rows
+    if decomposition is not None and decomposition.known and decomposition.X is X:
+        return decomposition.mean_leverage(alpha)
     with threads_for(X):
         return leverage_of(X, alpha)

@@ -22,6 +22,7 @@ from ..operators.array_backend import (
     placed,
 )
 from ..operators.compositions import without_rounding
+from ..solvers.decomposition import Decomposition
 from ._streams import (
     Stream,
     rows_of,
@@ -115,6 +116,7 @@ class TrainingRows:
     """Features and labels of n rows, centred if the estimator centres.
 
     ``raw`` is X as given, or None: in a stream, X and Y are a few rows with the products of all.
+    The ``decomposition`` of X is computed by the first who needs it.
     """
 
     raw: Any
@@ -125,6 +127,11 @@ class TrainingRows:
     labels: Any = None
     Y: Any = None  # an operator, centred if X is
     label_means: Any = None
+    decomposition: Any = None
+
+    def __post_init__(self) -> None:
+        if self.decomposition is None:
+            object.__setattr__(self, "decomposition", Decomposition(self.X))
 
     def place(self, values: Array, dtype: Any = None) -> Array:
         """Move fitted arrays to the device of X, or to the host, in ``dtype`` or that of X."""

@@ -1,8 +1,6 @@
 """Reading labels, and the label factors by which the methods differ."""
 
 from .factor import (
-    Factor,
-    Regression,
     cca_factor,
     class_scatter,
     hsl_factor,
@@ -12,9 +10,7 @@ from .factor import (
 from .reading import Labels, read_labels
 
 __all__ = [
-    "Factor",
     "Labels",
-    "Regression",
     "cca_factor",
     "class_scatter",
     "hsl_factor",

@@ -1,6 +1,6 @@
 """The label factor that defines a method, and the factors of OPLS, CCA, LDA and HSL.
 
-A method maximises ``S = share * X X' + H H'``. Each factor function takes :class:`Labels` and
+A method made of labels maximises ``S = H H'``. Each factor function takes :class:`Labels` and
 returns H, an n x s block. Columns are centred if the method centres; an unknown entry gets
 the mean of its column, so that it counts neither as yes nor as no. A label without rows gives
 a column of zeros, and a row without labels is zero before centring.
@@ -8,23 +8,19 @@ a column of zeros, and a row without labels is zero before centring.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from .._typing import Array
-from ..errors import InvalidLabels, Mismatch
+from ..errors import InvalidLabels
 from ..operators import Operator, Product, Scaled, as_operator
 from ..operators.array_backend import host
 from ..operators.digits import centered_columns, orthonormal_columns, rank_tolerance, whitening
 from .reading import Labels
 
 __all__ = [
-    "Factor",
     "HypergraphLaplacian",
-    "Regression",
     "cca_factor",
     "class_scatter",
     "equalizing_weights",
@@ -37,93 +33,6 @@ __all__ = [
 ]
 
 HypergraphLaplacian = Literal["clique", "star", "zhou"]
-
-
-@dataclass(frozen=True)
-class Regression:
-    """The replacement of labels by their regression on the features: ``X B``.
-
-    Parameters
-    ----------
-    alpha : float
-        Regularization strength: ``B = (X'X + alpha I)^+ X'L``.
-    norm : float or None, default=None
-        If given, the regressed labels are rescaled to this Frobenius norm, because a strong penalty
-        would shrink them and reduce their weight.
-
-    See Also
-    --------
-    Factor : The factor that it is part of.
-
-    Examples
-    --------
-    >>> from labelspan.labels import Regression
-    >>> Regression(1.0, norm=3.0).rescale(2.0)
-    1.5
-    """
-
-    alpha: float
-    norm: float | None = None
-
-    def rescale(self, length: float) -> float:
-        """Return the scale of regressed labels with the given Frobenius norm."""
-        if self.norm is None or not length > 0:
-            return 1.0
-        return self.norm / length
-
-
-@dataclass(frozen=True)
-class Factor:
-    """The label agreement ``S = share * X X' + L L'`` that a method maximises.
-
-    Parameters
-    ----------
-    labels : Operator or array of shape (n, s), or None, default=None
-        L, an operator from then on; None for a method without labels.
-    share : float, default=0.0
-        Weight of the features themselves. 0 for OPLS, CCA, LDA and HSL.
-    regression : Regression or None, default=None
-        If given, L is replaced by its regression on X, so that S stays within range(X). Needed if
-        both features and labels contribute.
-
-    See Also
-    --------
-    read_labels : Read labels of any type.
-    opls_factor, cca_factor, lda_factor, hsl_factor : Blocks L of the methods.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from labelspan.labels import Factor
-    >>> Factor(labels=np.ones((3, 1))).thin, Factor(share=1.0).thin
-    (True, False)
-    """
-
-    labels: Operator | None = None
-    share: float = 0.0
-    regression: Regression | None = None
-
-    def __post_init__(self) -> None:
-        if self.labels is None:
-            return
-        if self.share and self.regression is None:
-            raise Mismatch("A factor with features and labels needs a regression of the labels.")
-        object.__setattr__(self, "labels", as_operator(self.labels))
-
-    @property
-    def thin(self) -> bool:
-        """Whether S is ``L L'`` only, without the features and without a regression."""
-        return self.share == 0 and self.regression is None
-
-    @property
-    def many(self) -> bool:
-        """Whether there are too many labels for a dense array."""
-        return self.labels is not None and not self.labels.dense
-
-    @cached_property
-    def block(self) -> Array | None:
-        """L as a block, None without labels; do not modify it."""
-        return None if self.labels is None else self.labels.formed()
 
 
 def opls_factor(labels: Labels, *, center: bool = True) -> Operator:
@@ -139,7 +48,7 @@ def opls_factor(labels: Labels, *, center: bool = True) -> Operator:
     Returns
     -------
     H : Operator of shape (n, s)
-        The labels of a :class:`Factor`.
+        The labels of a :class:`labelspan.solvers.Problem`.
 
     See Also
     --------
@@ -177,7 +86,7 @@ def cca_factor(labels: Labels, *, center: bool = True) -> Operator:
     Returns
     -------
     H : Operator of shape (n, s)
-        The labels of a :class:`Factor`.
+        The labels of a :class:`labelspan.solvers.Problem`.
 
     See Also
     --------
@@ -218,7 +127,7 @@ def lda_factor(labels: Labels, *, center: bool = True) -> Operator:
     Returns
     -------
     H : Operator of shape (n, s)
-        The labels of a :class:`Factor`.
+        The labels of a :class:`labelspan.solvers.Problem`.
 
     See Also
     --------
@@ -260,7 +169,7 @@ def hsl_factor(
     Returns
     -------
     H : Operator of shape (n, s)
-        The labels of a :class:`Factor`.
+        The labels of a :class:`labelspan.solvers.Problem`.
 
     See Also
     --------

@@ -19,9 +19,9 @@ from .._typing import Array
 from ..operators import Operator
 from ..operators.array_backend import host
 from .alpha_curve import AlphaCurve, alpha_grid, minimise, warn_at_end
-from .exact import basis_of_products, left_basis
+from .decomposition import Decomposition, basis_of_products, left_basis
 from .held_out import held_out
-from .problem import decomposes, squared_units
+from .limits import decomposes, squared_units
 
 __all__ = [
     "AlphaCurve",
@@ -46,7 +46,13 @@ _SAMPLE = 5_000
 _LARGEST_SQUARE, _NEARLY_SQUARE = 2048, 0.4
 
 
-def choose_alpha(X: Operator, labels: Operator, *, intercept: bool) -> AlphaCurve:
+def choose_alpha(
+    X: Operator,
+    labels: Operator,
+    *,
+    intercept: bool,
+    decomposition: Decomposition | None = None,
+) -> AlphaCurve:
     """Choose the penalty of the ridge regression of labels on features.
 
     Uses the exact leave-one-out error if one decomposition of the data is the cheapest way to a
@@ -55,6 +61,7 @@ def choose_alpha(X: Operator, labels: Operator, *, intercept: bool) -> AlphaCurv
     the columns are few, and over 16 random mixtures of the labels if there are more. Otherwise
     it uses the error on held-out rows (:func:`held_out`). Random numbers are the same in
     every call. X is centred if the fit centres; with an ``intercept`` the regression centres both.
+    The ``decomposition`` of X is used if one is needed.
     """
     if not (decomposes(X) or _needs_all_rows(X, intercept)):
         return held_out(X, labels, intercept=intercept)
@@ -65,7 +72,9 @@ def choose_alpha(X: Operator, labels: Operator, *, intercept: bool) -> AlphaCurv
     else:
         block = host(labels.formed())
     centered = _centred(X, intercept)
-    basis = left_basis(centered, block)
+    if decomposition is None or decomposition.X is not centered:
+        decomposition = Decomposition(centered)
+    basis = left_basis(decomposition, block)
     if basis is None:
         return held_out(X, labels, intercept=intercept)
     if basis.left is not None:

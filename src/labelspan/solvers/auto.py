@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .exact import Exact
-from .krylov import Krylov
-from .problem import DIRECT_LIMIT, Problem, Solver, decomposes
+from .limits import DIRECT_LIMIT, decomposes
+from .problem import Problem, Solver
+from .two_stage import Exact, Krylov
 
 __all__ = ["SOLVERS", "SolverChoice", "choose_solver"]
 
@@ -46,7 +46,7 @@ class SolverChoice(NamedTuple):
 def choose_solver(problem: Problem) -> SolverChoice:
     """Choose the solver that ``solver="auto"`` uses for a problem, with the reason.
 
-    The choice depends only on the factor, alpha and the shape, never on the machine.
+    The choice depends only on the kind of problem, alpha and the shape, never on the machine.
 
     Parameters
     ----------
@@ -65,27 +65,26 @@ def choose_solver(problem: Problem) -> SolverChoice:
     Examples
     --------
     >>> import numpy as np
-    >>> from labelspan.labels import Factor
     >>> from labelspan.operators import as_operator
     >>> from labelspan.solvers import Problem, choose_solver
     >>> X = as_operator(np.ones((2000, 50)))
-    >>> choose_solver(Problem(X, Factor(share=1.0), n_components=5)).solver
+    >>> choose_solver(Problem(X, None, n_components=5, feature_weight=1.0)).solver
     'exact'
     """
-    factor, X = problem.factor, problem.X
+    X, labels = problem.X, problem.labels
     short = X.short_side
-    if factor.many:
+    if problem.sparse_labels:
         return SolverChoice("krylov", "there are too many labels for a dense array")
-    if factor.thin and factor.labels is not None:
+    if problem.labels_only:
         if decomposes(X) or (problem.alpha == 0 and short <= DIRECT_LIMIT):
             return SolverChoice("exact", f"the smaller side, {short}, is short, the factor thin")
         return SolverChoice("krylov", "the factor is thin: one block of regressions")
     if decomposes(X):
         return SolverChoice("exact", f"the smaller side, {short}, is short: one decomposition")
-    labels = 0 if factor.labels is None else factor.labels.shape[1]
+    width = 0 if labels is None else labels.shape[1]
     count = problem.n_components
     if (count > short // 4 and short <= DIRECT_LIMIT) or (
-        count + labels > short // 2 and short <= _LABELLED_SIDE
+        count + width > short // 2 and short <= _LABELLED_SIDE
     ):
         return SolverChoice("exact", "many directions are requested: a direct solver is cheaper")
     return SolverChoice("krylov", "both n and d are large: block Krylov, to a given accuracy")

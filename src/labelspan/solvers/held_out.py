@@ -28,7 +28,7 @@ from ..operators.digits import rank_tolerance
 from ..operators.operator import Composite
 from .alpha_curve import AlphaCurve, alpha_grid, minimise
 from .block_krylov import KrylovSpace
-from .problem import rounding, squared_units
+from .limits import rounding, squared_units
 from .small_dense import psd_basis
 
 __all__ = ["HeldOutOptions", "held_out"]

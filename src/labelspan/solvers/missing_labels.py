@@ -15,8 +15,9 @@ from .._typing import Array
 from ..errors import NotConverged, warn_caller
 from ..operators import Operator, as_operator
 from ..operators.array_backend import column_norms, host
-from .problem import accuracy_wanted, column_lengths
-from .regression import block_cg, default_tolerance, regress
+from .conjugate_gradients import block_cg
+from .limits import accuracy_wanted, column_lengths
+from .ridge import default_tolerance, ridge
 
 __all__ = ["complete_labels"]
 
@@ -63,7 +64,7 @@ def _by_rows(
     if intercept:
         X, x_means = X.centered()
         y_means = values.mean(axis=0)
-    fit = regress(X, values - y_means, alpha, share=_COMPLETED**2, tol=_COMPLETED)
+    fit = ridge(X, values - y_means, alpha, rtol=_COMPLETED**2, tol=_COMPLETED)
     slopes = as_operator(host(fit.slopes.formed())) if fit.slopes.dense else fit.slopes
     return slopes, y_means - host(slopes.rmatmat(x_means[:, None]))[:, 0], fit.converged
 

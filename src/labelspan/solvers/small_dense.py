@@ -14,7 +14,6 @@ import numpy as np
 from scipy.linalg import eigh, get_lapack_funcs, lapack
 
 from .._typing import Array
-from ..labels import Factor, Regression
 from ..operators.array_backend import (
     column_norms,
     host,
@@ -31,7 +30,6 @@ __all__ = [
     "LEAST_EIGENVALUE",
     "ScaledCholesky",
     "few_leading",
-    "fitted_coordinates",
     "graded_svd",
     "inverse_root",
     "leading",
@@ -44,7 +42,6 @@ __all__ = [
     "remove",
     "remove_measured",
     "scaled_cholesky",
-    "spectral",
     "thin_spectrum",
     "triangular",
 ]
@@ -219,50 +216,6 @@ def thin_spectrum(matrix: Array, count: int) -> tuple[Array, Array]:
     values, vectors = few_leading(matrix, count)
     keep = values > LEAST_EIGENVALUE * max(values[0], 0.0)
     return values[keep], vectors[:, keep]
-
-
-def spectral(
-    values: Array,
-    coordinates: Array | None,
-    factor: Factor,
-    alpha: float,
-    count: int,
-) -> tuple[Array, Array]:
-    """Solve the problem in the singular basis of X.
-
-    With ``X = U diag(values)^1/2 V'``, the labels enter only as ``coordinates =
-    U'L``. The answer is ``(eigenvalues, F)`` with ``W = V F``.
-
-    V may be any orthonormal basis that W may use.
-    """
-    if values.size == 0:
-        return np.zeros(0), np.zeros((0, 0))
-    if coordinates is None:
-        # The basis is the answer, and its rank is known.
-        shrunk = values / (values + alpha)
-        spectrum = (factor.share * values * shrunk)[:count]
-        chosen = np.eye(values.size, spectrum.size)
-        return spectrum, chosen / np.sqrt(values + alpha)[:, None]
-    if factor.regression is not None:
-        level, fitted = fitted_coordinates(values, coordinates, factor.regression)
-        coordinates = level * fitted
-    damped = np.sqrt(values / (values + alpha))
-    damped_labels = damped[:, None] * coordinates
-    if not np.isfinite(damped_labels).all():
-        raise FloatingPointError("the labels are too large compared with their fitted values")
-    inner = damped_labels @ damped_labels.T
-    inner[np.diag_indices_from(inner)] += factor.share * values * damped**2
-    spectrum, vectors = few_leading(inner, count)
-    keep = spectrum > LEAST_EIGENVALUE * max(spectrum[0], 0.0)
-    return spectrum[keep], vectors[:, keep] / np.sqrt(values + alpha)[:, None]
-
-
-def fitted_coordinates(
-    values: Array, coordinates: Array, regression: Regression
-) -> tuple[float, Array]:
-    """Return the scale of the regressed labels, and ``U'X B``."""
-    fitted = coordinates * (values / (values + regression.alpha))[:, None]
-    return regression.rescale(length(fitted)), fitted
 
 
 def length(block: Array) -> float:

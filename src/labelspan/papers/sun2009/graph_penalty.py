@@ -14,7 +14,6 @@ from ..._typing import Array
 from ...errors import InvalidInput, InvalidParameter
 from ...estimators.factor_methods import publish_factor_fit, state_factor_fit
 from ...estimators.training import fitting
-from ...labels import Factor
 from ...operators import Operator, Product, as_operator
 from ...operators.array_backend import concatenate, host
 from ...operators.operator import Composite
@@ -79,9 +78,8 @@ def _fit(model: Any, X: Any, y: Any, graph: Any, mu: float) -> None:
         # Rows with H = 0: X'X becomes X'X + mu X'LX.
         H = host(stated.H.formed())
         H = np.concatenate([H, np.zeros((edges.shape[0], H.shape[1]))])
-        factor = Factor(labels=as_operator(H))
         rows = VStack([stated.rows.X, Product(edges, raw)])
-        stated = replace(stated, problem=replace(stated.problem, X=rows, factor=factor))
+        stated = replace(stated, problem=replace(stated.problem, X=rows, labels=as_operator(H)))
     publish_factor_fit(model, stated)
 
 

@@ -19,8 +19,8 @@ from ...operators.digits import block_rank
 from ...operators.operator import Centered
 from ...operators.sparse import Sparse
 from ...solvers import Problem, Solution
-from ...solvers.exact import factorise
-from ...solvers.problem import small_enough
+from ...solvers.decomposition import factorise
+from ...solvers.limits import small_enough
 
 __all__ = ["LeastSquares", "targets"]
 
@@ -94,15 +94,15 @@ class LeastSquares:
         return "least-squares"
 
     def why_not(self, problem: Problem) -> str | None:
-        if not problem.factor.thin or problem.factor.labels is None:
+        if not problem.labels_only:
             return (
                 "LeastSquares needs a factor made only of labels, but this one includes features."
             )
         return None
 
     def solve(self, problem: Problem) -> Solution:
-        assert problem.factor.block is not None
-        wanted = targets(problem.factor.block)[:, : problem.n_components]
+        assert problem.label_block is not None
+        wanted = targets(problem.label_block)[:, : problem.n_components]
         if self.penalty == "l1":
             weights, n_iter, converged = self._lasso(problem.X, wanted, problem.alpha)
             _warn_of_zeros(problem, wanted, weights)
@@ -156,7 +156,7 @@ class LeastSquares:
     def _solution(
         self, problem: Problem, wanted: Array, weights: Array, n_iter: int, converged: bool
     ) -> Solution:
-        labels = problem.factor.block
+        labels = problem.label_block
         assert labels is not None
         image = host(problem.X.matmat(weights))
         left_over = np.linalg.norm(image - wanted, axis=0)

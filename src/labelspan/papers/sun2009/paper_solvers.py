@@ -11,9 +11,8 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from ..._typing import Array
 from ...operators import Operator
 from ...solvers import Exact, Problem, Solution
-from ...solvers.exact import factorise
-from ...solvers.regression import regress
-from ...solvers.small_dense import spectral
+from ...solvers.decomposition import factorise
+from ...solvers.ridge import ridge
 from .least_squares import LeastSquares
 
 __all__ = ["DirectLeastSquares", "Eigen", "Factored"]
@@ -31,18 +30,17 @@ class Eigen:
         return "eigen"
 
     def why_not(self, problem: Problem) -> str | None:
+        if not problem.labels_only:
+            return "Eigen needs a factor made only of labels."
         return Exact().why_not(problem)
 
     def solve(self, problem: Problem) -> Solution:
-        basis = factorise(problem.X, problem.factor.block)
-        values, inside = spectral(
-            basis.values,
-            basis.coordinates,
-            problem.factor,
-            problem.alpha,
-            problem.n_components,
-        )
-        return Solution(basis.right.matmat(inside), values, self.name)
+        basis = factorise(problem.X, problem.label_block)
+        roots = np.sqrt(basis.values + problem.alpha)[:, None]
+        damped = np.sqrt(basis.values)[:, None] / roots * basis.coordinates
+        left, lengths, _ = np.linalg.svd(damped, full_matrices=False)
+        left, lengths = left[:, : problem.n_components], lengths[: problem.n_components]
+        return Solution(basis.right.matmat(left / roots), np.square(lengths), self.name)
 
 
 @dataclass(frozen=True)
@@ -59,14 +57,14 @@ class Factored:
         return "factored"
 
     def why_not(self, problem: Problem) -> str | None:
-        if problem.factor.labels is None or not problem.factor.thin:
+        if not problem.labels_only:
             return "Factored needs a factor made only of labels."
         if problem.alpha <= 0:
             return "Factored needs alpha > 0."
         return None
 
     def solve(self, problem: Problem) -> Solution:
-        labels = problem.factor.block
+        labels = problem.label_block
         assert labels is not None
         square = problem.X.gram()
         square[np.diag_indices_from(square)] += problem.alpha
@@ -91,5 +89,5 @@ class DirectLeastSquares(LeastSquares):
     """
 
     def _lsqr(self, X: Operator, wanted: Array, alpha: float) -> tuple[Array, int, bool]:
-        fit = regress(X, wanted, alpha)
+        fit = ridge(X, wanted, alpha)
         return fit.slopes.formed(), fit.n_iter, fit.converged

@@ -12,7 +12,7 @@ from ....errors import LabelspanWarning, NotConverged, warn_caller
 from ....graph.affinity import degrees
 from ....labels import Labels
 from ....operators import Operator
-from ....solvers.regression import block_cg
+from ....solvers.conjugate_gradients import block_cg
 
 __all__ = ["SOLVER_CONSTRAINTS", "SystemSolver", "reach", "reached", "solve_definite"]
 
