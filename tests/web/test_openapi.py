@@ -1,7 +1,11 @@
 """The explorer against its own OpenAPI description: schemathesis makes the requests."""
 
+import shutil
+from contextlib import contextmanager
+from copy import deepcopy
+
 import pytest
-from _support.explorer import make_index, serve
+from _support.explorer import enter, serve
 
 pytest.importorskip("starlette", reason="install labelspan[app]")
 schemathesis = pytest.importorskip("schemathesis", reason="install labelspan[e2e]")
@@ -10,14 +14,14 @@ from schemathesis.checks import CHECKS  # noqa: E402
 from starlette.testclient import TestClient  # noqa: E402
 
 from labelspan.web import Served, make_app  # noqa: E402
-from labelspan.web.access import SECRET_HEADER  # noqa: E402
 from labelspan.web.endpoints import ENDPOINTS  # noqa: E402
 from labelspan.web.openapi import describe  # noqa: E402
 
 ACCESS = {one.operation: one.access for one in ENDPOINTS}
+DESCRIPTION = describe()
 EVERY = [
     (path, method, mode, ACCESS[operation["operationId"].removesuffix("_post")])
-    for path, one in describe()["paths"].items()
+    for path, one in DESCRIPTION["paths"].items()
     for method, operation in one.items()
     for mode in schemathesis.GenerationMode
     # Where nothing is asked for, nothing wrong can be given.
@@ -34,14 +38,38 @@ def described(folder):
     served = serve(folder, drawn=True, audited=True)
     # The names by which schemathesis calls an application in its own process.
     app = make_app(served, hosts={"testserver", "localhost"}, watch=False)
+    yield schemathesis.openapi.from_asgi("/openapi.json", endless(app))
+    served.close()
 
-    async def endless(scope, receive, send):
-        # It would be started and ended for every request.
+
+def endless(app):
+    """An application that is not started and ended for every request."""
+
+    async def answer(scope, receive, send):
         if scope["type"] == "http":
             await app(scope, receive, send)
 
-    yield schemathesis.openapi.from_asgi("/openapi.json", endless)
-    served.close()
+    return answer
+
+
+@contextmanager
+def changeable(folder, tmp_path, **settings):
+    """What a copy of an index serves to those who may change it, and its application."""
+    with Served(shutil.copytree(folder, tmp_path / "index"), edit=True) as served:
+        yield served, make_app(served, hosts={"testserver"}, watch=False, **settings)
+
+
+def operation_of(app, path, method):
+    """One operation of the description, without who may ask: the tests send what that needs.
+
+    Who lacks it is refused elsewhere.
+    """
+    content = deepcopy(DESCRIPTION)
+    content["paths"] = {path: {method: content["paths"][path][method]}}
+    del content["paths"][path][method]["security"]
+    described = schemathesis.openapi.from_dict(content)
+    described.app = endless(app)
+    return described[path][method]
 
 
 def ask_at_random(operation, mode, check, **options):
@@ -67,64 +95,39 @@ def ask_at_random(operation, mode, check, **options):
     return set(asked)
 
 
+def too_long(response):
+    """Leave out what does not hold where each part is right, and the whole is too long."""
+    return ["negative_data_rejection"] if response.status_code in {413, 414} else []
+
+
 @pytest.mark.parametrize(("path", "method", "mode"), FOR_PROGRAMS)
-def test_programs_get_what_the_description_says(tmp_path, path, method, mode):
-    make_index(tmp_path / "index")
-    served = Served(tmp_path / "index", edit=True)
-    app = make_app(served, hosts={"testserver"}, watch=False, token=TOKEN)
-
-    async def endless(scope, receive, send):
-        if scope["type"] == "http":
-            await app(scope, receive, send)
-
-    described = schemathesis.openapi.from_asgi("/openapi.json", endless)
-    # The token is sent with every request, also with those that are made to lack one.
-    known = ["ignored_auth"]
-    headers = {"authorization": f"Bearer {TOKEN}"}
-    asked = ask_at_random(described[path][method], mode, lambda _: known, headers=headers)
-    served.close()
+def test_programs_get_what_the_description_says(folder, tmp_path, path, method, mode):
+    with changeable(folder, tmp_path, token=TOKEN) as (_, app):
+        operation, headers = operation_of(app, path, method), {"authorization": f"Bearer {TOKEN}"}
+        asked = ask_at_random(operation, mode, too_long, headers=headers)
     # Wrong headers are made as well.
     wrong = set() if mode.is_positive else {401}
-    assert asked <= {200, 400, 404, 405, 409, 413, 415} | wrong
+    assert asked <= {200, 400, 404, 405, 409, 413, 414, 415} | wrong
 
 
 @pytest.mark.parametrize(("path", "method", "mode"), FOR_EDITING)
-def test_edits_are_what_the_description_says(tmp_path, path, method, mode):
-    make_index(tmp_path / "index")
-    served = Served(tmp_path / "index", edit=True)
-    app = make_app(served, hosts={"testserver"}, watch=False)
-    with TestClient(app, base_url="http://testserver") as client:
-        client.get(served.editing.access.address(""), follow_redirects=False)
-        cookies = dict(client.cookies)
+def test_edits_are_what_the_description_says(folder, tmp_path, path, method, mode):
+    def check(response):
+        # What is right by itself, and cannot be done with this index.
+        told = response.status_code in {400, 404, 409}
+        return ["positive_data_acceptance"] if told else []
 
-        async def endless(scope, receive, send):
-            if scope["type"] == "http":
-                await app(scope, receive, send)
-
-        # The cookie and the secret are sent with every request, as those of a page: nothing else
-        # is made for them. Who lacks them is refused elsewhere.
-        content = client.get("/openapi.json").json()
-        del content["paths"][path][method]["security"]
-        described = schemathesis.openapi.from_dict(content)
-        described.app = endless
-        secret = served.editing.access.form_secret
-        headers = {"origin": "http://testserver", SECRET_HEADER: secret}
-
-        def check(response):
-            # What is right by itself, and cannot be done with this index.
-            told = response.status_code in {400, 404, 409}
-            return ["positive_data_acceptance"] if told else []
-
-        asked = ask_at_random(
-            described[path][method], mode, check, headers=headers, cookies=cookies
-        )
+    with changeable(folder, tmp_path) as (served, app):
+        client = TestClient(app, base_url="http://testserver")
+        headers = enter(client, served) | {"origin": "http://testserver"}
+        cookies, operation = dict(client.cookies), operation_of(app, path, method)
+        asked = ask_at_random(operation, mode, check, headers=headers, cookies=cookies)
     assert asked <= {200, 400, 404, 405, 409, 413, 415}
 
 
-def test_every_route_is_in_the_table(tmp_path):
-    make_index(tmp_path / "index")
-    with Served(tmp_path / "index", edit=True) as served:
-        routes = make_app(served, watch=False)._app.app.routes
+def test_every_route_is_in_the_table(folder, tmp_path):
+    with changeable(folder, tmp_path) as (_, app):
+        routes = app._app.app.routes
         paths = {(one.path, method) for one in routes for method in getattr(one, "methods", ())}
     known = {(one.path, one.method) for one in ENDPOINTS}
     known |= {(one.json_path, one.method) for one in ENDPOINTS if not one.shown}
