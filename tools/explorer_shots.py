@@ -83,15 +83,15 @@ def pages(index: Path, query: str) -> dict[str, str]:
 def serving(index: Path) -> Iterator[tuple[str, str]]:
     """Serve an index for editing; give its address and the one that lets a browser in."""
     command = [sys.executable, "-c", "from labelspan.cli import app; app()", "serve", str(index)]
-    command += ["--edit", "--port", "0"]
+    command += ["--port", "0"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     try:
-        lines = [process.stderr.readline() for _ in range(2)]
-        found = [re.search(r"http://\S+", line) for line in lines]
-        if None in found:
-            raise SystemExit("".join(lines) + (process.stderr.read() or ""))
-        address, entrance = (one[0] for one in found if one is not None)
+        line = process.stderr.readline()
+        found = re.search(r"(http://\S+/)enter\S+", line)
+        if found is None:
+            raise SystemExit(line + (process.stderr.read() or ""))
+        entrance, address = found[0], found[1]
         wait_for(f"{address}map.json", "drawing")
         wait_for(f"{address}review.json", "computing")
         yield address.rstrip("/"), entrance

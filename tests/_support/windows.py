@@ -36,9 +36,8 @@ def serving(folder):
 @contextmanager
 def dying(folder, where):
     """The command, which kills itself at some point; gives the address, and the process."""
-    options = ("--edit", "--as", "anna")
+    options = ("--as", "anna")
     with command(folder, *options, script=SERVE, given=[where]) as process:
-        process.stderr.readline()
         yield re.search(r"http://\S+", process.stderr.readline())[0], process
 
 
@@ -53,7 +52,7 @@ def opened(browser, address, at=None, *, complaints=None):
     )
     context.on("weberror", lambda error: found.append(error.error.stack or str(error.error)))
     context.set_default_timeout(60_000)
-    assert context.request.get(address, max_redirects=0).headers["location"] == "/review"
+    assert context.request.get(address, max_redirects=0).headers["location"] == "/"
     page = context.new_page()
     if at is not None:
         page.goto(at)

@@ -1,5 +1,6 @@
 """Labels changed by a browser: edits, decisions, undo, history, corrected files, and who may."""
 
+import io
 import json
 import re
 import shutil
@@ -11,7 +12,7 @@ from _support.topics import planted_index
 
 pytest.importorskip("starlette", reason="install labelspan[app]")
 from labelspan import LSI, SemanticIndex
-from labelspan.errors import Locked, Mismatch
+from labelspan.errors import Locked
 from labelspan.web import Served
 
 POSTS = {
@@ -65,7 +66,7 @@ def test_the_secret_of_the_address_becomes_a_cookie(folder):
             assert refused.status_code == 403
             assert "labelspan serve" in refused.text
         entered = client.get(served.editing.access.address("/"), follow_redirects=False)
-        assert entered.headers["location"] == "/review"
+        assert entered.headers["location"] == "/"
         cookie = entered.headers["set-cookie"].lower()
         for part in ("httponly", "samesite=strict", "path=/"):
             assert part in cookie
@@ -130,18 +131,28 @@ def test_the_corrected_file_is_shown_and_sent(folder, tmp_path):
     changed = dict(lines[1], text="another text")
     corpus.write_text("".join(json.dumps(x) + "\n" for x in [lines[0], changed, *lines[2:]]))
     before = corpus.read_bytes()
-    with editing(folder, corpus=corpus) as (client, _, post):
-        assert "Nothing was changed" in client.get("/changes").text
+    with editing(folder, corpus=corpus, who="anna") as (client, _, post):
+        assert "Nothing differs" in client.get("/changes").text
+        assert client.get("/changes/file").content == before
         post("labels", items=[items[0].id, items[1].id], add=["brand new"], create=True)
         page = Page(client.get("/changes").text)
-        assert "2 items of notes of mine.jsonl change: 2 labels added" in page.text
-        assert "1 item has another text" in page.text
-        assert "brand new" in page.text
-        # Only the changed part of a line is marked, with some text around it.
-        parts = client.get("/changes").text.split('class="patch"')[1]
-        marked = re.findall(r"<ins>(.*?)</ins>", parts)
-        assert len(marked) == 2
-        assert all("brand new" in one and len(one) < 30 for one in marked)
+        assert "2 values differ from what was read from notes of mine.jsonl" in page.text
+        assert client.get("/changes/check.json").json() == {"notes": [], "changed": [items[1].id]}
+        # Only what changed is marked.
+        assert re.findall(r"<ins>(.*?)</ins>", client.get("/changes").text) == ["brand new"] * 2
+        rows = client.get("/changes.json").json()["rows"]
+        assert {(row["id"], row["who"]) for row in rows} == {(one.id, "anna") for one in items[:2]}
+        assert [row["before"] for row in rows] == [
+            [[name, False] for name in one.labels] for one in items[:2]
+        ]
+        assert client.get("/edit/session.json").json()["bar"]["changes"] == 2
+        for kind, head in (("csv", "id,title,text,labels"), ("decisions", "number,time,who")):
+            assert client.get("/changes/file", params={"as": kind}).text.startswith(head)
+        openpyxl = pytest.importorskip("openpyxl")
+        book = io.BytesIO(client.get("/changes/file", params={"as": "xlsx"}).content)
+        table = list(openpyxl.load_workbook(book).active.values)
+        assert table[0][:4] == ("id", "title", "text", "labels")
+        assert "brand new" in {row[0]: row[3] for row in table}[items[1].id]
         sent = client.get("/changes/file")
         name = sent.headers["content-disposition"]
         assert name == 'attachment; filename="notes_of_mine-corrected.jsonl"'
@@ -149,19 +160,48 @@ def test_the_corrected_file_is_shown_and_sent(folder, tmp_path):
         assert "brand new" in told[0]["labels"]
         assert corpus.read_bytes() == before
     with editing(folder) as (client, _, _):
-        assert "--corpus FILE" in client.get("/changes").text
-        assert client.get("/changes/file").status_code == 404
+        # Without the file there are tables.
+        assert "is not known here" in client.get("/changes/check.json").json()["notes"][0]
+        assert "original" not in client.get("/changes.json").json()["formats"]
+        assert client.get("/changes/file").status_code == 409
+        assert "brand new" in client.get("/changes/file", params={"as": "csv"}).text
 
 
-def test_an_index_that_cannot_be_edited_is_refused(folder, tmp_path):
+def test_an_index_without_labels_is_edited_and_taught(tmp_path):
+    topics = ("chess board player dice", "audio song radio tune")
+    texts = [f"{words} number {n}" for n in range(20) for words in topics]
+    SemanticIndex(estimator=LSI(4)).fit(texts).save(tmp_path / "bare")
+    with editing(tmp_path / "bare") as (client, _, send):
+
+        def post(*path, **body):
+            return send(*path, **body).json()
+
+        for address in ("/", "/search", "/labels", "/review", "/teach", "/changes"):
+            page = client.get(address)
+            assert page.status_code == 200, address
+            assert 'href="/tag"' not in page.text
+        assert client.get("/edit/session.json").json()["bar"]["review"] is None
+        assert (
+            post("labels", items=["0"], add=["game"], create=True)["said"] == "Add game to 1 item."
+        )
+        state = post("teach/start", label="music", items=["1", "3"])
+        for _ in range(6):
+            one = state["questions"][0]["id"]
+            state = post(
+                "teach/answer", label="music", item=one, answer=["no", "yes"][int(one) % 2]
+            )
+        assert post("teach/apply", label="music", form="add")["items"] > 2
+        assert client.get("/label", params={"name": "music"}).status_code == 200
+        table = client.get("/changes/file", params={"as": "csv"}).text
+        assert ",music" in table
+        post("undo")
+    with SemanticIndex.load(tmp_path / "bare") as index:
+        assert index.labels == {"game": 1}
+
+
+def test_an_index_that_another_writes_to_is_refused(folder):
     with SemanticIndex.load(folder, write=True), pytest.raises(Locked):
         Served(folder, edit=True)
-    bare = tmp_path / "bare"
-    SemanticIndex(estimator=LSI(2)).fit(["a chess game", "edit photos", "chess"]).save(bare)
-    with pytest.raises(Mismatch, match="without labels"):
-        Served(bare, edit=True)
-    # Nothing holds the lock.
-    SemanticIndex.load(bare, write=True).close()
 
 
 @pytest.mark.parametrize("address", POSTS)

@@ -9,6 +9,7 @@ import pytest
 from _support.explorer import command
 from typer.testing import CliRunner
 
+from labelspan import SemanticIndex
 from labelspan.cli import app
 
 for needed in ("starlette", "uvicorn"):
@@ -43,10 +44,22 @@ def items_at(port):
             return json.loads(answer.read().split(b"\r\n\r\n", 1)[1])["items"]
 
 
+def test_an_index_that_another_process_writes_to_is_read(folder, tmp_path):
+    for options, told in (((), "Another process writes"), (("--read-only",), "")):
+        with SemanticIndex.load(folder, write=True), command(folder, *options) as process:
+            line = process.stderr.readline()
+            assert "token" not in line
+            port = int(re.search(r":(\d+)/", line)[1])
+            assert items_at(port) == 60
+            process.send_signal(signal.SIGINT)
+            assert process.communicate(timeout=120)[1].startswith(told)
+
+
 def test_the_command_serves_until_it_is_told_to_stop(folder):
     with command(folder) as process:
         line = process.stderr.readline()
-        assert re.fullmatch(r"Serving 60 items at http://127.0.0.1:\d+/ \(Ctrl-C ends it\)\n", line)
+        told = r"Serving 60 items at http://127.0.0.1:\d+/enter\?token=\S+ \(Ctrl-C ends it\)\n"
+        assert re.fullmatch(told, line)
         assert items_at(int(re.search(r":(\d+)/", line)[1])) == 60
         process.send_signal(signal.SIGINT)
         _, rest = process.communicate(timeout=120)

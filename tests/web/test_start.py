@@ -12,7 +12,7 @@ from functools import partial
 
 import pytest
 from _support.chromium import CHROMIUM
-from _support.explorer import BASE, command
+from _support.explorer import BASE, client_of, command, enter
 
 pytest.importorskip("starlette", reason="install labelspan[app]")
 pytest.importorskip("uvicorn", reason="install labelspan[app]")
@@ -157,8 +157,26 @@ def test_a_fit_that_is_cancelled_leaves_nothing(started):
     assert now["steps"][-1]["what"] == "done"
     assert client.get("/index.json").json()["items"] == 40
     assert client.get("/index.json").json()["name"] == "programs"
-    # Who may use the page may change labels, and gets the file back.
+    # Who may use the page may change labels, and gets the file back, also after the next start.
     assert client.get("/changes/file").text == TABLE
+    item = client.get("/search.json").json()["hits"][0]
+    secret = client.get("/edit/session.json").json()["secret"]
+    body = {"items": [item["id"]], "add": ["fun"], "create": True}
+    headers["x-labelspan-secret"] = secret
+    # A label that the file cannot hold is refused.
+    wrong = client.post("/edit/labels.json", json={**body, "add": ["a;b"]}, headers=headers)
+    assert (wrong.status_code, "separates the labels" in wrong.json()["detail"]) == (400, True)
+    assert client.post("/edit/labels.json", json=body, headers=headers).status_code == 200
+    client.__exit__()
+    with Served(out, edit=True) as served, client_of(served) as again:
+        enter(again, served)
+        corrected = again.get("/changes/file").text.splitlines()
+    before = TABLE.splitlines()
+    assert [row for row in corrected if row not in before] == [
+        row.replace(item["labels"][-1], f"{item['labels'][-1]};fun")
+        for row in before
+        if row.startswith(f"{item['id']},")
+    ]
 
 
 def test_a_process_that_does_not_notice_that_it_is_stopped_leaves_nothing(tmp_path, monkeypatch):

@@ -151,7 +151,7 @@ def test_without_editing_lessons_can_be_read(folder):
     with SemanticIndex.load(folder, write=True) as index:
         Teacher(index, "new", items=index.ids[:2])
     with explore(folder) as reader:
-        assert "serve --edit" in reader.get("/teach").text
+        assert "labelspan serve" in reader.get("/teach").text
         found = reader.get("/teach.json", params={"label": "new"}).json()
         assert found["lesson"]["progress"]["yes"] == 2
         assert "Next items" in reader.get("/teach", params={"label": "new"}).text

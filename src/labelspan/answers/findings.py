@@ -12,6 +12,7 @@ from ..curation import Finding, Review
 from ..curation.audit_results import KINDS, PAIRS
 from ..errors import NotFound
 from ..index import SemanticIndex
+from ..index.passages import whole_title
 from ..index.results import WordShare
 from .common import Count, Given, PageData, Unit, find_item, page_of, rounded, titles_of
 from .tags import NearItemData, near_items
@@ -55,7 +56,7 @@ class EvidenceData(TypedDict):
     kind: Literal["wrong", "missing"]
     item: str
     title: str
-    text: str
+    text: Annotated[str, "the text after its title"]
     cut: Annotated[bool, "whether the text is longer"]
     metadata: dict[str, Any]
     label: str
@@ -132,12 +133,13 @@ def finding(index: SemanticIndex, given: Given, review: Review, state: AuditStat
     (finding,) = findings
     item, label = find_item(index, finding.items[0]), finding.labels[0]
     explained = review.explain(finding)
+    title, text = whole_title(item, _LONGEST_TEXT)
     return {
         "key": given["key"],
         "kind": "wrong" if finding.kind == "wrong" else "missing",
         "item": item.id,
-        "title": item.title,
-        "text": item.text[:_LONGEST_TEXT],
+        "title": title,
+        "text": text,
         "cut": len(item.text) > _LONGEST_TEXT,
         "metadata": item.metadata,
         "label": label,

@@ -10,7 +10,7 @@ from .._texts import shortened
 from .._typing import TypedDict
 from ..index import Hit, Item, SemanticIndex, Tag
 from ..index.metadata_fields import FieldKind, metadata_text
-from ..index.passages import QueryWords, SharedWords, passage
+from ..index.passages import QueryWords, SharedWords, passage, whole_title
 from .common import (
     Count,
     Given,
@@ -230,6 +230,7 @@ def item(index: SemanticIndex, given: Given) -> ItemPageData:
     """Return an item with its text, labels, predicted labels and neighbours."""
     item, words = find_item(index, given["id"]), index.store.words
     shared = None if words is None else SharedWords(words, item.text)
+    title, rest = whole_title(item, _LONGEST_TEXT)
     labels = item.labels or ()
 
     def near(hits: Sequence[Hit]) -> list[NeighbourData]:
@@ -249,7 +250,8 @@ def item(index: SemanticIndex, given: Given) -> ItemPageData:
     return {
         **item_data(item),
         "text": item.text[:_LONGEST_TEXT],
-        "rest": item.text[:_LONGEST_TEXT].removeprefix(item.title).lstrip(),
+        "title": title,
+        "rest": rest,
         "cut": len(item.text) > _LONGEST_TEXT,
         "fields": index.fields(),
         "values": _values(index, item),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import secrets
 import shlex
@@ -187,6 +188,9 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
             source = _index_source(older, reading)
         else:
             source = _source(corpus, out, reading, min_count, stream)
+            if not json_steps and Path(corpus).exists():
+                # By which the explorer finds it again; what it takes itself it keeps elsewhere.
+                source.fields["file"] = os.path.relpath(corpus, out)
         estimator = _estimator(source.head, method, dimensions, beta)
         from ..index.fitting import ONE_BLOCK, TAG_SAMPLE, FitOptions, fit_stream  # noqa: PLC0415
 
@@ -413,7 +417,7 @@ def _say(answer: dict[str, Any], out: Path, *, detected: bool, as_json: bool) ->
         typer.echo(
             f"     labelspan audit{named}         labels that look missing, wrong, or the same\n"
             f"     labelspan review{named}        decide about them, one by one\n"
-            f"     labelspan serve{named} --edit  the same in a browser, with search and map",
+            f"     labelspan serve{named}         the same in a browser, with search and map",
             err=True,
         )
 

@@ -29,13 +29,12 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
         list[str] | None,
         typer.Option(help="Another host name of this server; repeat for several."),
     ] = None,
-    edit: Annotated[
-        bool,
-        typer.Option("--edit", help="Allow everyone who has the printed address to change labels."),
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="Let nobody change anything.")
     ] = False,
+    edit: Annotated[bool, typer.Option("--edit", hidden=True)] = False,
     who: Annotated[
-        str,
-        typer.Option("--as", metavar="NAME", help="With --edit: the name recorded with changes."),
+        str, typer.Option("--as", metavar="NAME", help="The name recorded with changes.")
     ] = "",
     token_file: Annotated[
         Path | None,
@@ -51,7 +50,8 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
     corpus: Annotated[
         Path | None,
         typer.Option(
-            help="With --edit: the file that was indexed, to download a corrected copy of it."
+            help="The file that was indexed, to download a corrected copy of it, if it is no "
+            "longer where it was."
         ),
     ] = None,
     images: Annotated[
@@ -68,14 +68,15 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
     """Explore an index in a browser: search, items, map, axes, labels and tags, also as JSON.
 
     Only this machine can connect unless --host says otherwise; whoever connects can read the
-    whole index. It is read-only unless --edit is given: then anyone with a second address, which
-    contains a secret, can change labels and review those that look wrong or missing. If there is
-    no index yet, a page takes a file and fits one. Ctrl-C stops it.
+    whole index. Who opens the printed address, which contains a secret, can change labels, review
+    and teach them, and download the corrected file; --read-only turns that off. If there is no
+    index yet, a page takes a file and fits one. Ctrl-C stops it.
 
     For example:
       labelspan serve
       labelspan serve notes.labelspan --open
-      labelspan serve notes.labelspan --edit --as anna --corpus notes.jsonl
+      labelspan serve notes.labelspan --as anna
+      labelspan serve notes.labelspan --read-only
     """
 
     def started(address: str, served: Served | StartApp) -> None:
@@ -87,18 +88,21 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
             return
         with served.lease() as snapshot:
             count = len(snapshot.index)
-        typer.echo(f"Serving {counted(count, 'item')} at {address} (Ctrl-C ends it)", err=True)
         entrance = address if served.editing is None else served.editing.access.address(address)
-        if served.editing is not None:
-            typer.echo(f"Change labels at {entrance}", err=True)
+        typer.echo(f"Serving {counted(count, 'item')} at {entrance} (Ctrl-C ends it)", err=True)
+        if served.editing is None and not read_only:
+            words = "Another process writes to this index, so that nothing can be changed here."
+            typer.echo(words, err=True)
         if not is_loopback(host):
-            typer.echo("Others on the network can connect and read this index.", err=True)
+            typer.echo(f"Others on the network can read this index at {address}", err=True)
         if browser:
             typer.launch(entrance)
 
     with plain_errors():
         if index != DEFAULT:
             check_index(index)
+        if edit:
+            typer.echo("Note: --edit is not needed any more; see --read-only.", err=True)
         _check_installed("serve")
         # Imported here and below, so that --help does not wait for them.
         from ..web import serve as run  # noqa: PLC0415
@@ -117,7 +121,7 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
                 host=host,
                 port=port,
                 allow_hosts=allow_host or (),
-                edit=edit,
+                edit=not read_only,
                 who=who,
                 token_file=token_file,
                 allow_origins=allow_origin or (),

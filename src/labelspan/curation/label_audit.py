@@ -61,6 +61,8 @@ _PREDICTED, _PRECISE = 0.2, 0.5
 # ten were planted, with a twentieth of the labels swapped (results/audit.md). From the other score
 # on, half of the labels that look missing were taken away; many others are missing indeed.
 SURE, _SURELY_MISSING = 0.86, 0.6
+# Words and nearest items that are shown as reasons, and how many of these items must agree.
+EVIDENCE, _AGREEING = 6, 2
 # As many of those from this score on are shown as make a hundred, marked as unsure.
 _POSSIBLE, _FEWEST = 0.3, 100
 # Votes of neighbours are known up to about two of twenty, and probabilities by the text and the
@@ -153,6 +155,7 @@ def label_findings(index: SemanticIndex, tagger: Tagger, names: Sequence[str]) -
     allowed = truth | (precise[columns] & (chances >= tagger.thresholds[columns]))
     # A label that is spelt in two ways is to be merged: neither is missing or wrong.
     allowed &= ~_spelt_otherwise(index, tagger, rows, columns, truth)
+    allowed &= _supported(tagger, rows, columns, truth)
     sure = scores >= np.where(truth, SURE, _SURELY_MISSING)
     pairs = np.flatnonzero(allowed & (scores >= _POSSIBLE))
     pairs = pairs[np.lexsort((-scores[pairs], ~sure[pairs]))]
@@ -179,6 +182,22 @@ def label_findings(index: SemanticIndex, tagger: Tagger, names: Sequence[str]) -
     return sorted(
         made, key=lambda one: (not one.sure, order[one.kind], -one.score, one.items, one.labels)
     )
+
+
+def _supported(tagger: Tagger, rows: Array, columns: Array, truth: Array) -> Array:
+    """Mark what is not contradicted by the nearest items, which a review shows as reasons.
+
+    Of these at least some have a label that looks missing, or lack one that looks wrong.
+    """
+    near, cosines = (found[:, :EVIDENCE] for found in tagger.voters.among)
+    places = np.repeat(np.arange(len(near)), (cosines > 0).sum(axis=1))
+    ones = np.ones(places.size, dtype=np.float32)
+    size = len(near)
+    votes = sparse.csr_matrix((ones, (places, near[cosines > 0])), (size, size)) @ tagger.targets
+    with_it = np.asarray(sparse.csr_matrix(votes)[rows, columns]).ravel()
+    without = (cosines > 0).sum(axis=1)[rows] - with_it
+    marks: Array = np.where(truth, without, with_it) >= _AGREEING
+    return marks
 
 
 def _spelt_otherwise(

@@ -298,15 +298,16 @@ class LabelEdits:
         """
         return label_changes_of(self.index)
 
-    def values(self) -> dict[str, dict[str, str]]:
+    def values(self) -> dict[str, dict[str, tuple[str, str]]]:
         """Return the texts in the metadata that differ from those that were read.
 
         Returns
         -------
         dict
-            For each item its fields with their present texts; without items that were added later.
+            For each item its fields with their texts, as they were read and as they are now;
+            without items that were added later.
         """
-        index, found = self.index, dict[str, dict[str, str]]()
+        index, found = self.index, dict[str, dict[str, tuple[str, str]]]()
         own: dict[str, dict[str, Any]] = {}
         whole: dict[str, Any] = {}
         for (name, field), value in index.store.history.as_read().items():
@@ -322,9 +323,10 @@ class LabelEdits:
                 for key, value in item.metadata.items()
                 if isinstance(value, str) and isinstance(before.get(key), str)
             }
-            new = {key: value for key, value in new.items() if before[key] != value}
-            if new and read is not None:
-                found[item.id] = new
+            pairs = {key: (before[key], value) for key, value in new.items()}
+            pairs = {key: pair for key, pair in pairs.items() if pair[0] != pair[1]}
+            if pairs and read is not None:
+                found[item.id] = pairs
         return found
 
     def went(self) -> tuple[list[str], list[str]]:

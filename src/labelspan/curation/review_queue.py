@@ -14,7 +14,7 @@ from ..index.tagging import ItemTagger
 from ..tagger import Tagger
 from .audit_results import Finding
 from .decisions import Answer, Verdict
-from .label_audit import label_findings
+from .label_audit import EVIDENCE, label_findings
 from .label_edits import LabelEdits, Pair
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Review", "pair_of"]
 
-_WORDS = 6
 # When at most this number of the last decisions accepted what was proposed, the rest is noise.
 _LAST, _FEW_ACCEPTED = 20, 3
 
@@ -241,7 +240,7 @@ class Review(LabelEdits):
             self._queue()
         tagger = ItemTagger(self.index.model, self.index.store, self._tagger)
         try:
-            return tagger.explain(label, None, _WORDS, item)
+            return tagger.explain(label, None, EVIDENCE, item)
         except InvalidInput:
             return None
 

@@ -41,7 +41,9 @@ __all__ = [
     "field",
     "foreign_files",
     "generation_folder",
+    "keep_file",
     "read_manifest",
+    "source_file",
     "write_manifest",
 ]
 
@@ -57,6 +59,8 @@ ITEMS = "items.sqlite"
 MAP_FILE = "map.arrays"
 _LOCK = "lock"
 UNFINISHED = "unfinished"
+# The file that the items were read from, if it was given to the explorer.
+_KEPT = "file"
 _FORMAT = "labelspan-index"
 _VERSION = 7
 # Oldest format whose items can be fitted again.
@@ -65,7 +69,7 @@ _LARGEST_MANIFEST = 1 << 24
 _GENERATION = re.compile(r"generation-[0-9a-f]{8}")
 _FILE_NAME = re.compile(r"[a-z0-9_]{1,80}\.arrays")
 _OWN = re.compile(
-    rf"{_GENERATION.pattern}|{_LOCK}(-journal)?|{UNFINISHED}"
+    rf"{_GENERATION.pattern}|{_LOCK}(-journal)?|{UNFINISHED}|{_KEPT}"
     rf"|\.?({re.escape(_MANIFEST)}|{re.escape(MAP_FILE)}).*"
 )
 # Up to this size a file is hashed whenever it is opened; larger ones when that is asked for.
@@ -330,6 +334,25 @@ def _write_lock(folder: Path) -> sqlite3.Connection:
 def foreign_files(folder: Path) -> list[str]:
     """List the names in a folder that are not files of an index or of a killed save."""
     return sorted(path.name for path in folder.iterdir() if not _OWN.fullmatch(path.name))
+
+
+def keep_file(folder: Path, file: Path) -> Path:
+    """Move the file that an index was made of into its folder, in place of an earlier one."""
+    kept = folder / _KEPT
+    shutil.rmtree(kept, ignore_errors=True)
+    kept.mkdir()
+    return Path(shutil.move(file, kept / file.name))
+
+
+def source_file(folder: Path, told: object) -> Path | None:
+    """Return the file that an index was made of, or its folder, if it is still there.
+
+    It is kept in the folder of the index, or its path from there is ``told`` by the fit.
+    """
+    kept = folder / _KEPT
+    inside = sorted(kept.iterdir()) if kept.is_dir() else []
+    found = inside[0] if inside else folder / told if isinstance(told, str) and told else None
+    return found if found is not None and found.exists() else None
 
 
 def _prepare(path: Path) -> None:

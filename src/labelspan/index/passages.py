@@ -11,7 +11,7 @@ import numpy as np
 from ..text import TOKENS, Vocabulary, WordSearch, normalise, parse_query, split_words
 from .results import Item
 
-__all__ = ["Passage", "QueryWords", "SharedWords", "passage", "word_places"]
+__all__ = ["Passage", "QueryWords", "SharedWords", "passage", "whole_title", "word_places"]
 
 _LENGTH = 200
 # Beyond this, a text is not looked through for a passage.
@@ -98,6 +98,23 @@ def passage(item: Item, wanted: QueryWords | None = None) -> Passage:
     words += [word for place, word in found if start <= place and place + len(word) <= end]
     shown = f"{'… ' if start > 0 else ''}{part}{' …' if end < len(rest) else ''}"
     return Passage(title, shown, tuple(dict.fromkeys(words)))
+
+
+def whole_title(item: Item, longest: int) -> tuple[str, str]:
+    r"""Return the title of an item, whole if its text begins with it, and the text after it.
+
+    Examples
+    --------
+    >>> from labelspan.index import Item
+    >>> from labelspan.index.passages import whole_title
+    >>> whole_title(Item("a", "Chess for two\n\nA game.", ()), 100)
+    ('Chess for two', 'A game.')
+    """
+    title, text = item.title, item.text[:longest]
+    first, _, rest = text.partition("\n")
+    if title.endswith("…") and first.startswith(title[:-1].rstrip()) and rest.strip():
+        return first.strip(), rest.strip()
+    return title, text.removeprefix(title).strip()
 
 
 def _best_start(found: Sequence[tuple[int, str]]) -> int:

@@ -10,8 +10,15 @@
 Nothing of the package is needed to load it; a transformer needs the extra ``model``.
 """
 
-from .opening import is_server, open_model
+from .opening import cached_models, is_server, open_model
 from .text_model import FunctionModel, TextModel
 from .vector_store import VectorStore
 
-__all__ = ["FunctionModel", "TextModel", "VectorStore", "is_server", "open_model"]
+__all__ = [
+    "FunctionModel",
+    "TextModel",
+    "VectorStore",
+    "cached_models",
+    "is_server",
+    "open_model",
+]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from ..errors import InvalidInput, MissingData
 from .embedding_server import ServerModel
 from .text_model import TextModel
 
-__all__ = ["is_server", "open_model"]
+__all__ = ["cached_models", "is_server", "open_model"]
 
 # Organisation of the models that are known by their last name.
 _USUAL = "sentence-transformers"
@@ -102,6 +103,22 @@ def hub_cache() -> Path:
     home = os.environ.get("HF_HOME")
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return (Path(home) if home else cache / "huggingface") / "hub"
+
+
+def cached_models() -> list[str]:
+    """Return the names of the models for sentences in the local cache, sorted.
+
+    Without a package that runs them there are none.
+    """
+    if not any(find_spec(one) for one in ("onnxruntime", "sentence_transformers")):
+        return []
+    names = (path.name.removeprefix("models--") for path in hub_cache().glob("models--*"))
+    found = [name.replace("--", "/").removeprefix(f"{_USUAL}/") for name in sorted(names)]
+    return [
+        name
+        for name in found
+        if (folder := find_cached(name)) is not None and (folder / "modules.json").is_file()
+    ]
 
 
 def find_cached(name: str) -> Path | None:

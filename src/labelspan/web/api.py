@@ -2,7 +2,7 @@
 
 Addresses begin with ``/api/1/``. A later version of labelspan with the same addresses takes the
 same requests and adds at most keys to answers. Every request needs the token of ``labelspan serve
---token-file``; those that change items or labels need ``--edit`` as well.
+--token-file``; those that change items or labels need no ``--read-only`` as well.
 """
 
 from __future__ import annotations

@@ -114,11 +114,16 @@ def make_app(
     may_edit = served.editing is not None
     known = [one for one in ENDPOINTS if may_edit or one.access != "edit"]
     access = None if served.editing is None else served.editing.access
-    as_html = partial(as_page, editing=may_edit, images=images)
+
+    def collection() -> tuple[str, bool]:
+        with served.held() as snapshot:
+            return name_of(snapshot.index), snapshot.index.can_tag
+
+    as_html = partial(as_page, editing=may_edit, images=images, collection=collection)
     routes: list[BaseRoute] = [*make_routes(known, served, access, Token(token), as_html)]
     routes.append(Route("/mcp", _assistants(served), methods=["POST"]))
     if access is not None:
-        routes.append(access.route("/review"))
+        routes.append(access.route("/"))
     cookie = {} if access is None else {"cookie": access.cookie}
     description = cache(partial(describe, known, **cookie))
 
@@ -200,7 +205,7 @@ def _check(
     if endpoint.access == "token":
         token.check(request)
         if endpoint.writes and served.editing is None:
-            raise Refused(403, "Start `labelspan serve` with --edit to change items or labels.")
+            raise Refused(403, "This index is served with --read-only: nothing can be changed.")
     elif endpoint.access == "edit":
         assert access is not None
         (access.check_writing if endpoint.writes else access.check)(request)

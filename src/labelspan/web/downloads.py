@@ -2,51 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias
 
 from .._texts import csv_text, json_text
 from ..answers.common import Given
-from ..answers.lists import Mask, rows
+from ..answers.lists import Mask, RowData, rows
 from ..index import SemanticIndex
 from ..index.metadata_fields import metadata_text
 from .endpoint import File
+from .selection import SELECTION, SORT
 
-__all__ = ["send_lines", "send_table"]
+__all__ = ["csv_bytes", "send_lines", "send_table", "table_rows"]
 
 _COLUMNS = ("id", "title", "text", "score", "labels")
 # What a spreadsheet takes for the beginning of a formula.
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r")
+Row: TypeAlias = list[Any]
 
 
 def send_table(index: SemanticIndex, given: Given, mask: Mask) -> File:
     """Send all items of a list as a table."""
-    parts = rows(index, given, mask)
+    return File("items.csv", map(csv_bytes, _table(index, rows(index, given, mask), _COLUMNS)))
+
+
+def table_rows(index: SemanticIndex) -> list[Row]:
+    """Return all items as a table, after the row of the names."""
+    columns = [name for name in _COLUMNS if name != "score"]
+    usual = {one.name: one.default for one in (*SELECTION, SORT)}
+    return [row for part in _table(index, rows(index, usual), columns) for row in part]
+
+
+def _table(
+    index: SemanticIndex, parts: Iterator[list[RowData]], columns: Sequence[str]
+) -> Iterator[list[Row]]:
     # A title of the metadata is the title; other keys do not repeat the name of a column.
     keys = [key for key in index.fields() if key != "title"]
-
-    def texts() -> Iterator[bytes]:
-        yield _csv([[*_COLUMNS, *(f"meta.{key}" if key in _COLUMNS else key for key in keys)]])
-        for part in parts:
-            yield _csv(
-                [
-                    [
-                        row["id"],
-                        row["metadata"].get("title") or row["title"],
-                        row["text"],
-                        row["score"],
-                        "|".join(row["labels"] or ()),
-                        *(row["metadata"].get(key, "") for key in keys),
-                    ]
-                    for row in part
-                ]
-            )
-
-    return File("items.csv", texts())
+    yield [[*columns, *(f"meta.{key}" if key in _COLUMNS else key for key in keys)]]
+    for part in parts:
+        yield [
+            [
+                _cell(value)
+                for value in (
+                    *(_value(row, name) for name in columns),
+                    *(row["metadata"].get(key, "") for key in keys),
+                )
+            ]
+            for row in part
+        ]
 
 
-def _csv(table: list[list[Any]]) -> bytes:
-    return csv_text(([_cell(value) for value in row] for row in table), end="\r\n").encode()
+def _value(row: RowData, name: str) -> Any:
+    if name == "title":
+        return row["metadata"].get("title") or row["title"]
+    return "|".join(row["labels"] or ()) if name == "labels" else row[name]  # type: ignore[literal-required]
+
+
+def csv_bytes(table: list[Row]) -> bytes:
+    """Return rows as CSV, as spreadsheets write it."""
+    return csv_text(table, end="\r\n").encode()
 
 
 def _cell(value: Any) -> Any:

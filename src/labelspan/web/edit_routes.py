@@ -1,31 +1,24 @@
-"""What a browser changes labels by: edits, decisions, undo, history, the corrected file.
+"""What a browser changes labels by: edits, decisions, undo, history.
 
-They exist only with ``labelspan serve --edit``, and need the cookie that the entrance sets. The
-pages themselves hold no secret, so that they can be cached: the script asks ``/edit/session.json``
-for it, and sends it with every change.
+They do not exist with ``labelspan serve --read-only``, and need the cookie that the entrance sets.
+The pages themselves hold no secret, so that they can be cached: the script asks
+``/edit/session.json`` for it, and sends it with every change.
 """
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import lzma
-import re
-from collections.abc import Callable, Sequence
-from difflib import SequenceMatcher
-from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, NotRequired
+from collections.abc import Sequence
+from typing import Annotated, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
 from ..answers.change_list import ChangeData, change_data
-from ..corpus import CorpusEdit
 from ..curation import LabelEdit
-from ..curation.corrected_file import Correction, correct_file
 from ..errors import InvalidFile, InvalidInput, NewLabels
 from ..index import HistoryEntry, SemanticIndex
+from .changes_page import BarData, barred
 from .editing import Name, Who
-from .endpoint import File, Given
+from .endpoint import Given
 from .requests import Refused
 from .schema import Body, Count, MaxLen
 from .snapshot import Served
@@ -37,12 +30,10 @@ __all__ = [
     "ReplaceBody",
     "Similar",
     "UndoBody",
-    "changes",
     "decide",
     "edit_labels",
     "known_items",
     "replace_labels",
-    "send_corrected",
     "session",
     "undo",
 ]
@@ -50,14 +41,6 @@ __all__ = [
 MOST_ITEMS = 100_000
 _MOST_FINDINGS = 1000
 _SHOWN_ITEMS = 1000
-_MOST_LINES = 1000
-# What a label does not go beyond in a line of a table or of JSON, and how much is shown around it.
-_SEPARATORS, _AROUND = frozenset(',;|\t\n[]"'), 60
-_OPENERS: dict[str, Callable[[Path], Any]] = {
-    ".gz": gzip.open,
-    ".bz2": bz2.open,
-    ".xz": lzma.open,
-}
 
 Labels = Annotated[list[Name], MaxLen(100)]
 Create = Annotated[bool, "whether labels that do not exist yet may be created"]
@@ -135,11 +118,13 @@ class SessionData(TypedDict):
 
     secret: str
     who: Annotated[str, "who decides, if it is not said"]
+    bar: BarData
 
 
 def session(served: Served, given: Given) -> SessionData:
     """Return what a page must send with every change."""
-    return {"secret": served.editor.access.form_secret, "who": served.editor.who}
+    editing = served.editor
+    return {"secret": editing.access.form_secret, "who": editing.who, "bar": barred(served)}
 
 
 def edit_labels(served: Served, given: Given) -> EditedData:
@@ -192,36 +177,6 @@ def undo(served: Served, given: Given) -> EditedData:
     return answer
 
 
-def changes(served: Served, given: Given) -> dict[str, Any]:
-    """Show what the corrected file changes."""
-    corpus = served.editor.corpus
-    name = None if corpus is None else corpus.name
-    if corpus is None:
-        return {"file": name, "edit": None, "lines": [], "more": 0}
-    corpus, found = _corrected(served)
-    if found is None:
-        return {"file": name, "edit": None, "lines": [], "more": 0}
-    lines = _differences(corpus, found.edit)
-    return {
-        "file": name,
-        "saved": _corrected_name(corpus),
-        "edit": found.edit,
-        "notes": found.notes,
-        "lines": lines[:_MOST_LINES],
-        "more": max(0, len(lines) - _MOST_LINES),
-    }
-
-
-def send_corrected(served: Served, given: Given) -> File:
-    """Send the corrected file."""
-    corpus, found = _corrected(served)
-    if corpus.is_dir() or (found is not None and found.edit.source is not None):
-        raise Refused(404, "A folder is corrected by `labelspan review --apply`.")
-    if found is None:  # Nothing was changed.
-        return File(corpus.name, iter([corpus.read_bytes()]))
-    return File(_corrected_name(corpus), iter([found.edit.content]))
-
-
 def _edited(
     index: SemanticIndex, edit: LabelEdit, made: HistoryEntry | None, given: Given
 ) -> EditedData:
@@ -259,86 +214,9 @@ def _apply(
     return _edited(review.index, edit, made, given)
 
 
-# --- the corrected file ---------------------------------------------------------------------
-
-
-def _corrected(served: Served) -> tuple[Path, Correction | None]:
-    corpus = served.editor.corpus
-    if corpus is None:
-        raise Refused(404, "Start `labelspan serve --edit` with --corpus FILE for this.")
-    return corpus, correct_file(served.editor.index, corpus)
-
-
-def _corrected_name(corpus: Path) -> str:
-    """Return the name of the corrected copy; a packed file is sent unpacked."""
-    name = re.sub(r"\.(gz|bz2|xz)$", "", corpus.name, flags=re.IGNORECASE)
-    stem, dot, ending = re.sub(r"[^0-9A-Za-z._-]", "_", name).rpartition(".")
-    return f"{stem}-corrected.{ending}" if dot else f"{ending}-corrected"
-
-
 def known_items(index: SemanticIndex, ids: list[str]) -> list[str]:
     """Return ids of items; one that does not exist is refused."""
     for name in ids:
         if name not in index:
             raise Refused(404, f"There is no item {name!r:.80} in the index.")
     return ids
-
-
-class ChangedText(NamedTuple):
-    """What is between two texts that are otherwise equal, with a part of what is around it."""
-
-    start: str
-    before: str
-    after: str
-    end: str
-
-
-def _differences(corpus: Path, edit: CorpusEdit) -> list[ChangedText]:
-    """Return the parts of lines that change; none of a file that is not text."""
-    found: list[ChangedText] = []
-    for name, content in edit.files.items():
-        path = corpus / name if name else corpus
-        with _OPENERS.get(path.suffix.lower(), open)(path, "rb") as file:
-            before = file.read()
-        try:
-            old, new = (text.decode("utf-8-sig").splitlines() for text in (before, content))
-        except UnicodeDecodeError:
-            continue
-        if len(old) == len(new):
-            # Labels change within their lines.
-            found += [
-                changed_text(*pair) for pair in zip(old, new, strict=True) if pair[0] != pair[1]
-            ]
-        else:
-            steps = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-            found += [
-                changed_text("\n".join(old[a:b]), "\n".join(new[c:d]))
-                for step, a, b, c, d in steps
-                if step != "equal"
-            ]
-    return found
-
-
-def changed_text(old: str, new: str) -> ChangedText:
-    """Find what differs, from one separator to the next, so that whole labels are marked.
-
-    Examples
-    --------
-    >>> from labelspan.web.edit_routes import changed_text
-    >>> changed_text("s1,Jaws,Drama|Horror,1975", "s1,Jaws,Horror,1975")
-    ChangedText(start='s1,Jaws,', before='Drama|', after='', end='Horror,1975')
-    """
-    short = min(len(old), len(new))
-    start = next((n for n in range(short) if old[n] != new[n]), short)
-    rest = short - start
-    end = next((n for n in range(rest) if old[-1 - n] != new[-1 - n]), rest)
-    while start and old[start - 1] not in _SEPARATORS:
-        start -= 1
-    while end and not _SEPARATORS & {*old[len(old) - end - 1 : len(old) - end + 1]}:
-        end -= 1
-    first, last = old[:start], old[len(old) - end :]
-    if len(first) > _AROUND:
-        first = f"…{first[-_AROUND:]}"
-    if len(last) > _AROUND:
-        last = f"{last[:_AROUND]}…"
-    return ChangedText(first, old[start : len(old) - end], new[start : len(new) - end], last)

@@ -1,7 +1,7 @@
 """The review by which labels are changed in the explorer.
 
-Only ``labelspan serve --edit`` makes one of these; without it the explorer has no address that
-changes an index.
+``labelspan serve --read-only`` makes none of these: then the explorer has no address that changes
+an index.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Annotated
 from pydantic import Field
 
 from ..curation import Review
-from ..errors import Mismatch
+from ..curation.corrected_file import corpus_file
 from ..index import SemanticIndex
 from ..index.history import LONGEST_WHO
 from .access import Access
@@ -37,11 +37,9 @@ class Editing:
         corpus: Path | None = None,
         access: Access | None = None,
     ) -> None:
-        if not index.can_tag:
-            raise Mismatch("edit: this index was fitted without labels.")
         self.review = Review(index)
         self.who = who
-        self.corpus = corpus
+        self.corpus = corpus_file(index) if corpus is None else corpus
         self.access = Access() if access is None else access
 
     @property

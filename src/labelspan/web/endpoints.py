@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..answers import change_list, collection, explanations, findings, items, labels, lists, tags
-from . import api, downloads, edit_routes, map_points, teach_page, value_edits
+from . import api, changes_page, downloads, edit_routes, map_points, teach_page, value_edits
 from .endpoint import Endpoint
 from .requests import LONGEST_QUERY, LONGEST_TEXT, text_input, texts_input, whole_input
 from .selection import BALANCE, QUERY, SELECTION, SORT
@@ -356,7 +356,7 @@ def _edit(name: str, path: str, answer: Any, body: Any) -> Endpoint:
     return Endpoint(name, path, answer, (), "POST", body, "served", access="edit", writes=True)
 
 
-# They exist only with ``labelspan serve --edit``.
+# They do not exist with ``labelspan serve --read-only``.
 _EDITS = (
     Endpoint("session", "/edit/session.json", edit_routes.session, takes="served", access="edit"),
     Endpoint(
@@ -382,16 +382,18 @@ _EDITS = (
     Endpoint(
         "changes",
         "/changes",
-        edit_routes.changes,
+        changes_page.changes,
+        changes_page.CHANGES_INPUTS,
         takes="served",
         access="edit",
         title="Corrected file",
-        shown=True,
     ),
+    Endpoint("check", "/changes/check.json", changes_page.check, takes="served", access="edit"),
     Endpoint(
         "corrected",
         "/changes/file",
-        edit_routes.send_corrected,
+        changes_page.send_corrected,
+        changes_page.FILE_INPUTS,
         takes="served",
         access="edit",
         media=map_points.BYTES,

@@ -62,17 +62,17 @@ class FitStateData(TypedDict):
 class FileFit:
     """The file, what was read, and the process that reads or fits it; there is one at a time.
 
-    ``opened`` is called with the report and the file after the index was written. A process that is
+    ``opened`` is called with the file after the index was written. A process that is
     asked to stop may take ``patience`` seconds before it is killed.
     """
 
     def __init__(
         self,
         out: Path,
-        opened: Callable[[dict[str, Any], Path], None],
+        opened: Callable[[Path], None],
         patience: float = _SECONDS_TO_STOP,
     ) -> None:
-        self._out, self._opened, self._patience = out, opened, patience
+        self.out, self._opened, self._patience = out, opened, patience
         self._folder = TemporaryDirectory(prefix="labelspan-")
         self._lock = threading.Lock()
         self._state: FitStateData = {
@@ -98,7 +98,7 @@ class FileFit:
 
     @property
     def _indexed(self) -> bool:
-        return (self._out / "manifest.json").exists()
+        return (self.out / "manifest.json").exists()
 
     def state(self) -> FitStateData:
         """Return what is being done, and what was found."""
@@ -194,18 +194,18 @@ class FileFit:
             self._set(state="read", report={**report, "source": self._state["file"]})
 
     def _fit(self) -> None:
-        existed, indexed = self._out.exists(), self._indexed
-        answer, message = self._run(f"--out={self._out}")
+        existed, indexed = self.out.exists(), self._indexed
+        answer, message = self._run(f"--out={self.out}")
         if answer is None:
             if not indexed:
                 self._remove_rest(existed)
             self._set(state="read", message=message)
             return
         try:
-            self._opened(self._state["report"] or {}, self._file)
+            self._opened(self._file)
         except Exception:
             _log.exception("The index could not be opened.")
-            said = f"The index was saved in {self._out}, but cannot be opened; see the output."
+            said = f"The index was saved in {self.out}, but cannot be opened; see the output."
             self._set(state="read", message=said)
         else:
             self._set(state="ready")
@@ -216,7 +216,7 @@ class FileFit:
 
     def _remove_rest(self, existed: bool) -> None:
         """Remove what a fit that did not end has written, and nothing else."""
-        out = self._out
+        out = self.out
         if out.is_dir() and not foreign_files(out):
             for path in out.iterdir():
                 shutil.rmtree(path) if path.is_dir() else path.unlink()

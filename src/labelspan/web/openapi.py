@@ -65,7 +65,7 @@ def describe(
                     "type": "apiKey",
                     "in": "cookie",
                     "name": cookie,
-                    "description": "Set by the address that `labelspan serve --edit` prints; its "
+                    "description": "Set by the address that `labelspan serve` prints; its "
                     "name ends in another number in each server.",
                 },
                 "secret": {

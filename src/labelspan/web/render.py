@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import Any
 
@@ -42,12 +42,14 @@ def as_page(
     editing: bool = False,
     json_link: str | None = None,
     images: bool = False,
+    collection: Callable[[], tuple[str, bool]] | None = None,
     **settings: Any,
 ) -> Response:
     """Return an answer as a page with a link to its JSON endpoint.
 
     ``editing`` adds controls to change labels; an empty ``json_link`` means that there is no
-    endpoint; ``images`` allows images of other servers on the page of an item; ``settings`` are
+    endpoint; ``images`` allows images of other servers on the page of an item; ``collection``
+    returns the name of what is served, and whether labels can be predicted; ``settings`` are
     further variables of the template.
     """
     if json_link is None:
@@ -62,6 +64,7 @@ def as_page(
         data=content,
         editing=editing,
         images=images,
+        collection=collection,
         here=partial(_here, page, asked),
         **settings,
     )
@@ -89,7 +92,8 @@ def refused_response(refused: Refused, *, json_wanted: bool) -> Response:
     if json_wanted:
         response = as_json(content, refused.status, "application/problem+json")
     else:
-        body = _template("error.html").render(page=None, json_link=None, error=content)
+        known = {"page": None, "json_link": None, "collection": None}
+        body = _template("error.html").render(**known, error=content)
         response = Response(body, refused.status, media_type=_HTML)
     response.headers.update(refused.headers)
     return response

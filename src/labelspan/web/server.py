@@ -19,7 +19,7 @@ from starlette.types import ASGIApp
 from threadpoolctl import threadpool_limits
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from ..errors import InvalidParameter
+from ..errors import InvalidParameter, Locked
 from .access import read_token
 from .app import make_app
 from .middleware import LOOPBACK
@@ -43,7 +43,7 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 8000,
     allow_hosts: Iterable[str] = (),
-    edit: bool = False,
+    edit: bool = True,
     who: str = "",
     token_file: str | PathLike[str] | None = None,
     allow_origins: Iterable[str] = (),
@@ -64,18 +64,20 @@ def serve(
         0 chooses a free port.
     allow_hosts : iterable of str, default=()
         Further names that are allowed in the Host header.
-    edit : bool, default=False
+    edit : bool, default=True
         Whether labels may be changed, from ``served.editing.access.address(address)``. The index is
-        then opened for writing, so that no other process can write to it.
+        then opened for writing, so that no other process can write to it; if another one does so
+        already, it is only read.
     who : str, default=""
-        With ``edit``: who changes labels, for the history.
+        Who changes labels, for the history.
     token_file : path or None, default=None
         A file with the token that other programs must send to use ``/api/1/``; None refuses them.
     allow_origins : iterable of str, default=()
         Origins of pages and of browser extensions whose scripts may use ``/api/1/``, such as
         "https://example.org".
     corpus : path or None, default=None
-        With ``edit``: the file that the index was fitted on, to download a corrected copy of it.
+        The file that the index was fitted on, to download a corrected copy of it; by default the
+        one that the index knows.
     images : bool, default=False
         Whether the page of an item shows the images that it links to. They are loaded from other
         servers, which learn of it.
@@ -106,7 +108,11 @@ def serve(
             page = StartApp(Path(folder), opened, edit=edit, token=token, **given)
             _serve_here(page, listening, started and partial(started, address, page))
             return
-        with opened(edit=edit, corpus=corpus) as served:
+        try:
+            served = opened(edit=edit, corpus=corpus)
+        except Locked:
+            served = opened()
+        with served:
             app = make_app(served, token=token, **given)
             _serve_here(app, listening, started and partial(started, address, served))
 

@@ -179,6 +179,8 @@ class Snapshot:
 
     def _make_audit(self) -> None:
         """Audit the labels; if that fails, only the audit is missing."""
+        if not self.tags:
+            return
         others = [kind for kind in KINDS if kind not in PAIRS]
         try:
             self._others = audit_labels(self.index, MOST_OTHERS, kinds=others).findings
@@ -294,7 +296,7 @@ class Served:
     who : str, default=""
         Who changes labels, for the history.
     corpus : path or None, default=None
-        With ``edit``: the file that the index was fitted on, to download a corrected copy of it.
+        The file that the index was fitted on; by default the one that it knows.
     access : Access or None, default=None
         With ``edit``: who may change labels; None makes new secrets.
 

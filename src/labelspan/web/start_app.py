@@ -12,6 +12,8 @@ from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ..index.folder import keep_file
+from ..models import cached_models
 from .access import Access, Token
 from .app import guarded, make_app, make_routes
 from .endpoint import Endpoint, Given
@@ -49,6 +51,7 @@ class ReadBody(Body):
     labels: NotRequired[Annotated[_FIELDS, "an empty list reads no labels"]]
     separator: NotRequired[Annotated[str | None, MaxLen(20)]]
     encoding: NotRequired[Annotated[str, MaxLen(20)]]
+    model: NotRequired[Annotated[str | None, MaxLen(LONGEST_NAME), "a model on this machine"]]
 
 
 class NoBody(Body):
@@ -58,7 +61,7 @@ class NoBody(Body):
 class StartApp:
     """An ASGI application that becomes the explorer of the index that it fits.
 
-    ``opened(edit, corpus, access)`` opens that index; with ``edit``, labels may be changed then by
+    ``opened(edit, access)`` opens that index; with ``edit``, labels may be changed then by
     whoever may use this page. ``settings`` are further ones of ``make_app``.
     """
 
@@ -99,11 +102,10 @@ class StartApp:
             if self._served is not None:
                 self._served.close()
 
-    def _opened(self, report: dict[str, Any], file: Path) -> None:
-        """Show the index from now on."""
-        corpus = file if not report.get("why_not_writable", True) else None
-        edit = self._edit and bool(report.get("n_labelled"))
-        served = self._open(edit=edit, corpus=corpus, access=self.access)
+    def _opened(self, file: Path) -> None:
+        """Keep the file with the index, and show this from now on."""
+        keep_file(self.fit.out, file)
+        served = self._open(edit=self._edit, access=self.access)
         self._served = served
         self._app = make_app(served, hosts=self._hosts, **self._settings)
         served.start()
@@ -112,7 +114,7 @@ class StartApp:
 
     def show(self, given: Given) -> dict[str, Any]:
         """Show where a file is dropped."""
-        return {"longest": LONGEST_UPLOAD, "edit": self._edit}
+        return {"longest": LONGEST_UPLOAD, "models": cached_models()}
 
     def state(self, given: Given) -> dict[str, Any]:
         """Return what is being done, and what was found."""
@@ -133,7 +135,7 @@ class StartApp:
         options = [f"--text={name}" for name in asked.get("text", ())]
         if "labels" in asked:
             options += [f"--labels={name}" for name in asked["labels"] or ("",)]
-        for key in ("separator", "encoding"):
+        for key in ("separator", "encoding", "model"):
             if asked.get(key) is not None:
                 options.append(f"--{key}={asked[key]}")
         if any("\0" in one for one in options):
@@ -155,13 +157,13 @@ class StartApp:
 
 def _post(name: str, answer: Any, body: Any) -> Endpoint:
     path = f"/start/{name}.json"
-    return Endpoint(name, path, answer, method="POST", body=body, access="edit", writes=True)
+    return Endpoint(name, path, answer, (), "POST", body, "served", access="edit", writes=True)
 
 
 # The addresses before there is an index, for who may edit; there is no other use of this server.
 _START = (
-    Endpoint("start", "/", StartApp.show, access="edit", title="Start", shown=True),
-    Endpoint("state", _STATE, StartApp.state, access="edit"),
+    Endpoint("start", "/", StartApp.show, takes="served", access="edit", title="Start", shown=True),
+    Endpoint("state", _STATE, StartApp.state, takes="served", access="edit"),
     Endpoint(
         "file",
         "/start/file",

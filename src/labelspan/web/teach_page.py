@@ -1,6 +1,6 @@
 """Teaching a label: its lessons, what is asked next, answers, and what they become.
 
-Whoever may read the index can see its lessons; only ``labelspan serve --edit`` can answer.
+Whoever may read the index can see its lessons; only who may change it can answer.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from ..curation import Teacher, TeachProgress
 from ..curation.screening_files import read_decisions
 from ..curation.teach import Lesson, Question, TeachCurve
 from ..index import SemanticIndex
+from ..index.passages import whole_title
 from ..index.results import WordShare
 from .editing import Name, Text, Who
 from .endpoint import File, Given
@@ -83,7 +84,7 @@ class QuestionData(TypedDict):
 
     id: str
     title: str
-    text: str
+    text: Annotated[str, "the text after its title"]
     cut: Annotated[bool, "whether the text is longer"]
     labels: list[str]
     metadata: dict[str, Any]
@@ -212,11 +213,12 @@ def decisions(snapshot: Snapshot, asked: Given) -> DecisionsData:
 
 def _question(teacher: Teacher, question: Question, *, blind: bool) -> QuestionData:
     item = teacher.index.item(question.item)
+    title, text = whole_title(item, _LONGEST_TEXT)
     words, labels = ((), ()) if blind else teacher.explain(item.id, 10)
     return {
         "id": item.id,
-        "title": item.title,
-        "text": item.text[:_LONGEST_TEXT],
+        "title": title,
+        "text": text,
         "cut": len(item.text) > _LONGEST_TEXT,
         "labels": list(item.labels or ()),
         "metadata": item.metadata,
@@ -348,6 +350,7 @@ class UndoneData(StateData):
     """The state after an answer was undone."""
 
     undone: Annotated[str, "the item that it was about"]
+    undone_said: Annotated[str, "what was undone, as a sentence"]
 
 
 class TakenData(StateData):
@@ -411,7 +414,9 @@ def undo_answer(served: Served, given: Given) -> UndoneData:
     undone = teacher.undo(given.get("item", ""), who=who)
     if undone is None:
         raise Refused(409, "There is no answer to undo.")
-    return {**_state(teacher), "undone": undone.item}
+    made = teacher.index.store.history.entry(undone.number)
+    said = "" if made is None else f"Undone: {made.said}"
+    return {**_state(teacher), "undone": undone.item, "undone_said": said}
 
 
 def lesson_state(served: Served, given: Given) -> StateData:

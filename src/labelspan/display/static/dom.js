@@ -19,11 +19,16 @@ globalThis.Dom = (() => {
   };
   // Work that says in a line why it failed.
   const saying = (line, work) => async (...given) => {
+    line.classList.remove("error");
     try {
       await work(...given);
     } catch (error) {
-      line.textContent = error.message;
+      failed(line, error.message);
     }
+  };
+  const failed = (line, message) => {
+    line.textContent = message;
+    line.classList.add("error");
   };
   const number = (value) => value.toLocaleString("en");
   const plural = (count, word) => `${number(count)} ${word}${count === 1 ? "" : "s"}`;
@@ -51,5 +56,5 @@ globalThis.Dom = (() => {
   };
   const chip = (name) => element("li", {}, element("a", { className: "label", href: address("/label", { name }) }, isolated(name)));
 
-  return { element, button, status, saying, number, plural, wait, shown, isolated, address, ask, chip };
+  return { element, button, status, saying, failed, number, plural, wait, shown, isolated, address, ask, chip };
 })();

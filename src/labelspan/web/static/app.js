@@ -15,7 +15,7 @@
   // The balance is shown while it is moved, and used when it is let go.
   const balance = document.querySelector("#balance");
   if (balance) {
-    const shown = balance.closest("form").querySelector("output");
+    const shown = document.querySelector('output[for="balance"]');
     balance.addEventListener("input", () => {
       shown.textContent = `${balance.value}%`;
     });

@@ -3,7 +3,7 @@
 "use strict";
 {
   const { element, plural, status, saying, chip, address, ask } = Dom;
-  const { ready, post, who, button, cut, editor, labelInput, report, follow, told } = Edit;
+  const { ready, go, undo, post, who, button, cut, editor, labelInput, report, follow, told } = Edit;
 
   const nothing = (labels) => {
     const words = labels === undefined ? "no longer in the index" : labels ? "no labels" : "labels not known";
@@ -71,7 +71,7 @@
     const none = button("Select none", () => {
       selected.clear();
       tell();
-    }, "quiet");
+    });
     const bar = element("section", { className: "edit-bar" }, count, " ", none, box);
     bar.setAttribute("aria-label", "Change labels of selected items");
     found.prepend(bar);
@@ -120,7 +120,7 @@
       every = ids;
       listed = true;
       put(ids, true);
-    }, "quiet");
+    });
     group.prepend(element("p", { className: "select" }, element("label", {}, here, ` Select ${close ? "these" : "all on this page"}`), " ", further));
     const tick = () => {
       rows.forEach((row, n) => {
@@ -137,7 +137,6 @@
     const { label } = section.dataset;
     const [input, list] = labelInput("New name, or another label to merge into");
     const line = status();
-    const page = { shown: () => [], draw: () => {} };
     const plan = saying(line, async (by) => {
       if (by === "") {
         line.textContent = "Type a name.";
@@ -148,8 +147,9 @@
       const near = (found.similar[by] ?? []).slice(0, 3);
       const title = found.items ? `Change ${plural(found.items, "item")}` : "Do it";
       const apply = button(near.length ? `Rename it to “${cut(by, 30)}” all the same` : title, saying(line, async () => {
-        report(line, await post("/edit/replace.json", { ...body, similar: true }), page);
-        if (by) line.append(" ", element("a", { href: address("/label", { name: by }) }, `Open ${cut(by)}`));
+        const { said } = await post("/edit/replace.json", { ...body, similar: true });
+        // The page follows the label.
+        go(said, by ? address("/label", { name: by }) : "/labels");
       }), "danger");
       line.replaceChildren(element("span", {}, `${found.said} ${found.asked}`));
       for (const one of near) line.append(" ", button(`Merge into “${cut(one, 30)}” …`, () => plan(one), "quiet"));
@@ -181,19 +181,23 @@
     }
   };
 
-  // What was changed: each change can be undone.
-  const historyList = (list) => {
-    for (const row of list.querySelectorAll("li:not(.undone)")) {
-      const line = element("span", { className: "edit-said" });
-      line.setAttribute("role", "status");
-      const undo = button("Undo", saying(line, async () => {
-        await post(list.dataset.undo, { number: Number(row.dataset.number) });
-        told();
-        location.reload();
-      }));
-      undo.setAttribute("aria-label", `Undo: ${row.querySelector(".said").textContent}`);
-      row.append(" ", undo, " ", line);
-    }
+  // What is to be known before the corrected file is used, which takes a while to find out.
+  const check = async (place) => {
+    const note = (...words) => place.append(element("p", { className: "warning" }, ...words));
+    const { notes, changed } = await ask("/changes/check.json").catch((error) => ({ notes: [error.message], changed: [] }));
+    for (const one of notes) note(one);
+    const links = changed.slice(0, 5).flatMap((id) => [" ", element("a", { href: address("/item", { id }) }, cut(id))]);
+    if (changed.length) note(element("strong", {}, "Check these: "), `${plural(changed.length, "item")} of the file ${changed.length === 1 ? "has" : "have"} another text than when the index was made, for example`, ...links);
+  };
+
+  // A place of a change that can be undone.
+  const undoable = (place) => {
+    const line = element("span", { className: "edit-said" });
+    line.setAttribute("role", "status");
+    const back = button("Undo", saying(line, () => undo(Number(place.dataset.undo))));
+    back.title = `Undo: ${place.dataset.said}`;
+    back.setAttribute("aria-label", back.title);
+    place.append(" ", back, " ", line);
   };
 
   const nameBox = (host) => {
@@ -316,7 +320,8 @@
     page("queue", mergeRows);
     page("who", nameBox);
     page("values", valuesPage);
+    page("check", check);
     page("saved-searches", savedSearches);
-    document.querySelectorAll("ol.history").forEach(historyList);
+    document.querySelectorAll("[data-undo]").forEach(undoable);
   });
 }

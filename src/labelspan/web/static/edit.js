@@ -23,13 +23,30 @@ globalThis.Edit = (() => {
       return session?.who ?? "";
     }
   };
+  // What the bar shows is asked for again after changes, not after each of many in a row.
+  let drawBar = () => {};
+  let timer = 0;
+  const changed = () => {
+    clearTimeout(timer);
+    timer = setTimeout(async () => {
+      const answer = await fetch("/edit/session.json").catch(() => null);
+      if (answer?.ok) drawBar((await answer.json()).bar);
+    }, 300);
+  };
+  const bar = async (draw) => {
+    if (!(await ready)) return;
+    drawBar = draw;
+    draw(session.bar);
+  };
   const send = async (path, body) => {
     await ready;
-    return ask(path, {
+    const done = await ask(path, {
       method: "POST",
       headers: { "content-type": "application/json", "x-labelspan-secret": session?.secret ?? "" },
       body: JSON.stringify(path.endsWith("/undo.json") ? body : { ...body, who: who() }),
     });
+    if (!body.preview) changed();
+    return done;
   };
   // One after the other, in the order of the presses; what fails does not stop the next.
   let last = Promise.resolve();
@@ -37,6 +54,26 @@ globalThis.Edit = (() => {
     const mine = last.then(() => send(path, body));
     last = mine.catch(() => {});
     return mine;
+  };
+
+  const SAID = "labelspan-said"; // what was done before another page was loaded
+  // Open a page, the same by default, that says what was done.
+  const go = (said, href = location.href) => {
+    others?.postMessage("labels");
+    try {
+      sessionStorage.setItem(SAID, said);
+    } catch {
+      // Without storage the history tells it.
+    }
+    if (href === location.href) location.reload();
+    else location.assign(href);
+  };
+  const undo = async (number) => {
+    const { said, decision } = await post("/edit/undo.json", number ? { number } : {});
+    const here = new URL(location.href);
+    // The page of a label follows its name.
+    if (decision?.removed.length && decision.added.includes(here.searchParams.get("name"))) here.searchParams.set("name", decision.removed[0]);
+    go(said, here.href);
   };
 
   // --- parts of pages ------------------------------------------------------------------
@@ -59,6 +96,7 @@ globalThis.Edit = (() => {
 
   // Other windows of this browser tell when they have changed something.
   const others = typeof BroadcastChannel === "undefined" ? null : new BroadcastChannel("labelspan");
+  others?.addEventListener("message", changed);
   // Draw the stored labels again after another window has changed some, and when one comes back.
   const follow = (page) => {
     const again = async () => {
@@ -165,5 +203,5 @@ globalThis.Edit = (() => {
     return Object.assign(box, { line, input });
   };
 
-  return { ready, post, who, button, cut, editor, completed, labelInput, report, decided, follow, told: () => others?.postMessage("labels") };
+  return { SAID, ready, bar, changed, go, undo, post, who, button, cut, editor, completed, labelInput, report, decided, follow, told: () => others?.postMessage("labels") };
 })();

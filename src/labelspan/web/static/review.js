@@ -15,8 +15,10 @@
   let ended = false;
   let stopped = false;
 
+  const line = document.getElementById("decided");
   const said = (text) => {
-    document.getElementById("decided").textContent = text;
+    line.classList.remove("error");
+    line.textContent = text;
   };
   const evidence = (key) => {
     if (!shown.has(key))
@@ -51,7 +53,7 @@
     }
     const name = document.createElement("bdi");
     name.textContent = now.label.length > 80 ? `${now.label.slice(0, 79)}…` : now.label;
-    const title = Dom.isolated(now.title, 80);
+    const title = Dom.element("a", { href: Dom.address("/item", { id: now.item }) }, Dom.isolated(now.title, 80));
     proposal.replaceChildren(`${words[now.kind][0]} `, name, now.kind === "wrong" ? " from " : " to ", title, "?");
     section.classList.toggle("wrong", now.kind === "wrong");
     const yes = section.querySelector("[data-act=accept] span");
@@ -73,11 +75,11 @@
       await sent;
       const answer = await Dom.ask(Dom.address("/review.json", { kind: asked.get("kind") || "pairs", label: asked.get("label") ?? "", show: asked.get("show") ?? "waiting" }));
       const before = queue.length;
-      take(answer.rows.map(({ key, kind, labels, titles }) => ({ key, kind, label: labels[0], title: titles[0] })));
+      take(answer.rows.map(({ key, kind, labels, items, titles }) => ({ key, kind, label: labels[0], item: items[0], title: titles[0] })));
       document.getElementById("enough").textContent = answer.enough;
       ended = queue.length === before;
     } catch (error) {
-      said(error.message);
+      Dom.failed(line, error.message);
       return;
     } finally {
       asking = false;
@@ -100,7 +102,7 @@
     stopped = true;
     back();
     presses.length = 0;
-    said(`${error.message} Nothing was lost: what was not kept waits again.`);
+    Dom.failed(line, `${error.message} Nothing was lost: what was not kept waits again.`);
     show();
   };
   const progress = (step) => {
@@ -111,7 +113,7 @@
   };
   // Numbers of findings that wait: of all, of a kind, and of this list.
   const waiting = (kind, step) => {
-    const shown = [...document.querySelectorAll('.kinds [data-kind=""], #left'), document.querySelector(`.kinds [data-kind="${kind}"]`)];
+    const shown = [...document.querySelectorAll('.kinds [data-kind=""], .left'), document.querySelector(`.kinds [data-kind="${kind}"]`)];
     for (const one of shown)
       if (one) one.textContent = Math.max(0, Number(one.textContent.replaceAll(",", "")) + step).toLocaleString("en");
   };

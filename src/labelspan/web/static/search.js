@@ -5,7 +5,7 @@
   document.getElementById("sort")?.addEventListener("change", () => form.requestSubmit());
   // Short addresses: what is usual is not written.
   form.addEventListener("submit", () => {
-    for (const one of form.querySelectorAll("[name]"))
+    for (const one of form.elements)
       if (!one.value || (one.id === "balance" && one.value === one.dataset.usual)) one.disabled = true;
   });
 

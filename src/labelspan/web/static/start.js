@@ -158,6 +158,7 @@
     else if (file) take(file);
   });
   part("separator").addEventListener("change", () => readAgain({ separator: part("separator").value }));
+  part("model")?.addEventListener("change", () => readAgain({ model: part("model").value || null }));
   part("fit").addEventListener("click", () => act(() => send("/start/fit.json", {})));
   part("cancel").addEventListener("click", () => act(() => send("/start/cancel.json", {})));
   look();

@@ -72,7 +72,7 @@ globalThis.TeachDesk = (() => {
       });
       shelf.replaceChildren(...reasons.map((reason, n) =>
         button(reason, () => exclude(reason), { className: "quiet small", title: `key ${n + 1}` })), form,
-        button("Rename", rename, { className: "quiet small" }));
+        button("Edit reasons", rename, { className: "quiet small" }));
       for (const [n, one] of [...shelf.querySelectorAll(":scope > button")].slice(0, -1).entries()) one.prepend(element("kbd", {}, String(n + 1)), " ");
     };
     // The reasons that are offered, one a line.

@@ -1,7 +1,7 @@
 // The map of a lesson: what belongs, what likely does, and the rest, coloured after each answer.
 "use strict";
 globalThis.TeachMap = (() => {
-  const KEY = [["yes", "belongs"], ["likely", "likely"], ["no", "does not"], ["other", "not asked, unlikely"]];
+  const KEY = [["yes", "belongs"], ["likely", "likeliest"], ["no", "does not"], ["other", "others"]];
   const VARIABLES = { yes: "--c2", likely: "--c1", no: "--c5", other: "--point" };
 
   // Draws the points when they are there; `colour(answer)` takes what /teach/map.json says.

@@ -46,10 +46,9 @@
   const evidence = (one) => {
     const facts = Object.entries(one.metadata).filter(([, value]) => value !== null && value !== "" && value !== one.title).map(([name, value]) =>
       element("div", {}, element("dt", {}, isolated(name)), element("dd", {}, isolated(String(value), 300))));
-    const rest = one.text.startsWith(one.title) ? one.text.slice(one.title.length).trim() : one.text;
     const why = [...shares(one.words), ...shares(one.label_shares)];
     return [
-      ...(rest ? [marked(rest + (one.cut ? " …" : ""), one.words)] : []),
+      ...(one.text ? [marked(one.text + (one.cut ? " …" : ""), one.words)] : []),
       element("div", {},
         ...(one.labels.length ? [element("ul", { className: "chips" }, ...one.labels.map(chip))] : []),
         ...(why.length ? [element("ul", { className: "reason-list" }, ...why)] : []),
@@ -120,13 +119,14 @@
       drawSoon();
     };
     const failed = (error) => {
-      said.textContent = `${error.message} What was not kept is asked about again.`;
+      Dom.failed(said, `${error.message} What was not kept is asked about again.`);
     };
     const answer = async (verdict, reason = "") => {
       const now = queue.shift();
       const about = { reason, note: note.value.trim() };
       answered.add(now.id);
       waiting += 1;
+      said.classList.remove("error");
       said.textContent = `${{ yes: "Included", no: "Excluded", skip: "Skipped" }[verdict]}${reason ? `, ${reason}` : ""}: ${now.title}`;
       show();
       try {
@@ -148,10 +148,10 @@
         const state = await Edit.post("/edit/teach/undo.json", { label, who: Edit.who() });
         queue = [];
         take(state);
-        const back = state.questions.find(({ id }) => id === state.undone);
-        said.textContent = back ? `Undone: ${back.title}` : "Undone.";
+        said.classList.remove("error");
+        said.textContent = state.undone_said;
       } catch (error) {
-        said.textContent = error.message;
+        Dom.failed(said, error.message);
       }
     };
     const act = (name) => {
