@@ -76,6 +76,7 @@ def add(  # noqa: PLR0917 - typer reads options from parameters
         check_index(index)
         check_corpus(corpus, reading["vocabulary"])
         rows = read_vectors_file(vectors)
+        from ..corpus.link_names import LINKS, link_values  # noqa: PLC0415
         from ..errors import InvalidInput  # noqa: PLC0415
 
         with open_index(index, write=True) as opened:
@@ -93,6 +94,10 @@ def add(  # noqa: PLR0917 - typer reads options from parameters
                     f"for example {taken[0]!r}; give --replace to replace them."
                 )
             _check_new(opened, found.labels, create=True, similar=similar, typed=False)
+            told = (found.reading or {}).get("links") or {}
+            links = None
+            if LINKS in told.get("marks", {}):
+                links = [link_values(one.get(LINKS)) for one in found.metadata]
             opened.add(
                 found.texts,
                 found.labels,
@@ -100,6 +105,7 @@ def add(  # noqa: PLR0917 - typer reads options from parameters
                 None if found.numbered else found.ids,
                 metadata=found.metadata,
                 vectors=rows,
+                links=links,
                 replace=replace,
             )
             if opened.store.many_added:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["evaluate"]
 
 
-@reads_corpus()
+@reads_corpus("links", "no_links")
 def evaluate(
     corpus: CorpusName,
     dimensions: Annotated[

@@ -204,6 +204,7 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
             device=device,
             fields={"name": _collection_name(corpus), **source.fields},
             source=block,
+            links=_link_fields(source, older, reading),
             vocabulary=source.vocabulary,
             past=None if older is None else older.past,
         )
@@ -225,8 +226,18 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
             "resumed": found.resumed,
             "seconds": round(time.perf_counter() - start, 2),
             "reading": source.reading,
+            "links": found.links,
         }
         _say(answer, out, detected=language == "auto", as_json=as_json)
+
+
+def _link_fields(source: _Source, older: Any, reading: dict[str, Any]) -> Any:
+    """Return the fields of links: those that were found, or those of the index."""
+    from ..index.links import LinkFields  # noqa: PLC0415
+
+    if older is not None:
+        return None if reading["no_links"] else older.link_fields()
+    return LinkFields.of(source.fields.get("links"))
 
 
 def _show_reading(corpus: str, language: str, reading: dict[str, Any], *, as_json: bool) -> None:
@@ -294,6 +305,7 @@ def _source(
         fields = {key: told[key] for key in ("text", "labels", "ids", "separator")}
         fields |= {key: reading[key] for key in asked if reading[key] is not None}
         fields |= {"why_not_writable": None if reader is None else reader.why_not_writable()}
+        fields |= {"links": told["links"]} if told["links"] else {}
         fields |= {"renamed": True} if reader is not None and reader.renamed else {}
     names = None if reader is None else reader.vocabulary
     if stream and reader is not None:
@@ -399,6 +411,15 @@ def _say(answer: dict[str, Any], out: Path, *, detected: bool, as_json: bool) ->
             "rare words were left out while counting: counts of features may lack "
             f"{answer['undercount']:,} texts"
         )
+    if links := answer["links"]:
+        uses = [what for what in ("space", "tags") if links[f"in_{what}"]]
+        if uses:
+            note(f"{links['links']:,} links are used for: {', '.join(uses)}")
+        elif links["links"]:
+            note(
+                f"{links['links']:,} links are shown, but not used: they do not help to predict "
+                "left-out items"
+            )
     if as_json:
         print_json(answer)
         return

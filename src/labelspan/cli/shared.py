@@ -521,6 +521,13 @@ _READING: dict[str, tuple[Any, str | None, str]] = {
         "thesaurus (.ttl, .rdf), of which --language chooses the names, and whose other names are "
         "replaced by these.",
     ),
+    "links": (
+        Path | None,
+        "FILE",
+        "Links between items: two ids in a line of csv or tsv, and perhaps a weight. By default "
+        "fields and texts that name other items are found.",
+    ),
+    "no_links": (bool, None, "Read no links between items."),
     "min_count": (int, None, "Leave out labels with fewer items than this."),
 }
 
@@ -577,6 +584,8 @@ def open_corpus(
     min_count: int = 1,
     empty_is_none: bool = False,
     vocabulary: Path | None = None,
+    links: Path | None = None,
+    no_links: bool = False,
     labels: str | list[str] | None = None,
     language: str = "auto",
     **options: Any,
@@ -589,7 +598,7 @@ def open_corpus(
     first of a stream. ``options`` are those of :class:`labelspan.corpus.CorpusReader`.
     """
     # Before the import: an error does not wait for the numerical libraries.
-    check_corpus(corpus, vocabulary)
+    check_corpus(corpus, vocabulary, links)
     from ..corpus import CorpusReader  # noqa: PLC0415
 
     labels = "" if labels in ("", [""]) else labels or None
@@ -602,6 +611,7 @@ def open_corpus(
             "vocabulary": vocabulary,
             "label_language": None if vocabulary is None else label_language(language),
             "labels": labels,
+            "links": False if no_links else links,
             **options,
         }
 

@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 __all__ = ["tag"]
 
 
-@reads_corpus("labels", "separator", "empty_is_none", "vocabulary", "min_count")
+@reads_corpus(
+    "labels", "separator", "empty_is_none", "vocabulary", "min_count", "links", "no_links"
+)
 def tag(  # noqa: PLR0917 - typer reads options from parameters
     words: Annotated[
         list[str] | None,

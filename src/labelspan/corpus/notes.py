@@ -19,7 +19,7 @@ from .label_values import INLINE
 from .label_writing import LabelChange, rewritten
 from .names import known_names, normal
 
-__all__ = ["inline_tags", "note_fields", "note_with_labels", "split_note", "yaml_values"]
+__all__ = ["CODE", "inline_tags", "note_fields", "note_with_labels", "split_note", "yaml_values"]
 
 _FENCES = {"---": ("---", "..."), "+++": ("+++",)}
 # Properties below a title, as Notion exports them, and those of Logseq at the beginning.
@@ -38,7 +38,7 @@ _TAG = re.compile(
     re.M,
 )
 # Code between fences or marks, or indented below an empty line, and elements of HTML.
-_CODE = re.compile(
+CODE = re.compile(
     r"^ {0,3}(?P<fence>`{3,}|~{3,})[^\n]*\n.*?(?:^ {0,3}(?P=fence)[`~]*[ \t]*$|\Z)"
     r"|(?P<mark>`{1,3})[^`]+(?P=mark)"
     r"|(?:\A|(?<=\n\n))(?:(?: {4}|\t)(?![ \t]*(?:[-*+]|\d+[.)]) )[^\n]*(?:\n|\Z))+"
@@ -150,7 +150,7 @@ def inline_tags(body: str) -> list[str]:
     """Return the tags in the text of a note, as #game and #game/board; code has none."""
     if "#" not in body:
         return []
-    body = _CODE.sub(" ", body)
+    body = CODE.sub(" ", body)
     found = (several or tag.strip("/") for several, tag in _TAG.findall(body))
     # A number is a reference, as in "see #12"; #ff0000 and #ccc are colours.
     return [tag for tag in dict.fromkeys(found) if not tag.isdigit() and not _COLOUR.fullmatch(tag)]
@@ -292,7 +292,7 @@ def _toml_with_labels(head: str, field: str, change: LabelChange) -> str:
 def _without_inline(text: str, labels: Set[str]) -> str:
     """Return a note in which some #tags are words: only the # is removed."""
     start = split_note(text)[2]
-    code = [(one.start(), one.end()) for one in _CODE.finditer(text, start)]
+    code = [(one.start(), one.end()) for one in CODE.finditer(text, start)]
 
     def pieces() -> Iterator[str]:
         at = 0

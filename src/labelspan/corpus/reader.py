@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from unicodedata import normalize
 
+from .._files import check_there
 from ..errors import InvalidFile, InvalidInput, InvalidParameter
 from .fields import choose_fields, plain
 from .folders import open_files
@@ -29,6 +30,7 @@ from .label_values import (
     words_of_truth,
 )
 from .label_vocabulary import names_of_labels, read_vocabulary
+from .link_names import LINKS, LinkReader, read_link_file
 from .names import known_names, normal
 from .notes import inline_tags
 from .plain_text import plain_text
@@ -102,6 +104,10 @@ class CorpusReader:
     table : str or None, default=None
         The sheet of a workbook, the table of a database, or a query (``select ...``) of it. None
         takes the first sheet with rows, and the largest table with texts.
+    links : path, bool or None, default=None
+        A file of links between items: two ids in a line of csv or tsv, and perhaps a weight. None
+        looks for fields with ids, titles or addresses of other items, and for links in texts:
+        ``[[a page]]``, relative links of notes, addresses of items. False reads none.
     like : mapping or None, default=None
         Fields ``text``, ``labels`` and ``ids`` of an earlier reading; those that the corpus has are
         used instead of guesses.
@@ -156,6 +162,7 @@ class CorpusReader:
         vocabulary: str | os.PathLike[str] | None = None,
         label_language: str | None = None,
         table: str | None = None,
+        links: str | os.PathLike[str] | bool | None = None,
         like: Mapping[str, Any] | None = None,
         head: int = _HEAD,
         folder: str | os.PathLike[str] | None = None,
@@ -198,7 +205,9 @@ class CorpusReader:
         self._parsers_of: dict[int, list[LabelParser]] = {}
         # A table of several may separate its labels in its own way.
         self._by_file = separator is None and files.are_tables and bool(self.parsers)
+        self._link_reader: LinkReader | None = None
         self._first_records = list(self._records(first))
+        self._find_links(items, links)
         self.n_joined = 0
         self.head = self._as_texts(self._joined(record for *_, record in self._first_records))
         self.n_joined = len(self._first_records) - len(self.head)
@@ -416,7 +425,7 @@ class CorpusReader:
             try:
                 if tagged and INLINE not in row:
                     row[INLINE] = inline_tags(_text(row, text, ()))
-                record = Item(
+                item = Item(
                     str(count) if ids is None else _id(row, ids),
                     _text(row, text, html),
                     self._labels(row, self._parsers_of.get(file, self.parsers)),
@@ -424,7 +433,44 @@ class CorpusReader:
                 )
             except ValueError as error:
                 raise InvalidFile(f"{self.files.where(file, number)}: {error}") from None
-            yield file, number, row, record
+            yield file, number, row, self._with_links(row, item)
+
+    def _find_links(
+        self, rows: Sequence[dict[str, Any]], links: str | os.PathLike[str] | bool | None
+    ) -> None:
+        """Find the fields of links; add the links of the first items that are elsewhere."""
+        self.reading["links"] = {}
+        if links is False or self.reading["joined"]:
+            return
+        given = None
+        if links is not None and links is not True:
+            path = Path(links)
+            check_there(path)
+            given = read_link_file(path.read_bytes(), str(path))
+        notes, fields = self.reading["format"] == "markdown", self.reading["metadata"]
+        items = [item for *_, item in self._first_records]
+        if self.reading["ids"] in rows[0]:
+            # The id of an item may be its address.
+            fields = tuple(one for one in fields if one != self.reading["ids"])
+        self._link_reader = LinkReader(
+            rows,
+            items,
+            self.reading["text"],
+            fields,
+            given,
+            notes=notes,
+            like=self._like.get("links"),
+        )
+        self.reading["links"] = self._link_reader.told
+        self._first_records = [
+            (file, number, row, self._with_links(row, item))
+            for file, number, row, item in self._first_records
+        ]
+
+    def _with_links(self, row: dict[str, Any], item: Item) -> Item:
+        """Return an item with the links that are in its text or in a file of links."""
+        text = None if self._link_reader is None else self._link_reader.links_of(row, item)
+        return item if text is None else replace(item, metadata={**item.metadata, LINKS: text})
 
     def _with_parsers(self, rows: Iterable[Placed]) -> Iterator[Placed]:
         """Yield rows; before those of a file, find out how its labels are separated."""

@@ -10,6 +10,7 @@ from typing import Any
 from .._texts import shortened
 from .fields import asked
 from .label_values import COLUMNS, ONE_LABEL
+from .link_names import find_links, item_names
 from .tagged_texts import TaggedTexts
 
 __all__ = ["FieldReport", "ReadingReport", "RoleReport", "make_report", "shorten"]
@@ -59,7 +60,7 @@ class RoleReport:
 
     Attributes
     ----------
-    role : {"text", "title", "labels", "ids", "date", "number"}
+    role : {"text", "title", "labels", "ids", "links", "date", "number"}
         What fields are for.
     fields : tuple of str
         The fields; empty if none is sure.
@@ -289,7 +290,7 @@ def make_report(
             for n in rows
         ),
         reading["other_labels"],
-        tuple(reading["notes"]),
+        (*reading["notes"], *_link_notes(reading, items)),
         tuple(_hints(reading, items, once, len(counts))),
         why_not_writable,
         "format" in reading["guessed"],
@@ -307,9 +308,40 @@ def _roles(reading: Mapping[str, Any]) -> Iterator[RoleReport]:
         labels = (f"{len(labels)} columns, {labels[0]} to {labels[-1]}",)
     yield RoleReport("labels", labels, unsure.get("labels", ()))
     yield RoleReport("ids", (reading["ids"],) if reading["ids"] else ())
+    if reading.get("links"):
+        yield RoleReport("links", tuple(reading["links"]["marks"]))
     for role in ("date", "number"):
         if reading[f"{role}s"]:
             yield RoleReport(role, reading[f"{role}s"])
+
+
+def _link_notes(reading: Mapping[str, Any], items: TaggedTexts) -> Iterator[str]:
+    """Say how many links there are, and how many point to nothing."""
+    told = reading.get("links")
+    if not told:
+        return
+    ids = {name: row for row, name in enumerate(items.ids)}
+
+    def names(wanted: set[str]) -> dict[str, set[int]]:
+        found: dict[str, set[int]] = {}
+        for row, item in enumerate(items.items):
+            for key in item_names(item.id, item.text) & wanted:
+                found.setdefault(key, set()).add(row)
+        return found
+
+    found = find_links(enumerate(items.metadata), ids, names, told["marks"], told["addresses"])
+    pairs = set(zip(found.starts, found.ends, strict=True))
+    loops = sum(start == end for start, end in pairs)
+    linked = {one for pair in pairs if pair[0] != pair[1] for one in pair}
+    lost, again = sum(map(len, found.nothing.values())), len(found.starts) - len(pairs)
+    parts = [
+        f"{len(pairs) - loops:,} link{'' if len(pairs) - loops == 1 else 's'} between "
+        f"{len(linked):,} items ({', '.join(told['marks'])})",
+        *([f"{lost:,} to nothing"] if lost else []),
+        *([f"{loops:,} of an item to itself, left out"] if loops else []),
+        *([f"{again:,} twice, counted once"] if again else []),
+    ]
+    yield f"{'; '.join(parts)} (--no-links: none)"
 
 
 def shorten(value: Any) -> str:

@@ -39,6 +39,7 @@ from ..errors import InvalidFile, LabelspanError
 from .folder import ITEMS, field, generation_folder, read_manifest
 from .history import By, Group, Past, Row, now
 from .label_table import LabelTable
+from .links import LINK_FIELDS, LinkFields
 from .results import Item
 
 __all__ = ["IndexItems", "ItemDatabase", "Past", "read_history"]
@@ -629,6 +630,11 @@ class IndexItems:
         """Return the vocabulary of the labels; None if there is none."""
         with closing(self._open()) as database:
             return database.vocabulary()
+
+    def link_fields(self) -> LinkFields | None:
+        """Return the fields that hold links; None if there are none."""
+        with closing(self._open()) as database:
+            return LinkFields.from_json(database.about(LINK_FIELDS))
 
     def past(self) -> Past:
         """Return the history of the index."""

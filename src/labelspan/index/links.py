@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from .._typing import Array
-from ..corpus.link_names import link_values, name_key
+from ..corpus.link_names import find_links, item_names
 from ..errors import InvalidFile
 
 if TYPE_CHECKING:
@@ -233,51 +233,14 @@ def read_graph(database: ItemDatabase, size: int, fields: LinkFields) -> LinkGra
     ids = {
         name: row for row, name in database.select("SELECT row, id FROM items") if 0 <= row < size
     }
-    wanted: list[tuple[int, dict[str, float]]] = []
-    addresses: dict[str, set[int]] = {}
-    for row, table in database.metadata():
-        if row >= size:
-            continue
-        own: dict[str, float] = {}
-        for field, mark in fields.marks.items():
-            for name, weight in link_values(table.get(field), mark).items():
-                own[name] = max(weight, own.get(name, 0.0))
-        if own:
-            wanted.append((row, own))
-        for field in fields.addresses:
-            if isinstance(address := table.get(field), str) and address:
-                addresses.setdefault(name_key(address), set()).add(row)
-    missing = {name_key(name) for _, own in wanted for name in own if name not in ids}
-    others = _other_names(database, ids, missing) if missing else {}
-    others = {key: rows for key, rows in (others | addresses).items() if len(rows) == 1}
-    starts: list[int] = []
-    ends: list[int] = []
-    weights: list[float] = []
-    nothing: dict[int, list[str]] = {}
-    for row, own in wanted:
-        for name, weight in own.items():
-            end = ids.get(name)
-            if end is None:
-                # A name that several items have is that of none.
-                (end,) = others.get(name_key(name), (None,))
-            if end is None:
-                nothing.setdefault(row, []).append(name)
-                continue
-            starts.append(row)
-            ends.append(end)
-            weights.append(weight)
-    return LinkGraph(size, (starts, ends, weights), nothing)
 
+    def names(wanted: set[str]) -> dict[str, set[int]]:
+        found: dict[str, set[int]] = {}
+        for row, name, text in database.select("SELECT row, id, substr(text, 1, 400) FROM items"):
+            for key in item_names(name, text) & wanted if ids.get(name) == row else ():
+                found.setdefault(key, set()).add(row)
+        return found
 
-def _other_names(
-    database: ItemDatabase, ids: Mapping[str, int], wanted: set[str]
-) -> dict[str, set[int]]:
-    """Return the rows that have some names: as their title, or as the name of their file."""
-    found: dict[str, set[int]] = {}
-    for row, name, text in database.select("SELECT row, id, substr(text, 1, 400) FROM items"):
-        if ids.get(name) != row:
-            continue
-        names = (str(text).lstrip().partition("\n")[0], name.rpartition("/")[2], name)
-        for key in {*map(name_key, names)} & wanted:
-            found.setdefault(key, set()).add(row)
-    return found
+    tables = ((row, table) for row, table in database.metadata() if row < size)
+    found = find_links(tables, ids, names, fields.marks, fields.addresses)
+    return LinkGraph(size, (found.starts, found.ends, found.weights), found.nothing)
