@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -18,9 +18,6 @@ from scipy import sparse
 from .._typing import Array
 from ..corpus.link_names import find_links, item_names
 from ..errors import InvalidFile
-
-if TYPE_CHECKING:
-    from .database import ItemDatabase
 
 __all__ = ["LINK_FIELDS", "ItemLinks", "LinkFields", "LinkGraph", "read_graph"]
 
@@ -228,8 +225,8 @@ def _among(weights: sparse.csr_matrix, columns: Array) -> sparse.csr_matrix:
     return sparse.csr_matrix(parts, shape=(weights.shape[0], columns.size))
 
 
-def read_graph(database: ItemDatabase, size: int, fields: LinkFields) -> LinkGraph:
-    """Make the graph of the first ``size`` rows of a database."""
+def read_graph(database: Any, size: int, fields: LinkFields) -> LinkGraph:
+    """Make the graph of the first ``size`` rows of an :class:`.ItemDatabase`."""
     ids = {
         name: row for row, name in database.select("SELECT row, id FROM items") if 0 <= row < size
     }
