@@ -10,7 +10,7 @@ from scipy import sparse
 
 from labelspan import CCA, HSL, LDA, LSI, MLSI, OPLS, Adapter, KernelFeatures, SemanticIndex
 from labelspan.operators import RowFiles, RowWriter, as_operator
-from labelspan.operators.compositions import WithoutColumns, without_rounding
+from labelspan.operators.compositions import Scaled, without_rounding
 
 # 240 vectors of Debian programs by all-MiniLM-L6-v2, whose dimensions 127, 223 and 319 are about
 # 1e-33 and 5e-8 for every text, and twelve tags of the programs.
@@ -209,7 +209,7 @@ def test_an_operator_without_columns_is_the_matrix_without_them(dtype, shape):
     columns = np.arange(shape[1]) % 4 == 1
     plain = as_operator(np.where(columns, dtype(0), X))
     for store in (np.asarray, sparse.csr_array):
-        operator = WithoutColumns(as_operator(store(X)), columns)
+        operator = Scaled(as_operator(store(X)), columns=1.0 - columns)
         for name in ("gram", "cogram", "column_means", "column_squares", "sum_of_squares"):
             np.testing.assert_allclose(
                 getattr(operator, name)(), getattr(plain, name)(), atol=1e-4, err_msg=name

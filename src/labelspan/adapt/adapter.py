@@ -208,13 +208,13 @@ class Adapter(Embedding):
         sample = self._sample(rows, labels, 0)
         counts = int(labels.labelled.sum()), rows.shape[0]
         solver = "auto" if labels.many else "exact"
-        self._publish_map(sample, counts, solver, lambda model: model.fit(rows, labels))
+        self._set_map(sample, counts, solver, lambda model: model.fit(rows, labels))
         return self
 
     def _fit_stream(self, stream: Stream) -> None:
         counts = stream.seen("Adapter").n, stream.n
         fit = methodcaller("_fit_stream", stream)
-        self._publish_map(stream.sample, counts, "exact", fit)
+        self._set_map(stream.sample, counts, "exact", fit)
 
     def _read_labels(self, y: Any, n_rows: int, **options: Any) -> Labels:
         labels = read_labels(y, n_rows, "Adapter", **options)
@@ -234,7 +234,7 @@ class Adapter(Embedding):
     def _why_no_stream(self) -> None:
         return None
 
-    def _publish_map(
+    def _set_map(
         self,
         sample: RowSample,
         counts: tuple[int, int],

@@ -13,7 +13,7 @@ from ..estimators.training import TrainingRows, squared_norm
 from ..labels import Labels
 from ..operators.array_backend import on_host
 from ..operators.compositions import Without
-from ..solvers import Problem, Solution
+from ..solvers import Problem
 
 __all__ = ["LabelMap"]
 
@@ -49,21 +49,23 @@ class LabelMap(MLSI):
         return False
 
     def _problem(self, rows: TrainingRows, scale: Array, alpha: float, beta: float) -> Problem:
-        if self.without_mean:
-            means = on_host(rows.means)
-            rows = replace(rows, X=Without(rows.X, means[:, None] / np.linalg.norm(means)))
-        return super()._problem(rows, scale, alpha, beta)
+        return super()._problem(self._less_mean(rows), scale, alpha, beta)
 
-    def _publish_solved(self, stated: Any, solution: Solution) -> Array:
-        signs = super()._publish_solved(stated, solution)
-        means = on_host(stated.rows.label_means)
-        self.label_means_ = stated.rows.place(means - common_labels(means))
-        length = float(np.sqrt(squared_norm(self, stated.problem.X)))
+    def _less_mean(self, rows: TrainingRows) -> TrainingRows:
+        if not self.without_mean:
+            return rows
+        means = on_host(rows.means)
+        return replace(rows, X=Without(rows.X, means[:, None] / np.linalg.norm(means)))
+
+    def _keep_common_labels(self, rows: TrainingRows) -> None:
+        super()._keep_common_labels(rows)
+        means = on_host(rows.label_means)
+        self.label_means_ = rows.place(means - common_labels(means))
+        length = float(np.sqrt(squared_norm(self, self._less_mean(rows).X)))
         self.eigenvalues_ = self.eigenvalues_ * length**2
         self.components_ = self.components_ * length
         if self.label_directions_ is not None:
             self.label_directions_ = self.label_directions_ * length
-        return signs
 
 
 # Its messages are those of the adapter.

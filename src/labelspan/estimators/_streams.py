@@ -72,6 +72,8 @@ class Stream:
     batches: int = 0
     # Random rows, for estimators that choose parameters on them.
     sample: Any = None
+    # Labels that are summed are known.
+    unknown: None = None
     # Why there is no solution yet; None if there is one.
     unsolved: str | None = "it was not solved; call solve()"
 

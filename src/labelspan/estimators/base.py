@@ -36,7 +36,7 @@ from ..operators.array_backend import (
 from ..operators.compositions import on_columns
 from ..operators.convert import operator_or_none, project
 from ..operators.sparse import canonical
-from ..solvers import AlphaCurve, Solution, Solver
+from ..solvers import AlphaCurve, Problem, Solution, Solver
 from ._streams import (
     add_batch,
     join_streams,
@@ -45,6 +45,7 @@ from ._streams import (
     when_streaming,
 )
 from .options import METHOD_OPTIONS, described
+from .solving import solve
 from .training import (
     FITTED_WITH,
     TrainingRows,
@@ -176,9 +177,13 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             )
         return min(int(self.n_components), most)
 
+    def _solve(self, problem: Problem) -> Solution:
+        """Solve with the solver that the parameters select."""
+        return solve(self, problem)
+
     # --- output -----------------------------------------------------------------------
 
-    def _publish(
+    def _set_fitted(
         self,
         rows: TrainingRows,
         weights: Array,
@@ -468,7 +473,7 @@ class LabelledEmbedding(Embedding):
             )
         return labels
 
-    def _publish_labels(self, rows: TrainingRows, loadings: Array) -> None:
+    def _set_label_map(self, rows: TrainingRows, loadings: Array) -> None:
         """Set the map from the embedding to the labels."""
         self.classes_ = rows.labels.names
         self.label_kind_ = cast(Kind, rows.labels.kind)
@@ -476,9 +481,7 @@ class LabelledEmbedding(Embedding):
         self.label_loadings_ = rows.place(loadings)
         self.label_means_ = rows.place(rows.label_means)
 
-    def _publish_pairs(
-        self, rows: TrainingRows, H: Operator, images: Array, scatter: Array
-    ) -> None:
+    def _set_more(self, rows: TrainingRows, H: Operator, images: Array, scatter: Array) -> None:
         """Set additional attributes of a method, from Y and its regression on the directions.
 
         ``scatter`` is that of the embedded rows.

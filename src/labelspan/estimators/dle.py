@@ -207,12 +207,12 @@ class DLE(ClassifierMixin, LabelledEmbedding):
         if self.projection == "whitened":
             directions = parts.tight @ directions  # S_w^-1/2 A^-1/2 U
         rows = TrainingRows(None, data.dtype, data.shape[0], place.rows, means, labels)
-        signs = self._publish(rows, place.to_features(directions), lengths[:count] ** 2)
+        signs = self._set_fitted(rows, place.to_features(directions), lengths[:count] ** 2)
         self.graph_, self.gamma_ = graph, gamma
         self.alpha_, self.graph_alpha_ = parts.alpha, parts.graph_alpha
         latent = place.rows.matmat(directions) * signs
         loadings, label_means = _regress_labels(self, latent, labels)
-        self._publish_labels(replace(rows, label_means=label_means), loadings)
+        self._set_label_map(replace(rows, label_means=label_means), loadings)
         if self.label_kind_ == "classes":
             known = latent[labels.labelled].astype(np.float64)
             counts = labels.values.sum(axis=0)
@@ -220,9 +220,10 @@ class DLE(ClassifierMixin, LabelledEmbedding):
                 known.T @ known, known.T @ labels.values[labels.labelled], counts, known.shape[0]
             )
         else:
-            self.label_thresholds_ = label_thresholds(
-                self, as_operator(data).shifted(means), labels, None
+            given = TrainingRows(
+                None, data.dtype, data.shape[0], as_operator(data).shifted(means), means, labels
             )
+            self.label_thresholds_ = label_thresholds(self, given, None)
         return self
 
     score = accuracy

@@ -6,7 +6,7 @@ They solve ``X'HH'X w = lambda (X'X + alpha I) w``, with H made of the labels, b
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
@@ -31,13 +31,13 @@ from ..operators.array_backend import (
 )
 from ..operators.digits import block_rank, whitening
 from ..operators.machine import refuse_too_large
-from ..solvers import AlphaCurve, Problem, Solution, Solver, SolverChoice
+from ..solvers import Problem, Solution, Solver, SolverChoice
 from ..solvers import choose_solver as choose_for_problem
 from ._streams import Stream, why_no_stream
 from .base import LabelledEmbedding, placed_by_labels, transform_with_labels
 from .class_posterior import accuracy, class_scores, discriminants, predict_proba
 from .options import METHOD_OPTIONS, described
-from .solving import choose_penalty, dimensions_for, solve, stream_penalty, threads_for
+from .solving import choose_penalty, dimensions_for, threads_for
 from .thresholds import label_thresholds
 from .training import TrainingRows, fitting, stream_rows, training_rows
 
@@ -50,17 +50,6 @@ _FAINT = 1e-16
 
 
 # --- the fit ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class FactorFit:
-    """Inputs of a fit: its rows, H, alpha and the problem."""
-
-    rows: TrainingRows
-    H: Operator
-    alpha: float
-    curve: AlphaCurve | None
-    problem: Problem
 
 
 @fitting
@@ -91,71 +80,71 @@ def fit_by_factor(self: M, X: Any, y: Any) -> M:
     >>> OPLS(alpha=0.0).fit(X, Y).eigenvalues_.astype(int)
     array([3271,   11,    1])
     """
-    stated = state_factor_fit(self, X, y)
-    with threads_for(stated.rows.X):
-        publish_factor_fit(self, stated)
+    rows, H = prepare_factor(self, X, y)
+    fit_factor(self, rows, H)
     return self
 
 
-def _fit_stream(model: Any, stream: Stream) -> None:
-    """Fit a method by its factor, to the rows of a stream."""
-    seen = stream_rows(model, stream)
-    block, k = seen.Y.formed(), stream.names.size
-    sums = seen.n * stream.seen(type(model).__name__).b_mean
-    H = as_operator(model._stream_factor(block, sums))
-    rows = replace(seen, Y=as_operator(block[:, -k:]), label_means=seen.label_means[-k:])
-    rank = _rank(model, H)
-    count = _count(model, (rows.n, rows.X.shape[1]), rank)
-    alpha, curve = stream_penalty(model, rows.X, rows.Y, rows.n)
-    problem = Problem(rows.X, H, count, alpha, decomposition=rows.decomposition)
-    publish_factor_fit(model, FactorFit(rows, H, alpha, curve, problem))
-
-
-def state_factor_fit(model: Any, X: Any, y: Any) -> FactorFit:
-    """Read the labelled rows, make H, and choose alpha."""
+def prepare_factor(model: Any, X: Any, y: Any) -> tuple[TrainingRows, Operator]:
+    """Read the labelled rows, and make H of their labels."""
     model._check_params()
     plain = model.solver == "auto"
     on_device = plain and model._factor_is_labels
     rows = training_rows(model, X, y, keep_sparse=plain, on_device=on_device)
-    labels = rows.labels
     with threads_for(rows.X):
-        H = rows.Y if model._factor_is_labels else as_operator(model.label_factor(labels))
-        rank = _rank(model, H)
-    count = _count(model, rows.X.shape, rank, many=labels.many)
-    alpha, curve = choose_penalty(model, rows.X, rows.Y, rows.decomposition)
-    wanted = model._has_thresholds(rows)
-    problem = Problem(rows.X, H, count, alpha, leverage=wanted, decomposition=rows.decomposition)
-    return FactorFit(rows, H, alpha, curve, problem)
+        if model._factor_is_labels:
+            return rows, rows.Y
+        return rows, as_operator(model.label_factor(rows.labels))
 
 
-def publish_factor_fit(model: Any, stated: FactorFit) -> None:
-    """Solve, and set the fitted attributes."""
-    rows, H = stated.rows, stated.H
-    solution = solve(model, stated.problem)  # W, lambda
-    _refuse_rounding(model, solution, rows.X, H)
-    lengths = np.ones(solution.eigenvalues.size)
-    if model.scale:
-        lengths = np.sqrt(np.where(solution.eigenvalues > 0, solution.eigenvalues, 1.0))
-    weights = solution.weights * like(lengths, solution.weights)
-    signs = model._publish(rows, weights, solution.eigenvalues, solution)
-    model.alpha_, model.alpha_curve_ = stated.alpha, stated.curve
-    images = _images(model, solution, stated)
-    model._publish_labels(rows, np.asarray((signs / lengths)[:, None] * images))
-    scatter = np.eye(signs.size) if solution.metric is None else solution.metric
-    model._publish_pairs(rows, H, signs[:, None] * images, signs[:, None] * scatter * signs)
-    if model._has_thresholds(rows):
-        own = None
-        if solution.metric is None:
-            own = _label_coordinates(solution, stated.problem, lengths * signs)
-        model.label_thresholds_ = label_thresholds(
-            model,
+def fit_factor(
+    model: Any,
+    rows: TrainingRows,
+    H: Operator,
+    penalised: Callable[[Problem], Problem] = lambda problem: problem,
+) -> None:
+    """Choose alpha, solve the problem of H, and set the fitted attributes.
+
+    ``penalised`` adds other penalties to the problem.
+    """
+    with threads_for(rows.X):
+        count = _count(model, rows, _rank(model, H))
+        alpha, curve = choose_penalty(model, rows)
+        problem = Problem(
             rows.X,
-            rows.labels,
-            own,
-            stated.alpha,
-            leverage=solution.leverage,
+            H,
+            count,
+            alpha,
+            leverage=model._has_thresholds(rows),
             decomposition=rows.decomposition,
         )
+        problem = penalised(problem)
+        solution = model._solve(problem)  # W, lambda
+        _refuse_rounding(model, solution, rows.X, H)
+        lengths = np.ones(solution.eigenvalues.size)
+        if model.scale:
+            lengths = np.sqrt(np.where(solution.eigenvalues > 0, solution.eigenvalues, 1.0))
+        weights = solution.weights * like(lengths, solution.weights)
+        signs = model._set_fitted(rows, weights, solution.eigenvalues, solution)
+        model.alpha_, model.alpha_curve_ = alpha, curve
+        images = _images(model, solution, rows, H)
+        model._set_label_map(rows, np.asarray((signs / lengths)[:, None] * images))
+        scatter = np.eye(signs.size) if solution.metric is None else solution.metric
+        model._set_more(rows, H, signs[:, None] * images, signs[:, None] * scatter * signs)
+        if model._has_thresholds(rows):
+            own = None
+            if solution.metric is None:
+                own = _label_coordinates(solution, problem, lengths * signs)
+            model.label_thresholds_ = label_thresholds(model, rows, own, alpha, solution.leverage)
+
+
+def _fit_stream(model: Any, stream: Stream) -> None:
+    """Fit a method by its factor, to the rows of a stream."""
+    rows = stream_rows(model, stream)
+    block, k = rows.Y.formed(), stream.names.size
+    H = as_operator(model._stream_factor(block, rows.n * stream.seen(type(model).__name__).b_mean))
+    label_means = rows.label_means[-k:]
+    fit_factor(model, replace(rows, Y=as_operator(block[:, -k:]), label_means=label_means), H)
 
 
 def _label_coordinates(
@@ -181,9 +170,9 @@ def _rank(model: Any, H: Operator) -> int:
     return block.shape[1] * bool(block.any()) if model._factor_is_basis else block_rank(block)
 
 
-def _images(model: Any, solution: Solution, stated: FactorFit) -> Array:
+def _images(model: Any, solution: Solution, rows: TrainingRows, H: Operator) -> Array:
     """Return the regression of the labels on the embedding, from ``W'X'Y``."""
-    X, H, labels = stated.rows.X, stated.H, stated.rows.Y
+    X, labels = rows.X, rows.Y
     images = solution.images
     if images is not None and model._factor_is_basis and H.dense:
         images = images @ inner(H.formed(), labels.formed())  # Y = H H'Y
@@ -199,15 +188,16 @@ def _images(model: Any, solution: Solution, stated: FactorFit) -> Array:
     return np.asarray(root @ (root.T @ images))
 
 
-def _count(model: Any, shape: tuple[int, int], rank: int, *, many: bool = False) -> int:
-    rows, columns = shape
+def _count(model: Any, trained: TrainingRows, rank: int) -> int:
+    rows, columns = trained.n, trained.X.shape[1]
     limits = [
         (rank, f"the labels span {rank} directions" + (" once centred" if model.center else "")),
         (columns, f"X has {columns} feature(s)"),
         (rows - model.center, f"X has {rows} labelled sample(s)"),
     ]
     most, reason = min(limits, key=lambda pair: pair[0])
-    few = many or model.n_components == "auto"
+    sparse = trained.raw is not None and trained.labels.many
+    few = sparse or model.n_components == "auto"
     return int(model._count(most, reason, default=dimensions_for(rank, rows) if few else most))
 
 
@@ -277,8 +267,20 @@ def choose_solver(estimator: Any, X: Any, y: Any = None) -> SolverChoice:
         name = type(estimator).__name__
         raise Mismatch(f"{name} has no parameter solver.")
     asked = clone(estimator).set_params(solver="auto")
-    stated = asked._state(X, y) if hasattr(asked, "_state") else state_factor_fit(asked, X, y)
-    return choose_for_problem(stated.problem)
+    vars(asked)["_solve"] = _stop
+    try:
+        asked.fit(X, y)
+    except _FoundProblem as stopped:
+        return choose_for_problem(stopped.args[0])
+    raise Mismatch(f"{type(estimator).__name__} does not use the solvers of labelspan.")
+
+
+class _FoundProblem(Exception):
+    """A fit stopped with its problem, before it was solved."""
+
+
+def _stop(problem: Problem) -> Solution:
+    raise _FoundProblem(problem)
 
 
 # --- the methods --------------------------------------------------------------------------
@@ -457,9 +459,7 @@ class CCA(LabelledEmbedding):
     def _stream_factor(self, block: Array, sums: Array) -> Array:
         return label_basis(block)
 
-    def _publish_pairs(
-        self, rows: TrainingRows, H: Operator, images: Array, scatter: Array
-    ) -> None:
+    def _set_more(self, rows: TrainingRows, H: Operator, images: Array, scatter: Array) -> None:
         # One number per component, as in scikit-learn's CCA.
         self.n_iter_ = np.full(self.n_components_, self.n_iter_)
         self.correlations_ = np.sqrt(np.clip(self.eigenvalues_, 0.0, None))
@@ -595,9 +595,7 @@ class LDA(ClassifierMixin, LabelledEmbedding):
             )
         return super()._read_labels(y, n_rows, **options)
 
-    def _publish_pairs(
-        self, rows: TrainingRows, H: Operator, images: Array, scatter: Array
-    ) -> None:
+    def _set_more(self, rows: TrainingRows, H: Operator, images: Array, scatter: Array) -> None:
         counts = rows.n * rows.label_means
         if not self.center:  # the sums of one-hot columns are their squared lengths
             counts = rows.Y.column_squares()

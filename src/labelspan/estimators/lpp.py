@@ -150,6 +150,6 @@ class LPP(Embedding):
         components = place.to_features(white @ vectors[:, :count])
         eigenvalues = np.maximum(values[:count], 0.0)
         trained = TrainingRows(None, data.dtype, data.shape[0], rows, means)
-        self._publish(trained, components, eigenvalues)
+        self._set_fitted(trained, components, eigenvalues)
         self.graph_ = weights
         return self

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -13,14 +13,8 @@ from ..solvers import Problem, Solver
 from ._streams import Stream, why_no_stream
 from .base import Embedding, inverse_transform
 from .options import SHARED, described
-from .solving import solve, threads_for
-from .training import (
-    TrainingRows,
-    centre,
-    fitting,
-    squared_norm,
-    stream_rows,
-)
+from .solving import threads_for
+from .training import TrainingRows, feature_rows, fitting, squared_norm, stream_rows
 
 __all__ = ["LSI"]
 
@@ -121,40 +115,23 @@ class LSI(Embedding):
         self
             The fitted estimator.
         """
-        stated = self._state(X)
-        with threads_for(stated.rows.X):
-            self._learn(stated)
+        self._check_params()
+        self._fit_rows(feature_rows(self, X))
         return self
+
+    def _fit_rows(self, rows: TrainingRows) -> None:
+        with threads_for(rows.X):
+            squared_norm(self, rows.X)
+            columns = rows.X.shape[1]
+            most = min(rows.n - self.center, columns)
+            count = self._count(most, f"X has {rows.n} rows and {columns} columns", default=100)
+            solution = self._solve(Problem(rows.X, None, count, feature_weight=1.0))  # W, lambda
+            # V = X W is orthonormal; the axes of LSI, sqrt(lambda) W, are orthonormal themselves.
+            axes = scale_columns(solution.weights, np.sqrt(solution.eigenvalues))
+            self._set_fitted(rows, axes, solution.eigenvalues, solution)
 
     inverse_transform = inverse_transform
     _why_no_stream = why_no_stream
 
     def _fit_stream(self, stream: Stream) -> None:
-        self._learn(self._stated(stream_rows(self, stream)))
-
-    def _state(self, X: Any, y: Any = None) -> _Stated:
-        self._check_params()
-        raw = self._read_features(X)
-        with threads_for(raw):
-            rows, means = centre(self, raw)
-            return self._stated(TrainingRows(raw, raw.dtype, rows.shape[0], rows, means))
-
-    def _stated(self, rows: TrainingRows) -> _Stated:
-        squared_norm(self, rows.X)
-        columns = rows.X.shape[1]
-        most = min(rows.n - self.center, columns)
-        count = self._count(most, f"X has {rows.n} rows and {columns} columns", default=100)
-        return _Stated(rows, Problem(rows.X, None, count, feature_weight=1.0))
-
-    def _learn(self, stated: _Stated) -> None:
-        solution = solve(self, stated.problem)  # W, lambda
-        # V = X W is orthonormal; the axes of LSI, sqrt(lambda) W, are orthonormal themselves.
-        weights = scale_columns(solution.weights, np.sqrt(solution.eigenvalues))
-        self._publish(stated.rows, weights, solution.eigenvalues, solution)
-
-
-class _Stated(NamedTuple):
-    """Inputs of a fit, and its problem."""
-
-    rows: TrainingRows
-    problem: Problem
+        self._fit_rows(stream_rows(self, stream))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,19 +12,17 @@ from scipy.linalg import lstsq, pinvh
 from .._params import Constraint, Either, Null, OneOf, Real
 from .._typing import Array
 from ..errors import InvalidLabels, Mismatch
-from ..labels import Labels
 from ..labels.factor import equalizing_weights
-from ..operators import Operator, Scaled, as_operator
+from ..operators import Scaled, as_operator
 from ..operators.array_backend import host, inner, on_host, scale_columns
 from ..operators.digits import block_rank
 from ..solvers import AlphaCurve, Problem, Solution, Solver
-from ..solvers.alpha import choose_alpha
 from ..solvers.missing_labels import complete_labels
 from ..solvers.ridge import direct_ridge
 from ._streams import Stream, why_no_stream
 from .base import LabelledEmbedding, inverse_transform, transform_with_labels
 from .options import ALPHA, RANK, SHARED, described
-from .solving import choose_penalty, dimensions_for, solve, stream_penalty, threads_for
+from .solving import choose_penalty, dimensions_for, threads_for
 from .thresholds import label_thresholds
 from .training import (
     TrainingRows,
@@ -34,7 +32,7 @@ from .training import (
     training_rows,
 )
 
-__all__ = ["MLSI", "common_labels", "label_scale", "label_trust", "moved_origin"]
+__all__ = ["MLSI", "common_labels", "label_trust", "moved_origin"]
 
 # Relative error of the image of a step for which products of rows are accurate enough.
 _CLOSE = 1e-8
@@ -206,9 +204,8 @@ class MLSI(LabelledEmbedding):
         self
             The fitted estimator.
         """
-        stated = self._state(X, y)
-        with threads_for(stated.rows.X):
-            self._publish_solved(stated, solve(self, stated.problem))
+        rows, alpha, curve, beta = self._prepared(X, y)
+        self._fit_rows(rows, alpha, curve, beta)
         return self
 
     @fitting
@@ -228,37 +225,53 @@ class MLSI(LabelledEmbedding):
         Z : array of shape (n, m)
             The embedded rows.
         """
-        stated = self._state(X, y)
-        solution = solve(self, stated.problem)
-        with threads_for(stated.rows.X):
-            signs = self._publish_solved(stated, solution)
-        if solution.embed is None or stated.problem.X.device is not None:
+        rows, alpha, curve, beta = self._prepared(X, y)
+        solution, lengths = self._fit_rows(rows, alpha, curve, beta)
+        if solution.embed is None or rows.X.device is not None:
             return self.transform(X)
-        embedded = scale_columns(solution.embed(), signs * _lengths(solution))
-        origin = host(stated.rows.means) - host(self.mean_)
+        embedded = scale_columns(solution.embed(), lengths)
+        origin = host(rows.means) - host(self.mean_)
         if origin.any():
             embedded = embedded + origin @ host(self.components_).T
-        return stated.rows.place(embedded)
+        return rows.place(embedded)
 
-    def _state(self, X: Any, y: Any) -> _Chosen:
-        """Read X and y, and choose alpha and beta."""
-        self._check_params()
-        sparse = self.solver == "auto" and self.beta not in (0, 1)
-        rows = training_rows(self, X, y, keep_sparse=sparse, on_device=True, unlabelled=True)
+    def _fit_rows(
+        self,
+        rows: TrainingRows,
+        alpha: float,
+        curve: AlphaCurve | None,
+        beta: float,
+        weights: Array | None = None,
+    ) -> tuple[Solution, Array]:
+        """Solve, and set the fitted attributes; return the scale of the directions, with signs."""
         with threads_for(rows.X):
-            return self._chosen(rows)
-
-    def _chosen(self, rows: TrainingRows) -> _Chosen:
-        Y, labels = rows.Y, rows.labels
-        alpha, curve = self._penalty(rows)
-        squares, beta = Y.column_squares(), self._beta_of(rows.X, Y, labels, curve)
-        known = rows.n if labels.unknown is None else (~labels.unknown).sum(axis=0)
-        weights = self._label_weights(squares / np.maximum(known, 1))
-        if labels.unknown is not None and beta > 0:
-            Y, label_means = self._completed(rows.X, labels, alpha)
-            rows, squares = replace(rows, Y=Y, label_means=label_means), Y.column_squares()
-        scale = label_scale(squares, weights, beta)
-        return _Chosen(rows, scale, alpha, curve, beta, self._problem(rows, scale, alpha, beta))
+            # The labels, each with a weight that does not depend on what is filled in.
+            weights = self._label_weights(rows) if weights is None else weights
+            if rows.labels.unknown is not None and beta > 0:
+                rows = self._completed(rows, alpha)
+            squares = rows.Y.column_squares()
+            scale = weights * np.sqrt(beta / (float(squares @ np.square(weights)) or 1.0))
+            solution = self._solve(self._problem(rows, scale, alpha, beta))  # W, lambda
+            lengths = np.sqrt(np.where(solution.eigenvalues > 0, solution.eigenvalues, 1.0))
+            axes = scale_columns(solution.weights, lengths)  # sqrt(lambda) W
+            signs = self._set_fitted(rows, axes, solution.eigenvalues, solution)
+            self.alpha_, self.alpha_curve_, self.beta_ = alpha, curve, beta
+            if solution.label_axes is not None and solution.images is not None:
+                directions = scale[:, None] * on_host(solution.label_axes) * signs
+                # V'X B: with all components the scores are the prediction of ridge regression.
+                images = solution.images / scale
+            else:
+                directions = np.zeros((scale.size, signs.size)) if beta == 0 else None
+                images = self._label_images(rows, solution.weights)  # V'Y
+            self.label_directions_ = None if directions is None else rows.place(directions)
+            self._set_label_map(rows, (signs / lengths)[:, None] * images)
+            if self._has_thresholds(rows):
+                own = None
+                if directions is not None and beta > 0:
+                    own = lambda _, labels: labels @ on_host(self.label_directions_)  # noqa: E731
+                self.label_thresholds_ = label_thresholds(self, rows, own, alpha, solution.leverage)
+            self._keep_common_labels(rows)
+        return solution, signs * lengths
 
     def _problem(self, rows: TrainingRows, scale: Array, alpha: float, beta: float) -> Problem:
         X, Y, n = rows.X, rows.Y, rows.n
@@ -284,80 +297,57 @@ class MLSI(LabelledEmbedding):
 
     # --- what is chosen from the data -------------------------------------------------
 
-    def _label_weights(self, squares: Array) -> Array:
-        """Return the factor of each label, from its mean square."""
-        return np.ones(squares.size) if self.label_weight is None else equalizing_weights(squares)
-
-    def _penalty(self, rows: TrainingRows) -> tuple[float, AlphaCurve | None]:
-        """Return alpha as a number, chosen on the labelled rows if it is "auto"."""
-        if self.alpha == "auto" and self.beta == 0:
-            return 0.0, None
-        if self.alpha == "auto" and rows.labels.unknown is not None:
+    def _prepared(self, X: Any, y: Any) -> tuple[TrainingRows, float, AlphaCurve | None, float]:
+        """Read X and y, and choose alpha and beta, on the labelled rows."""
+        self._check_params()
+        sparse = self.solver == "auto" and self.beta not in (0, 1)
+        rows = training_rows(self, X, y, keep_sparse=sparse, on_device=True, unlabelled=True)
+        index, known = None, 1.0
+        if rows.labels.unknown is not None:
             index = np.flatnonzero(rows.labels.labelled)
-            return choose_penalty(self, rows.X.rows(index), rows.Y.rows(index))
-        return choose_penalty(self, rows.X, rows.Y, rows.decomposition)
+            known = 1.0 - float(rows.labels.unknown.mean())
+        with threads_for(rows.X):
+            return rows, *self._chosen(rows, index, rows.n if index is None else index.size, known)
 
-    def _beta_of(
-        self, X: Operator, targets: Operator, labels: Labels, curve: AlphaCurve | None
-    ) -> float:
-        """Return beta as a number, chosen from the fraction of known labels if it is "auto"."""
-        if self.beta != "auto" or labels.unknown is None:
-            return self._weight(curve, X.shape[0], 1.0)
-        index = np.flatnonzero(labels.labelled)
-        if curve is None:
+    def _chosen(
+        self, rows: TrainingRows, index: Array | None, labelled: int, known: float
+    ) -> tuple[float, AlphaCurve | None, float]:
+        """Return alpha, its curve, and beta, for a number of rows and the part of known labels."""
+        if self.alpha == "auto" and self.beta == 0:
+            return 0.0, None, 0.0
+        alpha, curve = choose_penalty(self, rows, index)
+        if self.beta != "auto":
+            return alpha, curve, float(self.beta)
+        errors = curve
+        if errors is None and known < 1:
             # With a given alpha there are no leave-one-out errors.
-            curve = choose_alpha(X.rows(index), targets.rows(index), intercept=self.center)
-        return self._weight(curve, index.size, 1.0 - float(labels.unknown.mean()))
+            errors = choose_penalty(self, rows, index, choose=True)[1]
+        return alpha, curve, label_trust(errors, labelled, known)
 
-    def _weight(self, curve: AlphaCurve | None, rows: int, known: float) -> float:
-        return label_trust(curve, rows, known) if self.beta == "auto" else float(self.beta)
+    def _label_weights(self, rows: TrainingRows) -> Array:
+        """Return the factor of each label, from its mean square over the rows where it is known."""
+        squares = rows.Y.column_squares()
+        if self.label_weight is None:
+            return np.ones(squares.size)
+        unknown = rows.labels.unknown
+        known = rows.n if unknown is None else np.maximum((~unknown).sum(axis=0), 1)
+        return equalizing_weights(squares / known)
 
-    def _completed(self, X: Operator, labels: Labels, alpha: float) -> tuple[Operator, Array]:
-        """Return Y with fitted values for unknown entries, centred if X is, and its means."""
-        assert labels.unknown is not None
+    def _completed(self, rows: TrainingRows, alpha: float) -> TrainingRows:
+        """Return the rows with fitted values for unknown labels, centred if X is."""
+        labels = rows.labels
         values = complete_labels(
-            X, labels.values, labels.unknown, alpha, intercept=self.center, owner="MLSI"
+            rows.X, labels.values, labels.unknown, alpha, intercept=self.center, owner="MLSI"
         )
         means = values.mean(axis=0) * self.center
-        return as_operator(values - means), means
+        return replace(rows, Y=as_operator(values - means), label_means=means)
 
-    def _publish_solved(self, stated: _Chosen, solution: Solution) -> Array:
-        """Set the fitted attributes; return the signs of the directions."""
-        rows, scale = stated.rows, stated.scale
-        lengths = _lengths(solution)
-        weights = scale_columns(solution.weights, lengths)  # sqrt(lambda) W
-        signs = self._publish(rows, weights, solution.eigenvalues, solution)
-        self.label_directions_ = None
-        if stated.beta == 0:
-            self.label_directions_ = rows.place(np.zeros((scale.size, signs.size)))
-        if solution.label_axes is None:
-            # V'Y, at unit length, because products of large targets may overflow the dtype of X.
-            length = np.sqrt(rows.Y.sum_of_squares()) or 1.0
-            cross = rows.X.rmatmat(rows.Y.formed() / length)
-            images = np.asarray(length * inner(solution.weights, cross))
-        else:
-            # V'X B: with all components the scores are the prediction of ridge regression.
-            axes = on_host(solution.label_axes)
-            self.label_directions_ = rows.place(scale[:, None] * axes * signs)
-            images = solution.images / scale
-        self._publish_labels(rows, (signs / lengths)[:, None] * images)
-        self.alpha_, self.alpha_curve_, self.beta_ = stated.alpha, stated.curve, stated.beta
-        if self._has_thresholds(rows):
-            directions = None if stated.beta == 0 else self.label_directions_
-            own = None
-            if directions is not None:
-                own = lambda _, labels: labels @ on_host(directions)  # noqa: E731
-            self.label_thresholds_ = label_thresholds(
-                self,
-                rows.X,
-                rows.labels,
-                own,
-                stated.alpha,
-                leverage=solution.leverage,
-                decomposition=rows.decomposition,
-            )
-        self._keep_common_labels(rows)
-        return signs
+    @staticmethod
+    def _label_images(rows: TrainingRows, weights: Array) -> Array:
+        """Return V'Y, for a solver that does not tell the directions of the labels."""
+        # At unit length, because products of large targets may overflow the dtype of X.
+        length = np.sqrt(rows.Y.sum_of_squares()) or 1.0
+        return np.asarray(length * inner(weights, rows.X.rmatmat(rows.Y.formed() / length)))
 
     def _keep_common_labels(self, rows: TrainingRows) -> None:
         """Move the origin so that labels on more than half of the rows are not centred.
@@ -390,44 +380,19 @@ class MLSI(LabelledEmbedding):
     _why_no_stream = why_no_stream
 
     def _fit_stream(self, stream: Stream) -> None:
-        known = stream.seen("MLSI")
-        if known.n < 2:
+        seen = stream.seen("MLSI")
+        if seen.n < 2:
             raise InvalidLabels("MLSI: partial_fit has not received any labelled rows; pass some.")
         rows = stream_rows(self, stream)
-        alpha, curve = (0.0, None)
-        if self.alpha != "auto" or self.beta != 0:
-            alpha, curve = stream_penalty(self, rows.X, rows.Y, known.n)
-        beta, share = self._weight(curve, known.n, 1.0), known.n / stream.n
-        if self.beta == "auto" and share < 1:
-            errors = curve or stream_penalty(self, rows.X, rows.Y, known.n, choose=True)[1]
-            beta = self._weight(errors, known.n, share)
-        weights = self._label_weights(rows.Y.column_squares() / known.n)
+        alpha, curve, beta = self._chosen(rows, None, seen.n, seen.n / stream.n)
+        weights = self._label_weights(rows)
         if stream.unlabelled is not None:
             slopes = np.zeros((rows.X.shape[1], rows.Y.shape[1]))
             if beta > 0:
                 slopes = direct_ridge(rows.X, rows.Y.formed(), alpha).slopes.formed()
             fitted = stream.unlabelled.with_labels(slopes, rows.means, rows.label_means)
-            rows = stream_rows(self, replace(stream, labelled=known.join(fitted)))
-        scale = label_scale(rows.Y.column_squares(), weights, beta)
-        problem = self._problem(rows, scale, alpha, beta)
-        stated = _Chosen(rows, scale, alpha, curve, beta, problem)
-        self._publish_solved(stated, solve(self, problem))
-
-
-@dataclass(frozen=True)
-class _Chosen:
-    """Inputs of a fit, its parameters, and its problem."""
-
-    rows: TrainingRows
-    scale: Array  # factor of each label
-    alpha: float
-    curve: AlphaCurve | None
-    beta: float
-    problem: Problem
-
-
-def _lengths(solution: Solution) -> Array:
-    return np.sqrt(np.where(solution.eigenvalues > 0, solution.eigenvalues, 1.0))
+            rows = stream_rows(self, replace(stream, labelled=seen.join(fitted)))
+        self._fit_rows(rows, alpha, curve, beta, weights)
 
 
 def common_labels(means: Array) -> Array:
@@ -458,9 +423,3 @@ def label_trust(curve: AlphaCurve | None, rows: int, known: float) -> float:
     trust = explained + known**2 * (1.0 - explained)
     ratio = _RATIO * trust * rows / (rows + _FEW * (1.0 - known))
     return min(_MOST_BETA, max(_LEAST_BETA, ratio / (1.0 + ratio)))
-
-
-def label_scale(squares: Array, weights: Array, beta: float) -> Array:
-    """Return the factor of each label: its weight, times the scale that gives all labels beta."""
-    square = float(squares @ np.square(weights))
-    return np.asarray(np.sqrt(beta / (square if square > 0 else 1.0)) * weights)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from .._typing import Array
 from ..errors import (
     InvalidInput,
     LabelspanWarning,
@@ -21,7 +22,6 @@ from ..operators import Operator
 from ..operators.machine import own_threads, refuse_too_large, single_thread, take_buffers
 from ..solvers import SOLVERS, AlphaCurve, Problem, Solution, Solver, choose_solver
 from ..solvers.alpha import choose_alpha, generalized_cross_validation, warn_at_end
-from ..solvers.decomposition import Decomposition
 from ..solvers.limits import DIRECT_LIMIT
 from ..solvers.svd import BLOCK_WIDTH
 
@@ -31,7 +31,6 @@ __all__ = [
     "dimensions_for",
     "seed_of",
     "solve",
-    "stream_penalty",
     "threads_for",
 ]
 
@@ -73,31 +72,30 @@ def _refuse_large_space(model: Any, problem: Problem) -> None:
 
 
 def choose_penalty(
-    model: Any, X: Operator, labels: Operator, decomposition: Decomposition | None = None
+    model: Any, rows: Any, index: Array | None = None, *, choose: bool = False
 ) -> tuple[float, AlphaCurve | None]:
-    """Return alpha as a number, and, if it is "auto", the curve from which it was chosen."""
-    if model.alpha != "auto":
-        return float(model.alpha), None
-    take_buffers()
-    with threads_for(X):
-        curve = choose_alpha(X, labels, intercept=model.center, decomposition=decomposition)
-    warn_at_end(curve, type(model).__name__)
-    return curve.alpha, curve
+    """Return alpha as a number, and, if it is "auto", the curve from which it was chosen.
 
-
-def stream_penalty(
-    model: Any, X: Operator, labels: Operator, rows: int, *, choose: bool = False
-) -> tuple[float, AlphaCurve | None]:
-    """Return alpha as a number, by generalised cross-validation if it is "auto".
-
-    X and labels are a few rows with the same products as all rows. ``choose`` ignores alpha.
+    ``rows`` are the `TrainingRows`, of which those with an ``index`` are used. Of a stream they are
+    a few rows with the same products as all: generalised cross-validation then replaces the
+    errors of single rows. ``choose`` ignores a number that was given.
     """
     if model.alpha != "auto" and not choose:
         return float(model.alpha), None
-    gram, cross = X.moments(labels.formed())
-    curve = generalized_cross_validation(
-        gram, cross, labels.sum_of_squares(), rows=rows, intercept=model.center
-    )
+    take_buffers()
+    X, labels = rows.X, rows.Y
+    with threads_for(X):
+        if rows.raw is None:
+            gram, cross = X.moments(labels.formed())
+            square = labels.sum_of_squares()
+            curve = generalized_cross_validation(
+                gram, cross, square, rows=rows.n, intercept=model.center
+            )
+        else:
+            if index is not None:
+                X, labels = X.rows(index), labels.rows(index)
+            known = rows.decomposition if index is None else None
+            curve = choose_alpha(X, labels, intercept=model.center, decomposition=known)
     if model.alpha == "auto":
         warn_at_end(curve, type(model).__name__)
     return curve.alpha, curve

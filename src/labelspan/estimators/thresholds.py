@@ -9,11 +9,10 @@ import numpy as np
 
 from .._typing import Array
 from ..labels import Labels
-from ..operators import Operator
 from ..operators.array_backend import host, on_host
-from ..solvers.decomposition import Decomposition
 from ..solvers.ridge import leverage_of
 from .solving import seed_of, threads_for
+from .training import TrainingRows
 
 __all__ = ["best_thresholds", "label_thresholds"]
 
@@ -31,13 +30,10 @@ _PRIOR = 30.0
 
 def label_thresholds(
     model: Any,
-    X: Operator,
-    labels: Labels,
+    rows: TrainingRows,
     own: Callable[[Array, Array], Array] | None,
     alpha: float = 0.0,
-    *,
     leverage: float | None = None,
-    decomposition: Decomposition | None = None,
 ) -> Array:
     """Return a threshold of the label scores for each label.
 
@@ -48,10 +44,8 @@ def label_thresholds(
     ----------
     model : estimator
         Fitted, with its map to the labels.
-    X : Operator
-        The rows, centred if the estimator centres.
-    labels : Labels
-        Labels of these rows, a 0/1 indicator.
+    rows : TrainingRows
+        The rows, centred if the estimator centres, with a 0/1 indicator as labels.
     own : function or None
         Returns the coordinates of labels in the embedding, from row numbers and the centred labels
         of these rows. None if the embedding is regarded as given, and only the regression of the
@@ -60,29 +54,28 @@ def label_thresholds(
         Regularization strength of the regression that places the labels.
     leverage : float or None, default=None
         The mean weight of a row's own labels in this regression; None if the solver does not know.
-    decomposition : Decomposition or None, default=None
-        Of X, from which the mean weight follows if it is known.
 
     Returns
     -------
     thresholds : array of shape (k,)
         With the largest F1, of each label and of all labels together.
     """
-    rows = _sampled(labels, seed_of(model))
-    truth = host(labels.operator.rows(rows).formed())
+    X, labels = rows.X, rows.labels
+    index = _sampled(labels, seed_of(model))
+    truth = host(labels.operator.rows(index).formed())
     loadings, means = on_host(model.label_loadings_), on_host(model.label_means_)
-    latent = host(X.rows(rows).matmat(X.place(on_host(model.components_).T)))
-    share = loadings.shape[0] / X.shape[0]
+    latent = host(X.rows(index).matmat(X.place(on_host(model.components_).T)))
+    weight = loadings.shape[0] / X.shape[0]
     if own is not None:
-        share = _leverage(X, alpha, decomposition) if leverage is None else leverage
-    share = min(share + model.center / X.shape[0], _MOST_LEVERAGE)
+        weight = _leverage(rows, alpha) if leverage is None else leverage
+    weight = min(weight + model.center / X.shape[0], _MOST_LEVERAGE)
     if own is None:
-        scores = latent @ loadings - share * (truth - means)
+        scores = latent @ loadings - weight * (truth - means)
     else:
-        scores = (latent - share * host(own(rows, truth - means))) @ loadings
-    scores = scores / (1.0 - share) + means
+        scores = (latent - weight * host(own(index, truth - means))) @ loadings
+    scores = scores / (1.0 - weight) + means
     if labels.unknown is not None:
-        unknown = labels.unknown[rows]
+        unknown = labels.unknown[index]
         scores, truth = np.where(unknown, -np.inf, scores), np.where(unknown, 0.0, truth)
     return best_thresholds(scores, truth)
 
@@ -137,12 +130,12 @@ def _sampled(labels: Labels, seed: int) -> Array:
     return np.sort(np.random.default_rng(seed).choice(rows, count, replace=False))
 
 
-def _leverage(X: Operator, alpha: float, decomposition: Decomposition | None) -> float:
+def _leverage(rows: TrainingRows, alpha: float) -> float:
     """Return the trace of ``X (X'X + alpha I)^-1 X'`` over n, estimated from random columns."""
-    rows = X.shape[0]
+    X = rows.X
     if not alpha > 0:
-        return min(X.shape) / rows
-    if decomposition is not None and decomposition.known and decomposition.X is X:
-        return decomposition.mean_leverage(alpha)
+        return min(X.shape) / X.shape[0]
+    if rows.decomposition.known:
+        return float(rows.decomposition.mean_leverage(alpha))
     with threads_for(X):
         return leverage_of(X, alpha)

@@ -35,6 +35,7 @@ __all__ = [
     "all_or_nothing",
     "centre",
     "centred_labels",
+    "feature_rows",
     "few_threads",
     "fitting",
     "fixed_signs",
@@ -163,6 +164,14 @@ def training_rows(
         rows, means = centre(model, rows)
         Y, label_means = centred_labels(model, labels, rows.dtype)
     return TrainingRows(raw, raw.dtype, rows.shape[0], rows, means, labels, Y, label_means)
+
+
+def feature_rows(model: Any, X: Any) -> TrainingRows:
+    """Read X of ``fit`` of a method without labels, and centre it."""
+    raw = model._read_features(X)
+    with threads_for(raw):
+        rows, means = centre(model, raw)
+    return TrainingRows(raw, raw.dtype, rows.shape[0], rows, means)
 
 
 def stream_rows(model: Any, stream: Stream) -> TrainingRows:

@@ -12,7 +12,7 @@ from .array_backend import column_norms, host, inner, plus, scale_columns, scale
 from .digits import rounding_columns, sampled_rows
 from .operator import Composite, Operator
 
-__all__ = ["Product", "Scaled", "Without", "WithoutColumns", "on_columns", "without_rounding"]
+__all__ = ["Product", "Scaled", "Without", "on_columns", "without_rounding"]
 
 # A deviation that is estimated from a few rows is looked at exactly below this multiple of the
 # limit.
@@ -51,9 +51,15 @@ class Scaled(Composite):
         self, base: Operator, rows: Array | None = None, columns: Array | None = None
     ) -> None:
         super().__init__(base.shape, [base])
-        self.base = base
+        self.base, self._given = base, (rows, columns)
         self._rows = self._side(rows, base.shape[0], "rows")
         self._columns = self._side(columns, base.shape[1], "columns")
+        self.one_pass = base.one_pass and rows is None
+        # The factors of the columns in float64, if the rows are not scaled.
+        self._factors: Array | None = None
+        if rows is None:
+            given = np.ones(base.shape[1]) if columns is None else columns
+            self._factors = np.asarray(given, dtype=np.float64)
 
     def _side(self, scale: Array | None, length: int, name: str) -> Array | None:
         if scale is None:
@@ -65,13 +71,82 @@ class Scaled(Composite):
             )
         return self.place(scale[:, None])
 
+    def in_type(self, dtype: Any) -> Operator | None:
+        base = self.base.in_type(dtype)
+        return None if base is None else Scaled(base, *self._given)
+
     def _matmat(self, block: Array) -> Array:
-        out = self.base.matmat(block if self._columns is None else self._columns * block)
+        out = self.base.matmat(block if self._columns is None else scaled(block, self._columns))
         return out if self._rows is None else scaled(out, self._rows)
 
     def _rmatmat(self, block: Array) -> Array:
         out = self.base.rmatmat(block if self._rows is None else scaled(block, self._rows))
-        return out if self._columns is None else self._columns * out
+        return out if self._columns is None else scaled(out, self._columns)
+
+    def normal(self, block: Array) -> Array:
+        if self._factors is None or self._columns is None:
+            return super().normal(block)
+        return scaled(self.base.normal(scaled(self.place(block), self._columns)), self._columns)
+
+    def _of_columns(self, products: Array) -> Array:
+        """Return products of columns of the base with each other, scaled on both sides."""
+        assert self._factors is not None
+        return np.asarray(self._factors[:, None] * products * self._factors)
+
+    def gram(self) -> Array:
+        return super().gram() if self._factors is None else self._of_columns(self.base.gram())
+
+    def rough_gram(self) -> Array:
+        return self.gram() if self._factors is None else self._of_columns(self.base.rough_gram())
+
+    def moments(self, block: Array) -> tuple[Array, Array]:
+        if self._factors is None:
+            return super().moments(block)
+        gram, products = self.base.moments(block)
+        return self._of_columns(gram), self._factors[:, None] * products
+
+    def cross(self, block: Array) -> Array:
+        if self._factors is None:
+            return super().cross(block)
+        return np.asarray(self._factors[:, None] * self.base.cross(block))
+
+    def cogram(self) -> Array:
+        if self._factors is None or not np.isin(self._factors, (0.0, 1.0)).all():
+            return super().cogram()
+        index = np.flatnonzero(self._factors == 0)
+        unit = np.zeros((self.shape[1], index.size))
+        unit[index, np.arange(index.size)] = 1.0
+        left_out = host(self.base.matmat(self.place(unit)))
+        return np.asarray(self.base.cogram() - left_out @ left_out.T)
+
+    def column_means(self) -> Array:
+        if self._factors is None:
+            return super().column_means()
+        return np.asarray(self._factors * self.base.column_means())
+
+    def column_squares(self) -> Array:
+        if self._factors is None:
+            return super().column_squares()
+        return np.asarray(np.square(self._factors) * self.base.column_squares())
+
+    def column_counts(self) -> Array:
+        counts = self.base.column_counts()
+        return counts if self._factors is None else np.where(self._factors != 0, counts, 0.0)
+
+    def sum_of_squares(self) -> float:
+        if self._factors is None:
+            return super().sum_of_squares()
+        return float(self.column_squares().sum())
+
+    def rows(self, index: Array) -> Operator:
+        if self._factors is None:
+            return super().rows(index)
+        return Scaled(self.base.rows(index), columns=self._factors)
+
+    def wide_rows(self, part: slice) -> Array:
+        if self._factors is None:
+            return super().wide_rows(part)
+        return self.base.wide_rows(part) * self._factors
 
     def formed(self) -> Array:
         out = self.base.formed()
@@ -202,93 +277,6 @@ class Without(Composite):
         return rows - (rows @ self._exact) @ self._exact.T
 
 
-class WithoutColumns(Composite):
-    """Rows with zeros in some columns.
-
-    Parameters
-    ----------
-    base : Operator
-        X.
-    columns : array of bool of shape (d,)
-        Which columns are zero.
-
-    See Also
-    --------
-    Without : Rows without some directions.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from labelspan.operators import as_operator
-    >>> from labelspan.operators.compositions import WithoutColumns
-    >>> WithoutColumns(as_operator(np.ones((2, 2))), np.array([True, False])).toarray()
-    array([[0., 1.],
-           [0., 1.]])
-    """
-
-    def __init__(self, base: Operator, columns: Array) -> None:
-        super().__init__(base.shape, [base])
-        self.base, self.one_pass = base, base.one_pass
-        self._columns = np.asarray(columns, dtype=bool)
-        self._kept = (~self._columns).astype(np.float64)
-        self._mask = self.place(self._kept[:, None])
-
-    def in_type(self, dtype: Any) -> Operator | None:
-        base = self.base.in_type(dtype)
-        return None if base is None else WithoutColumns(base, self._columns)
-
-    def _matmat(self, block: Array) -> Array:
-        return self.base.matmat(scaled(block, self._mask))
-
-    def _rmatmat(self, block: Array) -> Array:
-        return scaled(self.base.rmatmat(block), self._mask)
-
-    def normal(self, block: Array) -> Array:
-        return scaled(self.base.normal(scaled(self.place(block), self._mask)), self._mask)
-
-    def gram(self) -> Array:
-        return self._kept[:, None] * self.base.gram() * self._kept
-
-    def rough_gram(self) -> Array:
-        return self._kept[:, None] * self.base.rough_gram() * self._kept
-
-    def moments(self, block: Array) -> tuple[Array, Array]:
-        gram, products = self.base.moments(block)
-        return self._kept[:, None] * gram * self._kept, self._kept[:, None] * products
-
-    def cross(self, block: Array) -> Array:
-        return self._kept[:, None] * self.base.cross(block)
-
-    def cogram(self) -> Array:
-        index = np.flatnonzero(self._columns)
-        unit = np.zeros((self.shape[1], index.size))
-        unit[index, np.arange(index.size)] = 1.0
-        left_out = host(self.base.matmat(self.place(unit)))
-        return np.asarray(self.base.cogram() - left_out @ left_out.T)
-
-    def column_means(self) -> Array:
-        return np.asarray(self._kept * self.base.column_means())
-
-    def column_squares(self) -> Array:
-        return self._kept * self.base.column_squares()
-
-    def column_counts(self) -> Array:
-        return np.asarray(self._kept * self.base.column_counts())
-
-    def sum_of_squares(self) -> float:
-        return float(self.column_squares().sum())
-
-    def rows(self, index: Array) -> Operator:
-        return WithoutColumns(self.base.rows(index), self._columns)
-
-    def wide_rows(self, part: slice) -> Array:
-        return self.base.wide_rows(part) * self._kept
-
-    def formed(self) -> Array:
-        formed: Array = scale_columns(self.base.formed(), self._mask[:, 0])
-        return formed
-
-
 def without_rounding(X: Operator, means: Array | None, *, one_unit: bool = False) -> Operator:
     """Return rows with zeros in columns that are nothing but rounding.
 
@@ -320,12 +308,14 @@ def without_rounding(X: Operator, means: Array | None, *, one_unit: bool = False
             deviations = _deviations_of(X, index)
             found = rounding_columns(deviations, centre[index], X.dtype)
             rounding[index] = found & (deviations > 0)
-    return WithoutColumns(X, rounding) if rounding.any() else X
+    return Scaled(X, columns=1.0 - rounding) if rounding.any() else X
 
 
 def on_columns(X: Operator, weights: Array) -> Array:
     """Return weights of the columns of X, exactly zero for columns that it is without."""
-    return scaled(weights, X._mask) if isinstance(X, WithoutColumns) else weights
+    if not isinstance(X, Scaled) or X._factors is None or X._factors.all():
+        return weights
+    return scaled(weights, X.place((X._factors[:, None] != 0) * 1.0))
 
 
 def _deviations_of(X: Operator, index: Array) -> Array:

@@ -12,12 +12,13 @@ import numpy as np
 from ..._params import Real
 from ..._typing import Array
 from ...errors import InvalidInput, InvalidParameter
-from ...estimators.factor_methods import publish_factor_fit, state_factor_fit
+from ...estimators.factor_methods import fit_factor, prepare_factor
 from ...estimators.training import fitting
 from ...operators import Operator, Product, as_operator
 from ...operators.array_backend import concatenate, host
 from ...operators.operator import Composite
 from ...operators.row_graph import incidence
+from ...solvers import Problem
 
 __all__ = ["fit_with_graph"]
 
@@ -71,16 +72,20 @@ def fit_with_graph(model: M, X: Any, y: Any, graph: Any, mu: float) -> M:
 
 @fitting
 def _fit(model: Any, X: Any, y: Any, graph: Any, mu: float) -> None:
-    stated = state_factor_fit(model, X, y)
-    raw: Operator = stated.rows.raw
+    rows, H = prepare_factor(model, X, y)
+    raw: Operator = rows.raw
     edges = incidence(graph, raw.shape[0], mu, raw.dtype)
-    if mu > 0:
+
+    def penalised(problem: Problem) -> Problem:
+        if mu == 0:
+            return problem
         # Rows with H = 0: X'X becomes X'X + mu X'LX.
-        H = host(stated.H.formed())
-        H = np.concatenate([H, np.zeros((edges.shape[0], H.shape[1]))])
-        rows = VStack([stated.rows.X, Product(edges, raw)])
-        stated = replace(stated, problem=replace(stated.problem, X=rows, labels=as_operator(H)))
-    publish_factor_fit(model, stated)
+        labels = host(H.formed())
+        labels = np.concatenate([labels, np.zeros((edges.shape[0], labels.shape[1]))])
+        stacked = VStack([rows.X, Product(edges, raw)])
+        return replace(problem, X=stacked, labels=as_operator(labels))
+
+    fit_factor(model, rows, H, penalised)
 
 
 class VStack(Composite):
