@@ -306,6 +306,10 @@ def column_names(names: Sequence[str]) -> list[str]:
     return list(found)
 
 
+class _Unfinished(InvalidFile):
+    """The text ends within a cell."""
+
+
 def cells_of(
     lines: Iterable[str],
     delimiter: str,
@@ -317,14 +321,21 @@ def cells_of(
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield the last line number and the cells of each row; also of empty ones if asked."""
     # Texts may be longer than the 131,072 characters that Python's reader allows by default.
-    limit = csv.field_size_limit(LONGEST)
-    reader = csv.reader(islice(lines, skip, None), delimiter=delimiter, **options)
+    limit, ended = csv.field_size_limit(LONGEST), False
+
+    def given() -> Iterator[str]:
+        nonlocal ended
+        yield from islice(lines, skip, None)
+        ended = True
+
+    reader = csv.reader(given(), delimiter=delimiter, **options)
     try:
         for row in reader:
             if empty or any(row):
                 yield reader.line_num + skip, row
     except csv.Error as error:
-        raise InvalidFile(
+        kind = _Unfinished if ended else InvalidFile
+        raise kind(
             f"{name}, line {reader.line_num + skip} cannot be split into columns ({error})."
         ) from error
     finally:
@@ -368,9 +379,11 @@ def _sampled(name: str, text: str, delimiter: str, cut: bool) -> tuple[Cells, bo
         found: Cells = []
         try:
             found.extend(cells_of(io.StringIO(text), delimiter, name, **options))
-        except InvalidFile as error:
+        except _Unfinished:
             # The last cell of a sample may have no end.
-            return found if cut and found and "unexpected end" in str(error) else None
+            return found if cut and found else None
+        except InvalidFile:
+            return None
         return found
 
     strict = parse(strict=True)

@@ -1,4 +1,4 @@
-"""The ``.npz`` files of the data sets: numpy archives with these names inside.
+"""Read and write data sets as ``.npz`` files: numpy archives with these names inside.
 
 ========================================== =================================================
 ``X_data X_indices X_indptr X_shape``      features in compressed rows

@@ -1,4 +1,4 @@
-"""Features of texts outside an index."""
+"""Features of the texts of a comparison, learned as an index learns them."""
 
 from __future__ import annotations
 

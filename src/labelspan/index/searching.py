@@ -163,28 +163,28 @@ def mask_rows(store: ItemStore, wanted: Filter, leave_out: Sequence[str] = ()) -
         return mask
     mask = mask.copy()
     for label in wanted.labels:
-        mask &= _having(store, [label])
+        mask &= _with_labels(store, [label])
     if wanted.without:
-        mask &= ~_having(store, wanted.without)
+        mask &= ~_with_labels(store, wanted.without)
     for key, choice in wanted.metadata.items():
-        mask &= _described(store, key, choice)
+        mask &= _with_metadata(store, key, choice)
     for key, choice in wanted.without_metadata.items():
-        mask &= ~_described(store, key, choice)
+        mask &= ~_with_metadata(store, key, choice)
     mask[store.rows(leave_out)] = False
     return mask
 
 
-def _having(store: ItemStore, names: Sequence[str]) -> Array:
+def _with_labels(store: ItemStore, names: Sequence[str]) -> Array:
     """Mark the rows with one label of several, or with one that begins so or is narrower."""
     table = store.labels
     mask = np.zeros(store.vectors.alive.size, dtype=bool)
     for given in names:
-        for one in _meant(store, given):
+        for one in _labels_named(store, given):
             mask[table.rows(one)] = True
     return mask
 
 
-def _meant(store: ItemStore, given: Any) -> list[Any]:
+def _labels_named(store: ItemStore, given: Any) -> list[Any]:
     """Return the labels of items that a name in a filter stands for."""
     there, vocabulary, name = store.labels.totals, store.vocabulary, label_name(given)
     if not isinstance(name, str) or name in there:
@@ -203,7 +203,7 @@ def _meant(store: ItemStore, given: Any) -> list[Any]:
     return found_names
 
 
-def _described(store: ItemStore, key: str, choice: Any) -> Array:
+def _with_metadata(store: ItemStore, key: str, choice: Any) -> Array:
     fields = store.fields()
     if key not in fields:
         keys = ", ".join(fields) or "none"

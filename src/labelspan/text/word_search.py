@@ -266,7 +266,7 @@ class _State:
         """Return the inverse document frequency of a word that a number of items have."""
         return math.log1p((self.alive - count + 0.5) / (count + 0.5))
 
-    def filled(self, rows: Array, weights: Array) -> Array:
+    def bm25_weights(self, rows: Array, weights: Array) -> Array:
         """Return BM25 of some rows for a word with a rarity of 1."""
         return np.asarray((K1 + 1) * weights / (weights + self.halves[rows]))
 
@@ -471,7 +471,7 @@ class WordSearch:
         only = np.flatnonzero(named)
         # Rare in the texts and frequent in labels is not rare.
         rarity = times * state.rarity(rows.size + only.size)
-        scores = rarity * state.filled(rows, weights) + labelled * in_text
+        scores = rarity * state.bm25_weights(rows, weights) + labelled * in_text
         rows = np.concatenate([rows, only], dtype=np.int32)
         scores = np.concatenate([scores, np.full(only.size, labelled)])
         most = (K1 + 1) * rarity + labelled

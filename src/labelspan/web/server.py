@@ -134,6 +134,9 @@ def _serve_here(
 class _Connection(H11Protocol):
     """A connection that is closed if the headers of a request do not end in time.
 
+    No setting of uvicorn does that: ``timeout_keep_alive`` begins after a first request, and
+    ``limit_concurrency`` refuses newcomers instead of those that wait.
+
     If there are as many connections as may be, a new one takes the place of that which waits
     longest without a request, so that slow clients do not keep others out.
     """
