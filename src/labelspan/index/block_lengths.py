@@ -90,10 +90,12 @@ def choose_tag_lengths(  # noqa: PLR0917 - blocks, and the features that they ar
     some = _sample(np.arange(rows.size), _FEWEST)
     if some is None:
         return
+    sample = words[some]
+    sample = sample[:, _present(sample)]
 
     def quality(lengths: tuple[float, float]) -> float:
         own = blocks.columns(stored.__getitem__, rows[some], graph, TAG_LENGTH, lengths)
-        return left_out_quality(targets[some], blocks.joined(words[some], own))
+        return left_out_quality(targets[some], blocks.joined(sample, own))
 
     if blocks.model is not None:
         best = _best(USUAL_LENGTH, _TAG_LENGTHS, lambda one: quality((one, 0.0)))
@@ -111,6 +113,11 @@ def _sample(rows: Array, fewest: int) -> Array | None:
     if rows.size <= _SAMPLE:
         return rows
     return np.sort(np.random.default_rng(0).choice(rows, _SAMPLE, replace=False))
+
+
+def _present(words: Any) -> Array:
+    """Return the columns of a sparse matrix that are not empty."""
+    return np.flatnonzero(np.bincount(words.indices, minlength=words.shape[1]))
 
 
 def space_quality(
@@ -131,6 +138,9 @@ def space_quality(
     train, held = np.sort(half[: some.size // 2]), np.sort(half[some.size // 2 :])
     own = LabelTable.of([labels.labels(int(row)) for row in train])
     seen, unseen = words(train), words(held)
+    # A word that no item of the training has no weight.
+    there = _present(seen)
+    seen, unseen = seen[:, there], unseen[:, there]
     gains = _shared(labels.matrix(held), labels.matrix(train))
 
     def quality(columns: Callable[[Array], Array]) -> float:
