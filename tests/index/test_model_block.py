@@ -139,6 +139,37 @@ def test_changes_equal_an_index_of_the_same_items(tmp_path, saved):
     assert len(items) == 48
 
 
+@pytest.mark.parametrize("saved", [False, True])
+@pytest.mark.parametrize("source", ["vectors", "encoder", "neither"])
+def test_what_is_undone_has_its_vector_again(tmp_path, saved, source):
+    """Also without the model, and where vectors are given."""
+    if source == "neither" and not saved:
+        return
+    texts, labels = corpus()
+    vectors = np.array(encode(texts))
+    given = {"vectors": vectors} if source == "vectors" else {"encoder": encode}
+    index = SemanticIndex(MLSI(4)).fit(texts, labels, **given)
+    index.save(tmp_path / "i")
+    if saved:
+        model = {"encoder": encode} if source == "encoder" else {}
+        index = SemanticIndex.load(tmp_path / "i", write=True, **model)
+
+    def state():
+        ids = ["3", "4"]
+        return index.store.block_rows.rows(index.store.rows(ids)), index.vectors(ids)
+
+    before = state()
+    index.remove("3")
+    if source != "neither":
+        more = {"vectors": vectors[5:6]} if source == "vectors" else {}
+        index.add(["pastry"], [["food"]], ["4"], replace=True, **more)
+        index.undo(index.history()[0].number)
+    index.undo(index.history()[0].number if source == "neither" else 1)
+    for one, other in zip(before, state(), strict=True):
+        assert_allclose(other, one, atol=1e-6)
+    index.close()
+
+
 def test_units_and_offsets_of_vectors_do_not_matter():
     texts, labels = corpus()
     vectors = np.array(encode(texts))
