@@ -44,3 +44,8 @@ def test_a_missing_model_is_said(saved, monkeypatch):
         assert "use only the words" in found["problem"]
         assert found["balance"] == 40
         assert found["hits"]
+        assert "use only the words" in client.get("/tag?text=oven").text
+        assert "use only the words" in client.get("/tag.json?text=oven").json()["problem"]
+        for path in ("tag", "embed"):
+            found = client.post(f"/api/1/{path}", json={"texts": ["an oven"]}).json()
+            assert "use only the words" in found["problem"]

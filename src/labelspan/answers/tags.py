@@ -28,6 +28,9 @@ _EXPLAINED = 3
 MOST_EXPLAINED_TEXTS = 10
 
 
+_Problem = Annotated[str, "why the language model of the index is not used; else empty"]
+
+
 class TagData(TypedDict):
     """A label that is predicted."""
 
@@ -62,6 +65,7 @@ class TaggedData(TypedDict):
 
     tags: Annotated[list[Tag], "labels, the most probable first"]
     reasons: Annotated[list[TagReasonData], "of the chosen labels, or of the first; at most three"]
+    problem: _Problem
 
 
 class SuggestedData(TagData):
@@ -74,6 +78,7 @@ class SuggestionsData(TypedDict):
     """Labels of each text, the most probable first; of one text a list of one entry."""
 
     results: list[list[SuggestedData]]
+    problem: _Problem
 
 
 class EmbeddedData(TypedDict):
@@ -81,6 +86,7 @@ class EmbeddedData(TypedDict):
 
     dimensions: Count
     vectors: list[list[float]]
+    problem: _Problem
 
 
 def tag_data(index: SemanticIndex, tag: Tag) -> TagData:
@@ -128,6 +134,7 @@ def tag(index: SemanticIndex, given: Given) -> TaggedData:
     return {
         "tags": tags,
         "reasons": [tag_reason(index, index.explain_tag(tag.label, text)) for tag in explained],
+        "problem": index.problem,
     }
 
 
@@ -149,7 +156,10 @@ def suggestions(index: SemanticIndex, given: Given) -> SuggestionsData:
         return {**tag_data(index, tag), "why": why}
 
     pairs = zip(texts, tags, strict=True)
-    return {"results": [[suggested(tag, text) for tag in best] for text, best in pairs]}
+    return {
+        "results": [[suggested(tag, text) for tag in best] for text, best in pairs],
+        "problem": index.problem,
+    }
 
 
 def embed(index: SemanticIndex, given: Given) -> EmbeddedData:
@@ -158,4 +168,5 @@ def embed(index: SemanticIndex, given: Given) -> EmbeddedData:
     return {
         "dimensions": index.n_dimensions,
         "vectors": [[round(float(value), 7) for value in row] for row in vectors],
+        "problem": index.problem,
     }
