@@ -12,7 +12,7 @@ import time
 import numpy as np
 import pytest
 
-from labelspan.errors import InvalidFile, InvalidInput
+from labelspan.errors import InvalidFile, InvalidInput, MissingData
 from labelspan.models import TextModel, VectorStore
 
 TEXTS = [f"text {'and more ' * (n % 7)}{n}" for n in range(50)]
@@ -156,6 +156,20 @@ def test_bad_vectors_are_not_stored(store):
     database.close()
     assert 0 < count < len(TEXTS)
     assert np.isfinite(store.vectors(Counting(), TEXTS)).all()
+
+
+def test_a_server_that_stops_meanwhile_is_not_taken_for_the_store(store):
+    class Stopping(Counting):
+        def _encode(self, texts, *, query):
+            if len(self.asked) > 20:
+                raise MissingData("The server cannot be reached.")
+            return super()._encode(texts, query=query)
+
+    with pytest.raises(MissingData, match="server cannot be reached"):
+        store.vectors(Stopping(), TEXTS)
+    model = Counting()
+    store.vectors(model, TEXTS)
+    assert len(model.fresh()) < len(TEXTS) - 10
 
 
 def test_a_store_that_is_no_database_is_named(store):

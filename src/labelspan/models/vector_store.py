@@ -18,7 +18,7 @@ import numpy as np
 
 from .._files import cache_folder
 from .._typing import Array
-from ..errors import InvalidFile
+from ..errors import InvalidFile, LabelspanError
 from .text_model import TextModel, same_answers
 
 __all__ = ["Encoded", "VectorStore"]
@@ -134,9 +134,10 @@ class VectorStore:
                 for table in _TABLES:
                     database.execute(table)
                 yield database
+        except LabelspanError:
+            # Of the model.
+            raise
         except (sqlite3.Error, OSError) as error:
-            if isinstance(error, InvalidFile) or not isinstance(error, sqlite3.Error | OSError):
-                raise
             raise InvalidFile(
                 f"{self.path}, the store of vectors, cannot be used: {error}; remove it, or set "
                 "XDG_CACHE_HOME to another folder."
