@@ -8,13 +8,16 @@ does, and measures:
 - tags (netflix, debtags, stackoverflow, reuters21578, makupalat): nDCG@5 of test texts, with all
   labels, with those of 5% of the training texts, and with about eight texts per label: the tagger
   with words only, with words and the model, ridge and logistic regression on the model's vectors,
-  and linear SVMs on TF-IDF.
+  and linear SVMs on TF-IDF;
+- neighbours (the same sets): nDCG@10 of the training texts nearest to test texts, by shared labels:
+  by the cosine of the model, in an index of words, and in one of words and the model.
 
 ``--rows`` limits training and test texts; ``--longest`` the tokens of a text, which saves time;
-``--part development`` holds out a fifth of the training texts instead of the test texts. Ridge
-chooses its penalty by leave-one-out errors, logistic regression by nDCG@5 on a fifth of the texts.
-Classifiers for each label are left out where there are more than 150 labels. Vectors are stored
-in the cache folder, so that a second run does not encode them again.
+``--part development`` holds out a fifth of the training texts instead of the test texts;
+``--fresh SEED`` splits all texts again, at random. Ridge chooses its penalty by leave-one-out
+errors, logistic regression by nDCG@5 on a fifth of the texts. Classifiers for each label are left
+out where texts times labels are more than a million. Vectors are stored in the cache folder, so
+that a second run does not encode them again.
 """
 
 from __future__ import annotations
@@ -40,9 +43,10 @@ from labelspan.datasets import data_home
 from labelspan.evaluation.tag_quality import tagging_quality
 from labelspan.evaluation.text_features import learn_features
 from labelspan.index.block_lengths import choose_tag_lengths
-from labelspan.index.blocks import TAG_LENGTH, Blocks
+from labelspan.index.blocks import SPACE_LENGTH, TAG_LENGTH, Blocks
 from labelspan.index.label_table import LabelTable
 from labelspan.index.model_block import BlockSource, ModelBlock
+from labelspan.metrics import retrieval_at_k
 from labelspan.models import TextModel, VectorStore, open_model
 from labelspan.operators.joined import JoinedRows
 from labelspan.tagger.learning import learn_tagger
@@ -54,10 +58,20 @@ __all__ = ["SEARCHES", "TAGGED", "main", "measure_search", "measure_tags"]
 
 SEARCHES = ("cacm", "cranfield")
 TAGGED = ("netflix", "stackoverflow", "reuters21578", "debtags", "makupalat")
-SETTINGS = ("all", "5%", "eight")
-# Labels up to which a classifier is learned for each.
-_MOST = 150
+SETTINGS = ("all", "5%", "eight", "neighbours")
+# Labels of texts up to which a classifier is learned for each label.
+_MOST = 1_000_000
 _EIGHT = 8
+
+
+class Stored(TextModel):
+    """A model whose vectors of queries are stored as well."""
+
+    def __init__(self, model: TextModel) -> None:
+        self.name, self._model = model.name, model
+
+    def _encode(self, texts: list[str], *, query: bool) -> Any:
+        return VectorStore().vectors(self._model, texts)
 
 
 class Shorter(TextModel):
@@ -147,11 +161,17 @@ def _unit(rows: Any) -> Any:
 
 
 def tagged_split(
-    name: str, rows: Sequence[int | None], part: str
+    name: str, rows: Sequence[int | None], part: str, fresh: int | None = None
 ) -> tuple[list[str], list[Sequence[str]], list[str], list[Sequence[str]]]:
     """Return training texts and labels, and those that are held out."""
     sides = []
-    for (texts, labels), count, seed in zip(load_split(name), rows, (1, 2), strict=True):
+    given = load_split(name)
+    if fresh is not None:
+        every = [pair for texts, labels in given for pair in zip(texts, labels, strict=True)]
+        order = np.random.default_rng(fresh).permutation(len(every))
+        parts = np.split(order, [len(given[0][0])])
+        given = tuple(([every[n][0] for n in one], [every[n][1] for n in one]) for one in parts)
+    for (texts, labels), count, seed in zip(given, rows, (1, 2), strict=True):
         order = np.arange(len(texts))
         if count and count < order.size:
             order = np.sort(np.random.default_rng(seed).permutation(order.size)[:count])
@@ -185,11 +205,38 @@ def labelled(labels: Sequence[Sequence[str]], setting: str) -> Any:
     return np.sort(chosen)
 
 
-def measure_tags(
-    name: str, model: TextModel, setting: str, rows: Sequence[int | None], part: str
-) -> list[dict[str, Any]]:
+Split = tuple[list[str], list[Sequence[str]], list[str], list[Sequence[str]]]
+
+
+def measure_neighbours(name: str, model: TextModel, split: Split) -> list[dict[str, Any]]:
+    """Measure the neighbours of texts that are held out."""
+    texts, labels, new, wanted = split
+    model = Stored(model)
+    vectors, asked = model.vectors(texts), model.vectors(new)
+    table = LabelTable.of([tuple(sorted(set(own))) for own in [*labels, *wanted]])
+    gains = table.matrix()
+    kept, unseen = gains[: len(texts)], gains[len(texts) :]
+    block = ModelBlock.learn(BlockSource(), vectors, [])
+    found = {"model": (block.rows(vectors), block.rows(asked), {})}
+    for method, own in (("words", {}), ("words and model", {"vectors": vectors})):
+        start = time.process_time()
+        index = SemanticIndex(model=model if own else None).fit(texts, labels, **own)
+        more = {"fit": round(time.process_time() - start, 1)}
+        if index.model.block is not None:
+            more["length"] = index.model.block.lengths[SPACE_LENGTH]
+        found[method] = index.vectors(index.ids), index.embed(new), more
+    records = []
+    for method, (items, queries, more) in found.items():
+        quality = retrieval_at_k(queries, unseen, items, kept, 10)
+        one = {"set": name, "setting": "neighbours", "method": method, "nDCG@10": quality.ndcg}
+        records.append({**one, "texts": len(texts), **more})
+        print(json.dumps(records[-1]), flush=True)
+    return records
+
+
+def measure_tags(name: str, model: TextModel, setting: str, split: Split) -> list[dict[str, Any]]:
     """Measure the tags of one collection."""
-    texts, labels, new, wanted = tagged_split(name, rows, part)
+    texts, labels, new, wanted = split
     vectors, asked = (VectorStore().vectors(model, own) for own in (texts, new))
     block = ModelBlock.learn(BlockSource(), vectors, [])
     known = labelled(labels, setting)
@@ -229,7 +276,7 @@ def measure_tags(
     record("words and model", start, scores, scores >= tagger.thresholds, length=length)
     start = time.process_time()
     record("ridge on the model", start, _ridge(units, targets.toarray(), queries))
-    if len(names) <= _MOST:
+    if len(names) * len(some) <= _MOST:
         start = time.process_time()
         record("logistic on the model", start, _logistic(units, targets.toarray(), queries))
         start = time.process_time()
@@ -292,6 +339,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--rows", nargs=2, type=int, default=(None, None), metavar="N")
     parser.add_argument("--longest", type=int)
     parser.add_argument("--part", choices=["development", "test"], default="test")
+    parser.add_argument("--fresh", type=int, metavar="SEED")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args(arguments)
     model: TextModel = open_model(given.model)
@@ -304,7 +352,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 records = measure_search(name, model)
                 print("\n".join(map(json.dumps, records)), flush=True)
             else:
-                records = measure_tags(name, model, setting, given.rows, given.part)
+                split = tagged_split(name, given.rows, given.part, given.fresh)
+                if setting == "neighbours":
+                    records = measure_neighbours(name, model, split)
+                else:
+                    records = measure_tags(name, model, setting, split)
             if given.out is not None:
                 with given.out.open("a", encoding="utf-8") as file:
                     file.writelines(f"{json.dumps(one)}\n" for one in records)
