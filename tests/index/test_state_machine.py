@@ -1,16 +1,19 @@
 """After any sequence of changes an index answers as one that is made from its items as they are."""
 
+import json
 import shutil
 import tempfile
 from collections import Counter
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import parse_qsl
 from zlib import crc32
 
 import numpy as np
 import pytest
+from _support.commands import run
 from _support.databases import postgresql_server
-from _support.explorer import explore, read_points
+from _support.explorer import client_of, enter, explore, read_points, serve
 from _support.topics import corpus
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
@@ -34,6 +37,7 @@ from labelspan.index.history import By, as_value
 TEXTS = ["a chess game", "Chess\nfor two players", "a photo of a song", "", "zyzzyva", "dice dice"]
 NEW = [f"new{n}" for n in range(5)]
 IDS = [f"item{n}" for n in range(12)] + NEW
+TOKEN = "t" * 40
 LABELS = ["game", "image", "sound", "fresh", "café"]
 QUERIES = ["chess player", "photo", "fresh zyzzyva", '"chess game"', "song -photo"]
 lists = st.one_of(st.none(), st.lists(st.sampled_from(LABELS), unique=True, max_size=3))
@@ -114,7 +118,7 @@ def answers(index):
 def close(some, others):
     """Compare probabilities by label, of several texts or items."""
     for own, other in zip(some, others, strict=True):
-        assert own == pytest.approx(other, abs=1e-3)
+        assert own == pytest.approx(other, abs=1e-6)
 
 
 def left_out(index):
@@ -322,6 +326,76 @@ class Changes(RuleBasedStateMachine):
             self.index.tag(items=name)
         self.review.waiting()
         assert self.index.store.number == before
+
+    # --- other doors --------------------------------------------------------------------
+
+    @contextmanager
+    def _explorer(self):
+        """A browser's session and a program's at the explorer, which is the writer meanwhile."""
+        self.index.close()
+        served = serve(self.folder, edit=True)
+        with client_of(served, token=TOKEN) as client:
+            headers = enter(client, served)
+            program = {"authorization": f"Bearer {TOKEN}"}
+
+            def post(path, **body):
+                own = program if path.startswith("/api/") else headers
+                answer = client.post(path, json=body, headers=own)
+                assert answer.status_code in {200, 409}, answer.text
+                return answer
+
+            self.index = served.editor.index
+            yield client, post, program
+        self._open()
+        self._hold()
+
+    @precondition(lambda self: self._explored())
+    @rule(name=ids, more=labels, less=labels, text=st.sampled_from(TEXTS), read=st.booleans())
+    def explore(self, name, more, less, text, read):
+        """Edit in a browser, by a program and by both, and read between."""
+        with self._explorer() as (client, post, program):
+            new = {"create": True, "similar": True}
+            if name in self.held and more != less:
+                if less in self.index.labels:
+                    post("/edit/labels.json", items=[name], add=[more], remove=[less], **new)
+                post("/api/1/feedback", item=name, accepted=[less], rejected=[more], **new)
+            post("/api/1/items", items=[{"id": name, "text": text, "labels": [more]}], **new)
+            assert self.index.item(name).labels == (more,)
+            if read:
+                found = client.get("/item.json", params={"id": name}).json()
+                assert found["labels"] == [more]
+                assert client.get("/labels.json").status_code == 200
+            if less in self.index.labels and less != more:
+                post("/edit/replace.json", labels=[less], by=more, **new)
+            post("/edit/undo.json")
+            if read:
+                client.delete(f"/api/1/items/{name}", headers=program)
+                assert name not in self.index
+
+    def _explored(self):
+        """Whether the explorer can be a writer: it needs labels, and here words."""
+        return self.index.can_tag and self.index.model.block is None and len(self.held) > 3
+
+    @precondition(lambda self: self.index.model.block is None)
+    @rule(name=ids, own=st.lists(labels, unique=True, max_size=2), text=st.sampled_from(TEXTS))
+    def command(self, name, own, text):
+        """Change an item by the command: put it, give it labels, take that back, remove it."""
+        self.index.close()
+        lines = {"id": name, "text": text or "words", "labels": own}
+        path = self.folder.parent / "more.jsonl"
+        path.write_text(json.dumps(lines), encoding="utf-8")
+        fields = "--text", "text", "--labels", "labels", "--ids", "id"
+        told = "-i", self.folder, "--similar-label"
+        made = run("add", path, "--replace", *fields, *told)
+        assert made.exit_code == 0, made.output
+        assert run("relabel", name, *(own or ["game"]), "--new-label", *told).exit_code == 0
+        assert run("history", "-i", self.folder).exit_code == 0
+        undone = run("undo", "-i", self.folder)
+        assert undone.exit_code == 0, undone.output
+        if len(own) == 1:
+            run("remove", name, "-i", self.folder)
+        self._open()
+        self._hold()
 
     # --- the folder -------------------------------------------------------------------
 
