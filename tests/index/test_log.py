@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 import sys
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from _support.forks import forked
@@ -158,3 +159,84 @@ def test_readers_are_not_held_up(folder):
         index.relabel("item1", ["other"])
         assert not (generation(folder) / "log.json").exists()
     assert os.listdir(folder)
+
+
+# One change of each door by a process that kills itself before the n-th statement of the database.
+KILLED = """
+import os, shutil, signal, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from test_history import doors, state
+from labelspan import MLSI, SemanticIndex
+from _support.hostile import THOROUGH
+from _support.topics import corpus
+
+root = Path(sys.argv[2])
+texts, labels, ids, metadata = corpus(24)
+SemanticIndex(estimator=MLSI(4)).fit(texts, labels, ids, metadata=metadata).save(root / "now")
+
+
+def changed(door, step):
+    "Make the change in a process of its own; return whether it was killed."
+    number = os.fork()
+    if number == 0:
+        code, left = 1, step
+        try:
+            with SemanticIndex.load(root / "now", write=True) as index:
+                change = list(doors(index))[door][1]
+
+                def count(statement):
+                    nonlocal left
+                    left -= 1
+                    if not left:
+                        os.kill(os.getpid(), signal.SIGKILL)
+
+                index.store._database._connection.set_trace_callback(count)
+                change()
+            code = 0
+        finally:
+            os._exit(code)
+    status = os.waitpid(number, 0)[1]
+    assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0, (door, step, status)
+    return os.WIFSIGNALED(status)
+
+
+def told(folder):
+    with SemanticIndex.load(folder, verify=True) as index:
+        assert len(index.history(100)) == index.store.number
+        return state(index), index.store.number
+
+
+kills = whole = 0
+with SemanticIndex.load(root / "now") as index:
+    count = len(list(doors(index)))
+for door in range(count):
+    shutil.copytree(root / "now", root / "before")
+    before, number = told(root / "before")
+    step = 1
+    while changed(door, step):
+        kills += 1
+        found, last = told(root / "now")
+        assert (found == before) == (last == number), (door, step)
+        if last > number:
+            # It is there as a whole, and is undone as one.
+            whole += 1
+            with SemanticIndex.load(root / "now", write=True) as index:
+                for one in range(last, number, -1):
+                    index.undo(one)
+                assert state(index) == before, (door, step)
+        shutil.rmtree(root / "now")
+        shutil.copytree(root / "before", root / "now")
+        step += 1 if THOROUGH else 9
+    assert told(root / "now")[1] > number
+    shutil.rmtree(root / "before")
+print(kills, whole)
+"""
+
+
+def test_a_change_by_any_door_is_whole_or_not_there(tmp_path):
+    done = forked(KILLED, Path(__file__).parent, tmp_path)
+    assert done.returncode == 0, done.stderr[-3000:]
+    kills, whole = map(int, done.stdout.split())
+    assert kills > 30
+    assert 0 < whole < kills

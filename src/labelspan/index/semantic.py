@@ -523,7 +523,7 @@ class SemanticIndex:
             model, store = self._fitted()
             if not self.writable:
                 raise self._read_only(what)
-            self._content = model, make(store)
+            self._replace(model, make(store))
             self._plan_learning()
         if self.after_change is None:
             self.learn()
@@ -557,8 +557,15 @@ class SemanticIndex:
                     continue
                 if self._folder is not None:
                     self._folder.replace_tagger(partial(write_tagger, tagger=learned))
-                self._content, self._due = (model.with_tagger(learned), self.store.copy()), None
+                self._replace(model.with_tagger(learned), self.store.copy())
+                self._due = None
             return True
+
+    def _replace(self, model: IndexModel, store: ItemStore) -> None:
+        """Take what was learned and items instead of those that are there."""
+        _, old = self._fitted()
+        self._content = model, store
+        old.forget(store)
 
     def _plan_learning(self) -> None:
         """Note the items from which settings are to be learned, if many have changed by now."""

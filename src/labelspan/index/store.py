@@ -734,6 +734,15 @@ class ItemStore:
         found: T = made.result.result()
         return found
 
+    def forget(self, newer: ItemStore) -> None:
+        """Drop what was computed, unless it is true of a newer store as well.
+
+        Results refer to their store, which would else be kept until circles are looked for.
+        """
+        with self._lock:
+            if newer._computed is not self._computed:
+                self._computed.clear()
+
     def metadata_keys(self) -> list[str]:
         """Return the keys of the metadata, sorted, without reading the values of their fields."""
         with self._lock:

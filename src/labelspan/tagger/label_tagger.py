@@ -37,8 +37,8 @@ _VOTERS, _POWER = 20, 3
 # find the voters, because they would take most of the time. With at most 50 items nDCG@5 is .003
 # lower on netflix.
 _FREQUENT, _MOST_ITEMS, _MANY = 0.03, 200, 1000
-# Entries of a block of scores.
-_ENTRIES = 1 << 22
+# Rows whose nearest items are found at once, and entries of a block of scores.
+_ROWS_AT_ONCE, _ENTRIES = 2000, 1 << 22
 
 # Labels of each labelled item that are predicted without it.
 _LEFT_OUT = 12
@@ -89,10 +89,24 @@ class Voters:
         cosines = np.where((found >= 0) & (cosines > 0), cosines, 0.0).astype(np.float32)
         return np.where(cosines > 0, found, 0), cosines
 
+    def fill(self, check: Callable[[], Any] | None = None) -> None:
+        """Compute :attr:`among`; ``check`` is called often, and may raise to stop it."""
+        if "among" not in vars(self):
+            n, parts = self._features.shape[0], []
+            for start in range(0, max(n, 1), _ROWS_AT_ONCE):
+                own = np.arange(start, min(start + _ROWS_AT_ONCE, n))
+                parts.append(self.nearest(self._features[own], own))
+                if check is not None:
+                    check()
+            items, cosines = zip(*parts, strict=True)
+            vars(self)["among"] = np.concatenate(items), np.concatenate(cosines)
+
     @cached_property
     def among(self) -> tuple[Array, Array]:
         """The nearest other items of each item, with their cosines."""
-        return self.nearest(self._features, np.arange(self._features.shape[0]))
+        self.fill()
+        found: tuple[Array, Array] = vars(self)["among"]
+        return found
 
     def votes(self, features: Any, own: Array | None = None) -> sparse.csr_matrix:
         """Return for each row and label the fraction of the votes."""
@@ -218,7 +232,7 @@ class Tagger:
         if "left_out" not in vars(self):
             if self.decision.weight:
                 # Computed once for all; an audit needs them again.
-                _ = self.voters.among
+                self.voters.fill(check)
             vars(self)["left_out"] = self.without(np.arange(self.rows.size), check)
         found: LeftOutTags = vars(self)["left_out"]
         return found
