@@ -149,14 +149,14 @@ def test_a_review_from_the_first_finding_to_a_new_fit(saved):
         assert index.undo().restored == 2
         review.decide([missing], "skip")
         assert review.waiting(skipped=True) == [missing]
-        # Decisions remain after a save and a new order; what is undone is asked about again.
+        # Decisions remain after a save and a new order; what is undone is in the next one again.
         review.decide([wrong], "accept")
         index.save()
         assert Review(index).order().progress()["accepted"] == 1
         asked = [one.items for one in review.order().waiting() if one.labels == wrong.labels]
         assert ("item0",) not in asked
         index.undo()
-        assert ("item0",) in [one.items for one in review.waiting()]
+        assert ("item0",) in [one.items for one in review.order().waiting()]
         assert "sound" in index.item("item0").labels
         # What is removed is not.
         index.remove("item0")

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Literal
 
 from .._texts import csv_text
-from ..index.history import By, Cell, HistoryEntry, as_value, counted
+from ..index.history import By, Cell, HistoryEntry, Part, as_value, bit, counted, describe
 
 if TYPE_CHECKING:
     from ..index import SemanticIndex
@@ -138,20 +138,17 @@ class LabelEdit:
         """The edit as a sentence."""
         if not self.pairs:
             return "Nothing to change."
-        size = counted(self.n_items, "item")
-        if self.action == "drop":
-            return f"Drop {', '.join(self.removed)} from {size}."
-        if self.action in ("rename", "merge"):
-            verb, into = ("Rename", "to") if self.action == "rename" else ("Merge", "into")
-            return f"{verb} {', '.join(self.removed)} {into} {self.added[0]} in {size}."
-        counts = Counter((kind, label) for kind, _, label in self.pairs)
-        words = {"missing": ("add", "to"), "wrong": ("remove", "from")}
+        if self.action == "rename":
+            # The history tells of a new name, without the items that have it.
+            size = counted(self.n_items, "item")
+            return f"Rename {self.removed[0]} to {self.added[0]} in {size}."
+        names = sorted({*self.added, *self.removed})
+        counts = Counter((label, kind) for kind, _, label in self.pairs)
         parts = [
-            f"{words[kind][0]} {label} {words[kind][1]} {counted(count, 'item')}"
-            for (kind, label), count in sorted(counts.items())
+            Part(f"label {names.index(label)}", None, bit(kind == "missing"), count, "")
+            for (label, kind), count in counts.items()
         ]
-        sentence = ", ".join(parts)
-        return f"{sentence[0].upper()}{sentence[1:]}."
+        return describe(self.action, parts, names.__getitem__, self.n_items)[0]
 
 
 def verdict(answer: Answer, reason: str = "", note: str = "") -> str:

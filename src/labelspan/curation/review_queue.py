@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal, get_args
 
 from ..errors import InvalidInput, InvalidParameter, Mismatch
-from ..index.history import By, HistoryEntry, field_number
+from ..index.history import By, HistoryEntry
 from ..index.inputs import label_name
 from ..index.results import TagExplanation
 from ..index.tagging import ItemTagger
@@ -70,8 +70,6 @@ class Review(LabelEdits):
     def __init__(self, index: SemanticIndex) -> None:
         super().__init__(index)
         self._findings: dict[Pair, Finding] | None = None
-        # Number of the last change that the queue has seen.
-        self._seen = 0
         self._rows: dict[str, int] = {}
         self._tagger: Tagger | None = None
 
@@ -85,37 +83,24 @@ class Review(LabelEdits):
         Review
             The review itself.
         """
-        tagger, number = self.index.tagger, self.index.store.number
+        tagger = self.index.tagger
         if tagger is None:
             raise Mismatch("review: this index was fitted without labels.")
         ids = self.index.store.ids_by_row()
         names = [ids.get(int(row), "") for row in tagger.rows]
         found = label_findings(self.index, tagger, names)
         with self._lock:
-            self._findings, self._seen = {pair_of(one): one for one in found}, number
+            self._findings = {pair_of(one): one for one in found}
             self._rows = dict(zip(names, tagger.rows.tolist(), strict=True))
             # Evidence is that of the model that made the queue, and does not wait for a new one.
             self._tagger = tagger
         return self
 
     def _queue(self) -> dict[Pair, Finding]:
-        if self._findings is None or not self._undone() <= self._findings.keys():
+        if self._findings is None:
             self.order()
         assert self._findings is not None
         return self._findings
-
-    def _undone(self) -> set[Pair]:
-        """Return the findings whose decision was undone since the queue was looked at."""
-        store, seen = self.index.store, self._seen
-        self._seen = store.number
-        if self._seen == seen:
-            return set()
-        query = (
-            "part_of IN (SELECT number FROM history WHERE undoes AND number > ?) "
-            "AND field GLOB 'verdict *' AND after IS NULL"
-        )
-        of = store.history.label_name
-        return {(row[2], of(field_number(row[3]))) for row in store.log_rows(query, seen)}
 
     def waiting(
         self, *, label: str = "", kind: Literal["", "wrong", "missing"] = "", skipped: bool = False

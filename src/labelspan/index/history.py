@@ -42,6 +42,7 @@ __all__ = [
     "Group",
     "History",
     "HistoryEntry",
+    "Part",
     "Past",
     "Row",
     "Undone",
@@ -360,12 +361,13 @@ class Part(NamedTuple):
 
 
 def describe(
-    group: Group,
+    action: str,
     parts: Sequence[Part],
     name: Callable[[int], str],
+    n_items: int,
     undone: HistoryEntry | None = None,
 ) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-    """Return a group as a sentence, with the labels that items got and lost."""
+    """Return a change of some items as a sentence, with the labels that they got and lost."""
     of: dict[str, list[Part]] = {}
     for part in parts:
         of.setdefault(part.kind, []).append(part)
@@ -380,23 +382,19 @@ def describe(
         verb = "Redo" if undone.action == "undo" else "Undo"
         said = undone.said.removeprefix("Undo: ").removeprefix("Redo: ")
         return f"{verb}: {said}", added, removed
-    return _sentence(group.action, of, added, removed, name), added, removed
+    size = counted(n_items, "item")
+    if names:
+        said = f"Rename {removed[0]} to {added[0]}."
+    elif action == "merge" and added:
+        said = f"Merge {', '.join(removed)} into {added[0]} in {size}."
+    elif action == "drop":
+        said = f"Drop {', '.join(removed)} from {size}."
+    else:
+        said = _sentence(action, of, name)
+    return said, added, removed
 
 
-def _sentence(
-    action: str,
-    of: Mapping[str, list[Part]],
-    added: Sequence[str],
-    removed: Sequence[str],
-    name: Callable[[int], str],
-) -> str:
-    size = counted(max((one.size for one in of.get("label", ())), default=0), "item")
-    if names := of.get("name"):
-        return f"Rename {value_of(names[0].before)} to {value_of(names[0].after)}."
-    if action == "merge" and added:
-        return f"Merge {', '.join(removed)} into {added[0]} in {size}."
-    if action == "drop":
-        return f"Drop {', '.join(removed)} from {size}."
+def _sentence(action: str, of: Mapping[str, list[Part]], name: Callable[[int], str]) -> str:
     found = _about_items(of)
     if (verdicts := of.get("verdict")) and action in ("review", "feedback", "answer"):
         found.append(_verdicts(action, verdicts, of.get("label", ()), name))
@@ -537,7 +535,8 @@ class History:
             query = "SELECT DISTINCT item FROM changes WHERE part_of = ? AND item != '' LIMIT 5"
             examples = tuple(one for (one,) in self._store.select(query, group.number))
             other = self.entry(group.undoes) if group.undoes else None
-            said, added, removed = describe(group, parts, self.label_name, other)
+            told = describe(group.action, parts, self.label_name, count, other)
+            said, added, removed = told
             for one in parts:
                 if one.kind == "name":
                     count += int(self._store.labels.support[field_number(one.field)])

@@ -37,8 +37,9 @@ _VOTERS, _POWER = 20, 3
 # find the voters, because they would take most of the time. With at most 50 items nDCG@5 is .003
 # lower on netflix.
 _FREQUENT, _MOST_ITEMS, _MANY = 0.03, 200, 1000
-# Rows whose nearest items are found at once, and entries of a block of scores.
-_ROWS_AT_ONCE, _ENTRIES = 2000, 1 << 22
+# Rows whose nearest items are found at once, and entries of a block of scores, or of coordinates
+# along the directions.
+_ROWS_AT_ONCE, _ENTRIES = 2000, 1 << 21
 
 # Labels of each labelled item that are predicted without it.
 _LEFT_OUT = 12
@@ -274,7 +275,7 @@ class Tagger:
         return found
 
     def _blocks(self, features: Any, own: Array | None) -> Iterator[tuple[slice, Array]]:
-        step = max(1, _ENTRIES // max(1, len(self.labels)))
+        step = max(1, _ENTRIES // max(1, len(self.labels), self.directions.axes.shape[1]))
         for start in range(0, features.shape[0], step):
             part = slice(start, min(start + step, features.shape[0]))
             yield part, self.scores(features[part], None if own is None else own[part])

@@ -164,7 +164,8 @@ def undo(served: Served, given: Given) -> EditedData:
             items = len(index)
             made = index.undo(given.get("number"), who=served.editor.name(given))
             # An item may come back or go.
-            served.renew(values=True, items=len(index) != items)
+            decided = made.entry.action == "review"
+            served.renew(values=True, items=len(index) != items, decided=decided)
             answer = _edited(index, LabelEdit("edit", ()), made.entry, given)
     except InvalidFile:
         raise

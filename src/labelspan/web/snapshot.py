@@ -427,14 +427,17 @@ class Served:
         _log.info("The index changed: %s items.", f"{len(newer.index):,}")
         return True
 
-    def renew(self, *, values: bool = False, items: bool = False) -> None:
-        """Follow values of the metadata, or items, that were changed in this process."""
+    def renew(self, *, values: bool = False, items: bool = False, decided: bool = False) -> None:
+        """Follow values of the metadata, items, or a decision undone, changed in this process."""
         with self.held() as held:
             if items:
                 held.renew()
             if values or items:
                 # The map has them, too; the one that is there is shown until it is drawn again.
                 held.want(*held.tasks)
+            if decided and held.tasks:
+                # What was decided before the queue was made is not in it.
+                held.want("audit")
 
     def _load(self) -> Snapshot:
         # A file that is truncated would end a process that has mapped it.
