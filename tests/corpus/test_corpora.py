@@ -363,10 +363,10 @@ def test_a_folder_of_texts_in_folders(tmp_path):
         ("text,labels\n", {}, InvalidInput, "holds no items"),
         ('{"a": 1}', {}, InvalidParameter, "no field looks like a text.*there are 'a'"),
         ('{"text": "x"}', {"text": "body"}, InvalidParameter, "no field 'body'; there are 'text'"),
-        ('{"text": true}', {}, InvalidFile, "line 1: 'text' must be a text, but is True"),
+        ('{"text": true}', {}, InvalidFile, "item 1: 'text' must be a text, but is True"),
         ('{"text": "x"}\n{"text"', {}, InvalidFile, "line 2: this is not JSON"),
         ('{"text": "x", "tags": {"a": "1"}}', {"labels": "tags"}, InvalidParameter, "'tags.a'"),
-        ('{"text": "x", "tags": [[1]]}', {}, InvalidFile, "line 1: 'tags' must be a list of"),
+        ('{"text": "x", "tags": [[1]]}', {}, InvalidFile, "item 1: 'tags' must be a list of"),
         ("text,tags\na,b,c\n", {}, InvalidFile, "line 2: more cells than the 2 columns"),
         (
             '{"title": ["a", "b"], "tags": ["x", "y"]}',

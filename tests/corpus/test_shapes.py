@@ -3,6 +3,7 @@
 import pytest
 from _support.shapes import NOTES, PEOPLE, ROWS, cycle, some, table, verdict
 from _support.shapes_first import FIRST
+from _support.shapes_fourth import FOURTH
 from _support.shapes_second import SECOND
 from _support.shapes_third import THIRD
 from _support.tagged import write_all
@@ -10,7 +11,7 @@ from _support.tagged import write_all
 from labelspan.corpus import read_corpus
 from labelspan.errors import InvalidFile, InvalidParameter
 
-SHAPES = {**FIRST, **SECOND, **THIRD}
+SHAPES = {**FIRST, **SECOND, **THIRD, **FOURTH}
 # Where a person has to say what is meant, and is told so.
 ASKED = {
     "requests of citizens": "refused",
@@ -18,6 +19,10 @@ ASKED = {
     "coded segments of MAXQDA": "said",
     "Label Studio, short": "said",
     "Europeana": "said",
+    "Lens": "said",
+    "ReliefWeb": "said",
+    "New York Times": "said",
+    "emotions": "said",
 }
 
 

@@ -162,6 +162,8 @@ class Field:
         # A word of one letter or two is often a mark, or a part of a number.
         blanks = sum(one.count(" ") for one in plain)
         self.has_words = letters > 0 and letters + blanks >= 0.5 * whole
+        # Times have words such as GMT, but more digits and signs.
+        self.has_letters = letters >= 0.6 * (whole - blanks)
         cased = [one for one in found if one.lower() != one.upper()]
         lower = sum(one[0].islower() for one in cased)
         # Addresses, affiliations and lists of names have mostly capitals.
@@ -184,9 +186,17 @@ class Field:
 
     @property
     def is_circumstance(self) -> bool:
-        """Whether it says when, where or how: "year", "release_country"."""
+        """Whether it says when, where or how: "year", "release_country", "country.name"."""
         known = known_names("circumstances")
-        return " ".join(self.words) in known or any(one in known for one in self.words)
+        ends = (end for one in self.path for end in {one, *one.split()[:1], *one.split()[-1:]})
+        return " ".join(self.words) in known or any(one in known for one in ends)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether its values are sentences that differ, about the subject of the item."""
+        differs = self.strings and self.is_prose and self.distinct > 0.9
+        about = not (self.is_circumstance or self.is_people or self.is_named("judgements"))
+        return differs and about
 
     @property
     def is_people(self) -> bool:

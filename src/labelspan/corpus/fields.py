@@ -36,9 +36,10 @@ def _likeliest(fields: Iterable[Field], kind: str) -> Field | None:
     most = max((one.filled for _, one in ranked), default=0.0)
     varied = max((one.distinct for _, one in ranked), default=0.0)
 
-    def order(pair: tuple[int, Field]) -> tuple[bool, bool, int]:
+    def order(pair: tuple[int, Field]) -> tuple[bool, bool, int, float]:
         place, one = pair
-        return one.filled < 0.1 * most, one.distinct < 0.1 * varied, place
+        longest = one.length if kind == "texts" else 0
+        return one.filled < 0.1 * most, one.distinct < 0.1 * varied, place, -longest
 
     return min(ranked, key=order, default=(0, None))[1]
 
@@ -154,7 +155,8 @@ def _named_labels(free: Sequence[Field]) -> list[Field]:
             continue
         outer, *between, inner = field.short.split(".") if "." in field.short else ("", field.short)
         # [{"name": "bug"}] is one list of labels, also below others: subjects.children.name.
-        inside = bool(outer) and inner in keys
+        key = inner if inner in keys else normal(inner).rpartition(" ")[2]
+        inside = bool(outer) and key in keys
         found = rank(outer if inside else inner, "labels") if inside or not outer else None
         if found is None and field.lists and field.is_named("headings"):
             # "subject" is the heading of a letter, or a list of labels.
@@ -165,7 +167,7 @@ def _named_labels(free: Sequence[Field]) -> list[Field]:
             # A field without values in what was read may have some later.
             few = field.filled < 0.1 * most
             same = field.n_labels < 2 and len(free) > 1 and bool(field.filled)
-            order = keys.index(inner) if inside else 0
+            order = keys.index(key) + (key != inner) if inside else 0
             ranked.append((few, same, found, len(between), order, place))
     # Of [{"id": 1, "name": "bug"}], the first key only.
     names: dict[Any, Field] = {}
@@ -266,7 +268,11 @@ def _guess_text(free: Sequence[Field], n_fields: int, *, by_name: bool) -> _Gues
             headings, main = [main], max(more, key=lambda one: one.length)
         if not headings and not by_name and main.filled < _SOME:
             return _Guess((), [main], sure=False)
-        return _Guess([*(one for one in headings if one is not main), main], how="name")
+        chosen = [*(one for one in headings if one is not main), main]
+        rest = [one for one in free if one not in chosen and one.is_main and not by_name]
+        more = [one for one in rest if one.is_text and one.length > 1.5 * main.length]
+        more = [one for one in more if one.filled >= max(0.9 * main.filled, 0.5)]
+        return _Guess(chosen, more, "name", sure=not more)
     return _Guess(headings, how="name") if by_name else _guess_prose(free, headings, n_fields)
 
 
@@ -285,6 +291,9 @@ def _guess_prose(free: Sequence[Field], headings: list[Field], n_fields: int) ->
     read = [one for one in prose if one.is_prose and not one.is_circumstance]
     if read:
         first, *rest = read
+        titles = [one for one in free if one.is_title and one.has_letters]
+        headings = headings or [one for one in titles if not one.is_circumstance][:1]
+        rest = [one for one in rest if one not in headings]
         near = [
             one for one in rest if 2 * one.length * one.distinct > first.length * first.distinct
         ]

@@ -21,7 +21,7 @@ __all__ = ["open_files"]
 
 # Suffixes of texts; files without a suffix are texts, too.
 _TEXTS = {"", ".txt", ".text", ".md", ".markdown", ".rst"}
-_MARKDOWN = {".md", ".markdown"}
+_MARKDOWN = {".md", ".markdown", ".rst"}
 # Suffixes of files of labels, next to the text with the same name; the more detailed first.
 _LABEL_SUFFIXES = (".tsv", ".key", ".ann", ".lab", ".labels", ".tags", ".keywords")
 

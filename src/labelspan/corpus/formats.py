@@ -91,8 +91,10 @@ class CorpusFiles:
         # How the first file with items is written; all others are written as it is.
         self.how = FileFormat("lines" if kind is None else kind)
         self._found = self._answers = False
-        # Fields that every table must have.
+        # Fields that every table must have, and those of which a row of a table needs one.
         self.needed: Sequence[str] = ()
+        self.wanted: Sequence[str] = ()
+        self.titled = False
 
     def rows(self, skip: int = 0) -> Iterator[Placed]:
         """Yield all rows after some that are skipped."""
@@ -111,10 +113,25 @@ class CorpusFiles:
                 if str(row.get("PostTypeId", "1")) != "1":
                     self._answers = True
                     continue
+                if not self.keeps((place, number, row)):
+                    continue
                 if skip:
                     skip -= 1
                     continue
                 yield place, number, row
+
+    def keeps(self, placed: Placed) -> bool:
+        """Return whether a row is an item: totals, and rows that go on with the last, are none."""
+        place, number, row = placed
+        values = [row.get(one) for one in self.wanted]
+        values = [one for one in values if one not in ("", None)]
+        # A number in the title without a text is a sum.
+        total = self.titled and len(values) == 1 and str(values[0]).isdecimal()
+        if not self.wanted or (values and not total):
+            return True
+        what = "without text and labels; left out"
+        self._tallies.setdefault(place, {}).setdefault(what, []).append(number)
+        return False
 
     def _read(self, place: int) -> Iterator[Row]:
         member = self.members[place]
@@ -247,7 +264,8 @@ def _find_format(
     if reader_of(guess).binary:
         return replace(found, encoding=None)
     # One JSON value over many lines, under the name of JSON lines.
-    if found.kind == "jsonl" and lines and lines[0].strip(" \ufeff") in ("{", "["):
+    single = len(lines) == 1 and known != "jsonl" and kind is None
+    if found.kind == "jsonl" and lines and (single or lines[0].strip(" \ufeff") in ("{", "[")):
         return replace(found, kind="json")
     if found.kind == "uris" or (kind is None and found.kind in ("tsv", "lines")):
         tagged = None if anki_header(lines) else tagged_kind(lines)

@@ -22,9 +22,11 @@ from .names import known_names, normal
 __all__ = ["CODE", "inline_tags", "note_fields", "note_with_labels", "split_note", "yaml_values"]
 
 _FENCES = {"---": ("---", "..."), "+++": ("+++",)}
-# Properties below a title, as Notion exports them, and those of Logseq at the beginning.
+# Properties below a title, as Notion exports them, or at the beginning, as Pelican, Nikola (behind
+# dots) and Logseq have them.
 _PROPERTIES = re.compile(
-    r"# [^\n]*\n\s*\n(?P<notion>(?:[^\W\d_][^:\n]{0,60}:[^\n]*\n)+)(?=\s*\n)"
+    r"(?:# [^\n]*\n\s*\n)?"
+    r"(?P<notion>(?:(?:\.\. )?[^\W\d_][^:\n]{0,60}:(?:[^:\n][^\n]*)?\n)+)(?=\s*\n)"
     r"|(?P<logseq>(?:[\w-]{1,60}::(?: [^\n]*)?\n)+)"
 )
 _PROPERTY_FENCES = {"notion": ":", "logseq": "::"}
@@ -118,7 +120,7 @@ def note_fields(text: str) -> tuple[dict[str, Any], str]:
     if fence in _PROPERTY_FENCES.values():
         # They may be below the title, which is part of the text.
         lines = [line.partition(fence) for line in head.splitlines()]
-        fields: dict[str, Any] = {key.strip(): value.strip() for key, _, value in lines}
+        fields: dict[str, Any] = {key.strip(" ."): value.strip() for key, _, value in lines}
         if fence == "::":
             for key in filter(_names_labels, fields):
                 fields[key] = [_page_name(one) for one in _PAGES.finditer(fields[key])]
@@ -170,7 +172,8 @@ def note_with_labels(text: str, field: str, change: LabelChange) -> str:
         return text[:start] + ending.join(lines) + text[start:]
     head = text[start:stop]
     if fence in _PROPERTY_FENCES.values():
-        match = re.search(rf"^{re.escape(field)}[ \t]*{fence}[ \t]*(.*?)[ \t\r]*$", head, re.M)
+        name = rf"(?:\.\. )?{re.escape(field)}"
+        match = re.search(rf"^{name}[ \t]*{fence}[ \t]*(.*?)[ \t\r]*$", head, re.M)
         if match is None:
             new = f"{head}{field}{fence} {', '.join(change.added)}{ending}"
         elif fence == "::":

@@ -55,6 +55,8 @@ _SHARE = 0.3
 _FIRST_ROWS, _FEW_TEXTS = 500, 5
 # Texts that are looked at for characters that were read twice.
 _HEAD_TEXTS = 2000
+# Tables, in which a row may be a part of another item, or a total.
+_SHEETS = ("csv", "tsv", "xlsx", "ods")
 # Formats in which nothing is left to guess.
 _FIXED = ("lines", "folder", "uris", "fasttext")
 
@@ -195,6 +197,10 @@ class CorpusReader:
         files.needed = [one for one in needed if one and one != INLINE]
         for file, row in {file: row for file, _, row in first}.items():
             files.check(file, row)
+        if self.reading["format"] in _SHEETS:
+            files.titled = len(self.reading["text"]) > 1
+            files.wanted = [*self.reading["text"], *self.reading["labels"]]
+            first = [placed for placed in first if files.keeps(placed)]
         if vocabulary is not None:
             used = {label for row in items for label in self._labels(row, self.parsers) or ()}
             self.vocabulary = read_vocabulary(vocabulary, label_language, encoding, used=used)

@@ -395,7 +395,7 @@ class Arff(Reader):
 class Json(Reader):
     """Objects in a list, in an object, one after the other, or one record."""
 
-    name, suffixes, unit, writable = "json", (".json",), "item", True
+    name, suffixes, unit, writable = "json", (".json", ".geojson"), "item", True
     samples = ('[{"title": "Chess", "body": "A game of kings.", "tags": ["game"]}]',)
 
     def rows(self, file: ReadFile) -> Iterator[Row]:
