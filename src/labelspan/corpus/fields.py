@@ -291,7 +291,7 @@ def _guess_prose(free: Sequence[Field], headings: list[Field], n_fields: int) ->
     read = [one for one in prose if one.is_prose and not one.is_circumstance]
     if read:
         first, *rest = read
-        titles = [one for one in free if one.is_title and one.has_letters]
+        titles = [one for one in free if one.is_title and one.has_letters and one is not first]
         headings = headings or [one for one in titles if not one.is_circumstance][:1]
         rest = [one for one in rest if one not in headings]
         near = [
