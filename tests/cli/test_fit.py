@@ -10,6 +10,7 @@ from _support.commands import one_sentence, run
 from _support.tagged import as_lines, as_table, formats, rows
 
 from labelspan import SemanticIndex
+from labelspan.errors import InvalidInput
 from labelspan.index.fitting import fit_stream
 
 
@@ -129,17 +130,55 @@ def test_wrong_usage_has_its_own_exit_code(args):
     assert run(*args).exit_code == 2
 
 
-@pytest.mark.parametrize(
-    "moment",
-    ["database.ItemDatabase.insert", "fitting.learn_tagger", "folder.IndexFolder.write"],
-)
-def test_ctrl_c_leaves_nothing(moment, here, monkeypatch):
+def test_ctrl_c_while_items_are_read_leaves_nothing(here, monkeypatch):
     formats(here)
-    monkeypatch.setattr(f"labelspan.index.{moment}", stop)
+    monkeypatch.setattr("labelspan.index.database.ItemDatabase.insert", stop)
     before = sorted(here.rglob("*"))
     said = one_sentence(run("fit", "a.jsonl", "--dimensions", 4), code=130)
     assert said == "Stopped; nothing half-written is left."
     assert sorted(here.rglob("*")) == before
+
+
+@pytest.mark.parametrize("moment", ["fitting.learn_tagger", "folder.IndexFolder.write"])
+def test_ctrl_c_keeps_what_was_read_and_the_same_command_continues(moment, here, monkeypatch):
+    formats(here)
+    fit = ("fit", "a.jsonl", "--dimensions", 4)
+    with monkeypatch.context() as patch:
+        patch.setattr(f"labelspan.index.{moment}", stop)
+        said = one_sentence(run(*fit), code=130)
+    kept = "what was finished is kept in index.labelspan/unfinished"
+    assert said == f"Stopped; {kept}, and the same command continues."
+    # Another command begins again.
+    other = run(*fit, "--out", "other", "--json")
+    again = run(*fit, "--json")
+    assert [json.loads(one.stdout)["resumed"] for one in (other, again)] == [0, 48]
+    assert not list(here.rglob("unfinished"))
+    with SemanticIndex.load("other") as first, SemanticIndex.load("index.labelspan") as second:
+        assert second.ids == first.ids
+        assert second.labels == first.labels
+        assert second.search("chess")[0].id == first.search("chess")[0].id
+    # A file that has changed since is read again.
+    with monkeypatch.context() as patch:
+        patch.setattr(f"labelspan.index.{moment}", stop)
+        run(*fit, "--force")
+    (here / "a.jsonl").write_text(as_lines(rows()[:40]))
+    last = json.loads(run(*fit, "--force", "--json").stdout)
+    assert (last["resumed"], last["items"]) == (0, 40)
+
+
+def test_a_new_label_with_the_separator_of_the_file_is_refused_in_python_too(here):
+    formats(here)
+    assert run("fit", "a.csv", "--dimensions", 4).exit_code == 0
+    with SemanticIndex.load("index.labelspan", write=True) as index:
+        before = index.item("item1").labels
+        for change in (
+            lambda: index.relabel("item1", ["space; the final"]),
+            lambda: index.add(["a text"], [["space; the final"]], ["new"]),
+        ):
+            with pytest.raises(InvalidInput, match="has ';' in it, which separates the labels"):
+                change()
+        assert index.item("item1").labels == before
+        assert "new" not in index.ids
 
 
 def test_added_items_are_read_as_those_of_the_fit(here):
@@ -275,7 +314,7 @@ def test_ctrl_c_in_a_stream_says_what_is_kept(here, monkeypatch):
         result = run("fit", *options)
         assert result.exit_code == 130
         assert result.stderr.splitlines()[-1] == (
-            "Stopped; the blocks that were finished are kept in index.labelspan/unfinished, and "
+            "Stopped; what was finished is kept in index.labelspan/unfinished, and "
             "the same command continues."
         )
         patch.undo()

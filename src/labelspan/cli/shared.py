@@ -8,18 +8,28 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Protocol
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.segment import Segment
 from rich.table import Table
+from rich.text import Text
 from typer.core import TyperGroup
 
 from .. import __version__
@@ -263,8 +273,12 @@ def _names_index(word: str) -> bool:
         return False
 
 
-def _without_type(ctx: Any) -> None:
-    """Return no type of a flag, for the help."""
+def _untyped(parameters: list[Any]) -> list[Any]:
+    """Return options, of which flags are shown without a type in the help."""
+    for one in parameters:
+        if getattr(one, "is_flag", False):
+            one.display_type_rich = lambda ctx: None
+    return parameters
 
 
 class CommandGroup(TyperGroup):
@@ -273,11 +287,13 @@ class CommandGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command, in whose help flags have no type."""
         command = super().get_command(ctx, cmd_name)
-        parameters: list[Any] = [] if command is None else command.get_params(ctx)
-        for one in parameters:
-            if getattr(one, "is_flag", False):
-                one.display_type_rich = _without_type
+        if command is not None:
+            _untyped(command.get_params(ctx))
         return command
+
+    def get_params(self, ctx: Any) -> Any:
+        """Return its own options, which have no type either."""
+        return _untyped(super().get_params(ctx))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return a command and its words, in which an index may come first."""
@@ -332,6 +348,8 @@ def _give_up_output() -> None:
 
 # Where stderr is not a terminal, a line as often as this.
 _SECONDS = 30.0
+# Seconds that a job is taken to last before its first step is done.
+_FIRST = 30.0
 
 
 class StepReport(Protocol):
@@ -340,9 +358,73 @@ class StepReport(Protocol):
     def __call__(self, done: int, total: int, now: str = "") -> None: ...
 
 
+class _Pace:
+    """How far a job of several steps is, by the shares of the time that they usually take.
+
+    Within a step, the time of those before it tells how long it may last; the bar gets slower
+    towards its end, and never goes back.
+    """
+
+    def __init__(self, shares: Sequence[float], start: float) -> None:
+        ends = [0.0, *accumulate(shares)]
+        self._ends = [one / ends[-1] for one in ends]
+        self._start = self._since = start
+        self._step, self._least = 0, 0.0
+
+    def reach(self, step: int, now: float) -> None:
+        """Note that a step begins, unless it has already."""
+        if step > self._step:
+            self._step, self._since = min(step, len(self._ends) - 1), now
+
+    def fraction(self, now: float) -> float:
+        """Return the share of the whole job that is done."""
+        first, *rest = self._ends[self._step :][:2]
+        if rest:
+            # The first step has none before it.
+            each = (self._since - self._start) / first if first else _FIRST
+            lasts = max(each * (rest[0] - first), 1e-3)
+            passed = 2 * (now - self._since)
+            first += (rest[0] - first) * passed / (passed + lasts)
+        self._least = max(self._least, first)
+        return self._least
+
+    def left(self, now: float) -> float | None:
+        """Return how many seconds are left, about; None before the first step is done."""
+        done = self._ends[self._step]
+        if not done:
+            return None
+        total = max((self._since - self._start) / done, now - self._start)
+        return max(total - (now - self._start), 0.0)
+
+    def moving(self, bar: Progress, task: TaskID) -> Callable[[], Any]:
+        """Return what draws the bar where it is now."""
+        draw = bar.get_renderable
+
+        def drawn() -> Any:
+            now = time.monotonic()
+            bar.update(task, completed=self.fraction(now), left=self.left(now))
+            return draw()
+
+        return drawn
+
+
+class _TimeLeft(ProgressColumn):
+    """About how long it still takes."""
+
+    def render(self, task: Task) -> Text:
+        """Return the time in minutes and seconds."""
+        left = task.fields.get("left")
+        return Text("" if left is None else f"about {int(left) // 60}:{int(left) % 60:02} left")
+
+
 @contextmanager
-def progress_bar(what: str, *, as_json: bool = False) -> Iterator[StepReport]:
-    """Show progress, for another program as lines of JSON; give a function to call at each step."""
+def progress_bar(
+    what: str, *, as_json: bool = False, shares: Sequence[float] = ()
+) -> Iterator[StepReport]:
+    """Show progress, for another program as lines of JSON; give a function to call at each step.
+
+    ``shares`` of the time that steps usually take move the bar while a step lasts.
+    """
     if as_json:
 
         def tell(done: int, total: int, now: str = "") -> None:
@@ -351,21 +433,31 @@ def progress_bar(what: str, *, as_json: bool = False) -> Iterator[StepReport]:
         yield tell
         return
     console = Console(stderr=True)
-    columns = (
+    columns: tuple[ProgressColumn, ...] = (
         TextColumn(what),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
         TextColumn("{task.fields[now]}"),
     )
+    if shares:
+        columns = (TextColumn(what), BarColumn(), _TimeLeft(), TextColumn("{task.fields[now]}"))
     bar = Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
     with bar:
-        task = bar.add_task(what, total=None, now="")
+        task = bar.add_task(what, total=1.0 if shares else None, now="")
         last = time.monotonic()
+        pace = _Pace(shares, last) if shares else None
+        if pace is not None:
+            # It is drawn ten times a second.
+            bar.get_renderable = pace.moving(bar, task)  # type: ignore[method-assign]
 
         def report(done: int, total: int, now: str = "") -> None:
             nonlocal last
-            bar.update(task, completed=done, total=total, now=now)
+            if pace is None:
+                bar.update(task, completed=done, total=total, now=now)
+            else:
+                pace.reach(done, time.monotonic())
+                bar.update(task, now=f"{done} of {total}, {now}" if now else "")
             if not console.is_terminal and time.monotonic() - last > _SECONDS:
                 last = time.monotonic()
                 typer.echo(f"{what}: {done} of {total}" + (f", {now}" if now else ""), err=True)

@@ -204,7 +204,7 @@ def fit_stream(
     that yields its items, after a number to skip. Memory is bounded by a block (items, and
     characters of their texts, at most), by the number of different words and labels, and by a few
     numbers per item. A fit of several blocks that is interrupted continues where it stopped; one
-    of a single block leaves nothing.
+    of a single block leaves its items if a person interrupts it, and otherwise nothing.
     """
     estimator = options.estimator
     if not _takes_operators(estimator):
@@ -257,8 +257,10 @@ def fit_stream(
             return content
 
         folder.write(adopt, key)
-    except BaseException:
-        if fit is None or len(fit.blocks) < 2:
+    except BaseException as error:
+        # A person who stops a fit goes on with it; an error in a single block comes again.
+        stopped = isinstance(error, KeyboardInterrupt) and "once" not in corpus.fingerprint
+        if fit is None or len(fit.blocks) < (1 if stopped else 2):
             shutil.rmtree(work, ignore_errors=True)
         raise
     finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial, wraps
 from pathlib import Path
 from types import TracebackType
@@ -14,6 +14,7 @@ import numpy as np
 
 from .._typing import Array
 from ..corpus import LabelVocabulary
+from ..corpus.label_writing import check_labels
 from ..corpus.link_names import LINK_MARK, LINKS, link_text
 from ..errors import InvalidFile, InvalidInput, Mismatch
 from ..text import parse_query
@@ -369,6 +370,7 @@ class SemanticIndex:
             items = self._items("add", texts, labels, ids, metadata, links)
             if not items:
                 return store
+            self._check_new([item.labels for item in items], store)
             found = self.model.items([item.text for item in items], vectors, "add")
             made = store if links is None else store.with_link_field(LINKS, LINK_MARK)
             return made.add(items, *found, replace=replace, by=By(who, "add"))
@@ -423,7 +425,19 @@ class SemanticIndex:
             return self
         wanted = dict(zip(names, lists, strict=True))
         by = By(who, "relabel")
-        return self.change("relabel", lambda store: store.relabel(wanted, by))
+
+        def relabelled(store: ItemStore) -> ItemStore:
+            self._check_new(lists, store)
+            return store.relabel(wanted, by)
+
+        return self.change("relabel", relabelled)
+
+    def _check_new(self, lists: Iterable[Sequence[str] | None], store: ItemStore) -> None:
+        """Raise an error for a new label that the file of the index could not hold."""
+        known = store.labels.totals
+        check_labels(
+            (one for own in lists for one in own or () if one not in known), self.corpus_fields
+        )
 
     def relink(self, ids: str | Sequence[str], links: Any, *, who: str = "") -> Self:
         """Change the links of items to others: those in the field "links" of their metadata.

@@ -33,7 +33,6 @@ from scipy import linalg, sparse
 from .._typing import Array
 from ..errors import InvalidFile
 from ..operators.joined import JoinedRows
-from ..operators.row_data import product
 
 __all__ = [
     "Directions",
@@ -52,8 +51,9 @@ _FEW_ROWS = 64
 # The weights of all features take as long as the scores of this fraction of as many rows as there
 # are labels, and are not stored above this number of entries (64 MiB for each term).
 _WEIGHTS_COST, _WEIGHTS_ENTRIES = 1 / 8, 1 << 24
-# Entries of a block of labels.
-_ENTRIES = 1 << 22
+# Entries of a block of labels, and of the sums over the rows with a label that are kept dense,
+# which are those of features that about a _FILLED-th of the labels have, or more.
+_ENTRIES, _SUM_ENTRIES, _FILLED = 1 << 22, 1 << 25, 8
 
 
 class Directions(NamedTuple):
@@ -119,11 +119,38 @@ def _products_of_rows(first: Any, second: Any) -> Array:
     return np.asarray(sparse.csr_matrix(first).multiply(second).sum(axis=1)).ravel()
 
 
-def _times(rows: Any, sums: Any) -> Array:
-    """Return the products of some rows with sums over features, of words and of a block."""
-    if isinstance(rows, JoinedRows):
-        return np.asarray(product(rows.words, sums[0]) + rows.block @ sums[1])
-    return product(rows, sums)
+class _LabelSums:
+    """For each feature its sum over the rows with each label (d, k).
+
+    Those of features that most labels have are dense: a sparse product counts and sorts what it
+    yields, which takes ten times as long.
+    """
+
+    def __init__(self, across: Any, labels: sparse.csr_matrix) -> None:
+        self._sparse = sparse.issparse(across)
+        if not self._sparse:
+            self._sums = np.asarray(across @ labels)
+            return
+        sizes, k = np.diff(across.indptr), max(1, labels.shape[1])
+        per_row = labels.nnz / max(1, labels.shape[0])
+        many = max(k / (_FILLED * max(per_row, 1e-9)), 1)
+        most = min(int(np.count_nonzero(sizes >= many)), _SUM_ENTRIES // k)
+        order = np.argsort(-sizes, kind="stable")
+        self._often, self._seldom = np.sort(order[:most]), np.sort(order[most:])
+        self._dense = np.empty((most, k), dtype=np.float32)
+        step = max(1, _ENTRIES // k)
+        for start in range(0, most, step):
+            part = across[self._often[start : start + step]]
+            (part @ labels).toarray(out=self._dense[start : start + step])
+        self._rest = across[self._seldom] @ labels
+
+    def times(self, rows: Any) -> Array:
+        """Return the products (m, k) of rows with the sums."""
+        if not self._sparse:
+            return np.asarray(rows @ self._sums)
+        found = np.asarray(select_columns(rows, self._often) @ self._dense)
+        add_sparse(found, select_columns(rows, self._seldom) @ self._rest)
+        return found
 
 
 @dataclass(frozen=True)
@@ -199,11 +226,10 @@ class LabelledRows:
         return turned(self.features)
 
     @cached_property
-    def _label_sums(self) -> Any:
-        if isinstance(self.features, JoinedRows):
-            words, block = self._turned.words, self._turned.block
-            return words @ self.labels, np.asarray(block @ self.labels)
-        return self._turned @ self.labels
+    def _label_sums(self) -> tuple[_LabelSums, ...]:
+        across = self._turned
+        parts = (across.words, across.block) if isinstance(across, JoinedRows) else (across,)
+        return tuple(_LabelSums(one, self.labels) for one in parts)
 
     @cached_property
     def _coordinate_sums(self) -> Array:
@@ -254,7 +280,9 @@ class LabelledRows:
             near = np.asarray(self.features @ dense.T, dtype=np.float32)
             sums = self.sums(near)
         else:
-            label_sums = _times(asked, self._label_sums)
+            parts = (asked.words, asked.block) if isinstance(asked, JoinedRows) else (asked,)
+            pairs = zip(self._label_sums, parts, strict=True)
+            label_sums = sum(sums.times(own_part) for sums, own_part in pairs)
             sums = np.asarray(asked @ self._coordinate_sums, dtype=np.float32)
         outside = sums if own is None else sums - along @ self.gram[:-1].astype(np.float32)
         return RowView(coordinates, along, remainders, sums, outside, near, label_sums, own)

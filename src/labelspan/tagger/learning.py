@@ -29,6 +29,8 @@ __all__ = ["Fold", "leading_directions", "learn_tagger", "left_out_quality"]
 # Items whose held-out scores choose the penalty and the weights, and then the map to
 # probabilities and the thresholds.
 _HELD_OUT = 3000
+# The most scores of these items: with thousands of labels fewer items have enough of them.
+_SCORED = 1 << 23
 # Pairs of each of these items, in addition to its labels: with the highest scores, and at random.
 _BEST, _RANDOM = 30, 30
 # Penalty, and weights of remainders and votes, of the scores that select the pairs, for rows of
@@ -112,7 +114,7 @@ def learn_tagger(
     elif unseen is not None:
         parts = [_ScoredRows(items, features[unseen], targets[unseen], unseen)]
     rng = np.random.default_rng(seed)
-    held = [one.some(_HELD_OUT // len(parts), rng) for one in parts]
+    held = [one.some(_held_out(targets) // len(parts), rng) for one in parts]
     pairs, chosen, _ = _settings(features, held, rng)
     found = HeldOutScores(pairs.scores(chosen), pairs.truth, pairs.weights, pairs.columns)
     expected = sum(
@@ -135,6 +137,12 @@ def learn_tagger(
     return tagger.with_gram(items.gram)
 
 
+def _held_out(targets: sparse.csr_matrix) -> int:
+    """Return how many items are held out."""
+    most = _SCORED // max(1, int(targets.shape[1]))
+    return max(_HELD_OUT // 3, min(_HELD_OUT, most))
+
+
 def left_out_quality(targets: sparse.csr_matrix, features: Any, seed: int = 0) -> float:
     """Return how well labels of items are predicted without the item: a mean of nDCG and F1."""
     targets = sparse.csr_matrix(targets, dtype=np.float32)
@@ -143,7 +151,7 @@ def left_out_quality(targets: sparse.csr_matrix, features: Any, seed: int = 0) -
     every = _ScoredRows(rows, features, targets, np.arange(targets.shape[0]))
     rng = np.random.default_rng(seed)
     # The penalty hardly depends on the features, and is not tried for each of them.
-    return _settings(features, [every.some(_HELD_OUT, rng)], rng, alphas=_ALPHAS[:1])[2]
+    return _settings(features, [every.some(_held_out(targets), rng)], rng, alphas=_ALPHAS[:1])[2]
 
 
 def _settings(
