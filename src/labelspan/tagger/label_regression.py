@@ -228,7 +228,8 @@ class LabelledRows:
     @cached_property
     def _label_sums(self) -> tuple[_LabelSums, ...]:
         across = self._turned
-        parts = (across.words, across.block) if isinstance(across, JoinedRows) else (across,)
+        joined = isinstance(self.features, JoinedRows)
+        parts = (across.words, across.block) if joined else (across,)
         return tuple(_LabelSums(one, self.labels) for one in parts)
 
     @cached_property
