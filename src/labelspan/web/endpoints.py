@@ -10,8 +10,18 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..answers import change_list, collection, explanations, findings, items, labels, lists, tags
-from . import api, changes_page, downloads, edit_routes, map_points, teach_page, value_edits
+from ..answers import (
+    change_list,
+    collection,
+    explanations,
+    findings,
+    items,
+    labels,
+    lessons,
+    lists,
+    tags,
+)
+from . import api, changes_page, downloads, edit_routes, map_points, teach_edits, value_edits
 from .endpoint import Endpoint
 from .requests import LONGEST_QUERY, LONGEST_TEXT, text_input, texts_input, whole_input
 from .selection import BALANCE, QUERY, SELECTION, SORT
@@ -166,10 +176,13 @@ PAGES: tuple[Endpoint, ...] = (
     Endpoint(
         "teach",
         "/teach",
-        teach_page.teach,
-        takes="snapshot",
+        lessons.teach,
         title="Teach",
-        parameters=teach_page.TEACH_INPUTS,
+        parameters=(
+            text_input("label", "The label that is taught."),
+            text_input("q", "A search to start from.", largest=LONGEST_QUERY),
+            text_input("within", "Ask only about items with this label."),
+        ),
     ),
     Endpoint(
         "finding",
@@ -202,16 +215,19 @@ _DATA = (
     Endpoint(
         "teach_map",
         "/teach/map.json",
-        teach_page.map_colours,
-        (teach_page.LESSON,),
-        takes="snapshot",
+        lessons.map_colours,
+        (teach_edits.LESSON,),
     ),
     Endpoint(
         "decisions",
         "/teach/decisions.json",
-        teach_page.decisions,
-        teach_page.DECISION_INPUTS,
-        takes="snapshot",
+        lessons.decisions,
+        (
+            teach_edits.LESSON,
+            text_input("show", "all, mine, or conflicts.", "all", pattern="all|mine|conflicts"),
+            text_input("who", "Whose they are, for mine."),
+            whole_input("n", "Maximum number of decisions.", 50, 2000, 1),
+        ),
     ),
     Endpoint("matches", "/map/matches.json", lists.matches, SELECTION, background=_mask),
     Endpoint(
@@ -402,19 +418,21 @@ _EDITS = (
     _edit("replace", "/edit/replace.json", edit_routes.replace_labels, edit_routes.ReplaceBody),
     _edit("decide", "/edit/decide.json", edit_routes.decide, edit_routes.DecideBody),
     _edit("undo", "/edit/undo.json", edit_routes.undo, edit_routes.UndoBody),
-    _edit("start", "/edit/teach/start.json", teach_page.start_lesson, teach_page.StartBody),
-    _edit("answer", "/edit/teach/answer.json", teach_page.answer_question, teach_page.AnswerBody),
-    _edit("unanswer", "/edit/teach/undo.json", teach_page.undo_answer, teach_page.UndoAnswerBody),
-    _edit("apply", "/edit/teach/apply.json", teach_page.apply_lesson, teach_page.ApplyBody),
-    _edit("lesson", "/edit/teach/state.json", teach_page.lesson_state, teach_page.LessonBody),
-    _edit("comment", "/edit/teach/comment.json", teach_page.comment_answer, teach_page.CommentBody),
-    _edit("aim", "/edit/teach/aim.json", teach_page.aim_lesson, teach_page.AimBody),
-    _edit("take", "/edit/teach/take.json", teach_page.take_decisions, teach_page.DecisionsBody),
+    _edit("start", "/edit/teach/start.json", teach_edits.start_lesson, teach_edits.StartBody),
+    _edit("answer", "/edit/teach/answer.json", teach_edits.answer_question, teach_edits.AnswerBody),
+    _edit("unanswer", "/edit/teach/undo.json", teach_edits.undo_answer, teach_edits.UndoAnswerBody),
+    _edit("apply", "/edit/teach/apply.json", teach_edits.apply_lesson, teach_edits.ApplyBody),
+    _edit("lesson", "/edit/teach/state.json", teach_edits.show_lesson, teach_edits.LessonBody),
+    _edit(
+        "comment", "/edit/teach/comment.json", teach_edits.comment_answer, teach_edits.CommentBody
+    ),
+    _edit("aim", "/edit/teach/aim.json", teach_edits.aim_lesson, teach_edits.AimBody),
+    _edit("take", "/edit/teach/take.json", teach_edits.take_decisions, teach_edits.DecisionsBody),
     Endpoint(
         "answers_ris",
         "/teach/answers.ris",
-        teach_page.send_ris,
-        (teach_page.LESSON,),
+        teach_edits.send_ris,
+        (teach_edits.LESSON,),
         takes="served",
         access="edit",
         media="application/x-research-info-systems",
@@ -422,8 +440,8 @@ _EDITS = (
     Endpoint(
         "answers",
         "/teach/answers.csv",
-        teach_page.send_answers,
-        (teach_page.LESSON,),
+        teach_edits.send_answers,
+        (teach_edits.LESSON,),
         takes="served",
         access="edit",
         media="text/csv; charset=utf-8",

@@ -1,4 +1,4 @@
-"""Teaching a label: its lessons, what is asked next, answers, and what they become.
+"""Requests by which a browser teaches a label: answers, targets, files, and what they become.
 
 Whoever may read the index can see its lessons; only who may change it can answer.
 """
@@ -7,30 +7,24 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
-from typing import Annotated, Any, Literal, NotRequired
+from typing import Annotated, Literal, NotRequired
 from weakref import WeakKeyDictionary
 
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from ..answers import rounded
-from ..curation import Teacher, TeachProgress
+from ..answers.lessons import StateData, lesson_state
+from ..curation import Teacher
 from ..curation.screening_files import read_decisions
-from ..curation.teach import Lesson, Question, TeachCurve
 from ..index import SemanticIndex
-from ..index.passages import whole_title
-from ..index.results import WordShare
 from .editing import Name, Text, Who
 from .endpoint import File, Given
-from .requests import LONGEST_QUERY, Refused, text_input, whole_input
+from .requests import LONGEST_QUERY, Refused, text_input
 from .schema import Body, Count, MaxLen, Unit
-from .snapshot import Served, Snapshot
+from .snapshot import Served
 
 __all__ = [
-    "DECISION_INPUTS",
     "LESSON",
-    "TEACH_INPUTS",
     "AimBody",
     "AnswerBody",
     "ApplyBody",
@@ -43,217 +37,21 @@ __all__ = [
     "answer_question",
     "apply_lesson",
     "comment_answer",
-    "decisions",
-    "lesson_state",
-    "map_colours",
     "send_answers",
     "send_ris",
+    "show_lesson",
     "start_lesson",
     "take_decisions",
-    "teach",
     "undo_answer",
 ]
 
-_SHOWN = 5
 _MOST_WINDOWS = 50
 _SECONDS_SHOWN = 600.0
 _MOST_EXAMPLES = 10_000
-_LONGEST_TEXT = 100_000
 # Maximum number of characters of a file of decisions, and of a reason or a note.
 _LONGEST_FILE, _LONGEST_NOTE = 8_000_000, 2000
-_MOST_DECISIONS = 2000
-# On the map likely items stand out: those that rather belong, and at least this many.
-_LEAST_DRAWN = 20
 
-TEACH_INPUTS = (
-    text_input("label", "The label that is taught."),
-    text_input("q", "A search to start from.", largest=LONGEST_QUERY),
-    text_input("within", "Ask only about items with this label."),
-)
 LESSON = text_input("label", "The label that is taught.", None)
-DECISION_INPUTS = (
-    LESSON,
-    text_input("show", "all, mine, or conflicts.", "all", pattern="all|mine|conflicts"),
-    text_input("who", "Whose they are, for mine."),
-    whole_input("n", "Maximum number of decisions.", 50, _MOST_DECISIONS, 1),
-)
-
-
-class QuestionData(TypedDict):
-    """An item to be asked about."""
-
-    id: str
-    title: str
-    text: Annotated[str, "the text after its title"]
-    cut: Annotated[bool, "whether the text is longer"]
-    labels: list[str]
-    metadata: dict[str, Any]
-    probability: Annotated[Unit | None, "null while it is not known"]
-    kind: Literal["likely", "near"]
-    words: Annotated[list[WordShare], "words that speak for the item, and against it"]
-    label_shares: Annotated[list[WordShare], "labels that speak for the item, and against it"]
-
-
-class StateData(TypedDict):
-    """State of a lesson."""
-
-    label: str
-    within: str
-    progress: Annotated[TeachProgress, "answers, and an estimate of what is left"]
-    said: Annotated[str, "the progress as a sentence"]
-    enough: Annotated[bool, "whether the target is reached"]
-    curve: TeachCurve
-    reasons: Annotated[list[str], "for an exclusion"]
-    conflicts: Annotated[Count, "items about which people disagree"]
-    keep: Annotated[bool, "whether what a window shows is neither answered nor shown in another"]
-    questions: list[QuestionData]
-
-
-class DecisionRow(TypedDict):
-    """An answer that counts."""
-
-    id: str
-    title: str
-    answer: Literal["yes", "no", "skip"]
-    reason: str
-    note: str
-    who: str
-    time: str
-    others: Annotated[dict[str, str], "what others have answered, where they disagree"]
-
-
-class DecisionsData(TypedDict):
-    """The answer of ``/teach/decisions.json``."""
-
-    count: Annotated[Count, "of all of them"]
-    rows: Annotated[list[DecisionRow], "the last ones first"]
-
-
-class TeachData(TypedDict):
-    """The answer of ``/teach``."""
-
-    lessons: list[Lesson]
-    lesson: Annotated[StateData | None, "of the label, if its lesson was started"]
-    exists: Annotated[bool, "whether items have the label"]
-
-
-class LessonMapData(TypedDict):
-    """The answer of ``/teach/map.json``."""
-
-    yes: Annotated[list[str], "ids of items that belong"]
-    no: list[str]
-    likely: Annotated[
-        dict[str, Unit],
-        "shades of the other items that rather belong, and of the 20 likeliest: 1 is the likeliest",
-    ]
-
-
-def teach(snapshot: Snapshot, asked: Given) -> TeachData:
-    """List the lessons, or show the state of one with the items to be asked about next."""
-    index, label = snapshot.index, asked["label"]
-    found = Teacher.lessons(index)
-    started = label in {one.label for one in found}
-    return {
-        "lessons": found,
-        "lesson": _state(Teacher(index, label)) if started else None,
-        "exists": label in index.labels,
-    }
-
-
-def map_colours(snapshot: Snapshot, asked: Given) -> LessonMapData:
-    """Return what the map of a lesson shows: answers, members, and the most likely others."""
-    index, label = snapshot.index, asked["label"]
-    if label not in {one.label for one in Teacher.lessons(index)}:
-        raise Refused(404, "label: there is no lesson of this label.")
-    teacher = Teacher(index, label)
-    answers, chances = teacher.answers(), teacher.probabilities()
-    names, members = index.store.ids_by_row(), set[str]()
-    if teacher.label in index.labels:
-        members = {names[row] for row in index.store.labels.rows(teacher.label).tolist()}
-    no = [item for item, one in answers.items() if one == "no"]
-    yes = {item for item, one in answers.items() if one == "yes"} | members.difference(no)
-    others = {item: chance for item, chance in chances.items() if item not in yes}
-    count = max(_LEAST_DRAWN, sum(chance >= 0.5 for chance in others.values()))
-    likely = list(others)[:count]
-    return {
-        "yes": sorted(yes),
-        "no": no,
-        "likely": {item: rounded(1.0 - n / len(likely)) for n, item in enumerate(likely)},
-    }
-
-
-def decisions(snapshot: Snapshot, asked: Given) -> DecisionsData:
-    """List the decisions of a lesson: of everybody, of one person, or those that disagree."""
-    index, label = snapshot.index, asked["label"]
-    if label not in {one.label for one in Teacher.lessons(index)}:
-        raise Refused(404, "label: there is no lesson of this label.")
-    teacher = Teacher(index, label)
-    conflicts = teacher.conflicts()
-    found = teacher.decisions(asked["who"] if asked["show"] == "mine" else None)
-    if asked["show"] == "conflicts":
-        found = [one for one in found if one.item in conflicts]
-    return {
-        "count": len(found),
-        "rows": [
-            {
-                "id": one.item,
-                "title": one.title,
-                "answer": one.answer,
-                "reason": one.reason,
-                "note": one.note,
-                "who": one.who,
-                "time": one.time,
-                # Who reads for a second time does not see them.
-                "others": {} if asked["show"] == "mine" else {**conflicts.get(one.item, {})},
-            }
-            for one in found[: asked["n"]]
-        ],
-    }
-
-
-def _question(teacher: Teacher, question: Question, *, blind: bool) -> QuestionData:
-    item = teacher.index.item(question.item)
-    title, text = whole_title(item, _LONGEST_TEXT)
-    words, labels = ((), ()) if blind else teacher.explain(item.id, 10)
-    return {
-        "id": item.id,
-        "title": title,
-        "text": text,
-        "cut": len(item.text) > _LONGEST_TEXT,
-        "labels": list(item.labels or ()),
-        "metadata": item.metadata,
-        "probability": None if question.probability is None else rounded(question.probability),
-        "kind": question.kind,
-        "words": list(words),
-        "label_shares": list(labels),
-    }
-
-
-def _state(
-    teacher: Teacher, without: Sequence[str] = (), *, keep: bool = False, blind: str | None = None
-) -> StateData:
-    """Return the state of a lesson; with ``blind`` the questions of a second reader."""
-    if blind is None:
-        asked = teacher.questions(_SHOWN, without=without)
-    else:
-        again = teacher.second_reading(blind, _SHOWN + len(without))
-        asked = [one for one in again if one.item not in without][:_SHOWN]
-    progress = teacher.progress()
-    return {
-        "label": teacher.label,
-        "within": teacher.within,
-        "progress": progress,
-        "said": progress.said,
-        "enough": progress.enough,
-        "curve": teacher.curve(),
-        "reasons": teacher.reasons,
-        "conflicts": len(teacher.conflicts()),
-        "keep": keep,
-        "questions": [_question(teacher, one, blind=blind is not None) for one in asked],
-    }
-
-
-# --- changing -------------------------------------------------------------------------------
 
 
 Note = Annotated[str, MaxLen(_LONGEST_NOTE)]
@@ -375,7 +173,7 @@ def start_lesson(served: Served, given: Given) -> StateData:
     """Start a lesson, or continue it."""
     begun = {key: given[key] for key in ("items", "query", "within") if given.get(key)}
     who = served.editor.name(given)
-    return _state(Teacher(served.editor.index, given["label"], who=who, **begun))
+    return lesson_state(Teacher(served.editor.index, given["label"], who=who, **begun))
 
 
 def _lesson(served: Served, given: Given) -> tuple[Teacher, str]:
@@ -389,7 +187,7 @@ def answer_question(served: Served, given: Given) -> StateData:
     about = {"reason": given.get("reason", ""), "note": given.get("note", "")}
     teacher.answer(given["item"], given["answer"], who=who, **about)
     if given.get("blind"):
-        return _state(teacher, blind=who)
+        return lesson_state(teacher, blind=who)
     window, now = given.get("window", ""), time.monotonic()
     with _lock:
         windows = _windows.setdefault(index, {}).setdefault(teacher.label, {})
@@ -400,7 +198,7 @@ def answer_question(served: Served, given: Given) -> StateData:
         taken = {item for item, _ in windows.values()}
     shown = given.get("shown", "")
     keep = shown in index and shown not in taken and shown not in teacher.answers()
-    state = _state(teacher, [*taken, shown], keep=keep)
+    state = lesson_state(teacher, [*taken, shown], keep=keep)
     following = [shown] if keep else [one["id"] for one in state["questions"][:1]]
     if window and following:
         with _lock:
@@ -416,13 +214,13 @@ def undo_answer(served: Served, given: Given) -> UndoneData:
         raise Refused(409, "There is no answer to undo.")
     made = teacher.index.store.history.entry(undone.number)
     said = "" if made is None else f"Undone: {made.said}"
-    return {**_state(teacher), "undone": undone.item, "undone_said": said}
+    return {**lesson_state(teacher), "undone": undone.item, "undone_said": said}
 
 
-def lesson_state(served: Served, given: Given) -> StateData:
+def show_lesson(served: Served, given: Given) -> StateData:
     """Return the state of a lesson, for the first or a second reading."""
     teacher, who = _lesson(served, given)
-    return _state(teacher, blind=who if given.get("blind") else None)
+    return lesson_state(teacher, blind=who if given.get("blind") else None)
 
 
 def comment_answer(served: Served, given: Given) -> CommentData:
@@ -440,7 +238,7 @@ def aim_lesson(served: Served, given: Given) -> StateData:
         teacher.aim(given["target"], who=who)
     if "reasons" in given:
         teacher.name_reasons(given["reasons"], who=who)
-    return _state(teacher)
+    return lesson_state(teacher)
 
 
 def take_decisions(served: Served, given: Given) -> TakenData:
@@ -449,7 +247,7 @@ def take_decisions(served: Served, given: Given) -> TakenData:
     found = read_decisions(given["content"])
     count = teacher.take(found, who=who)
     said = f"{count:,} of {len(found):,} decisions taken over."
-    return {**_state(teacher), "taken": said}
+    return {**lesson_state(teacher), "taken": said}
 
 
 def apply_lesson(served: Served, given: Given) -> AppliedData:
