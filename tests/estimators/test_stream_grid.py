@@ -121,10 +121,7 @@ def test_2100_streams_give_the_answer_of_fit_or_warn(block):
 
 @pytest.mark.parametrize("alpha", [1e-3, "auto"])
 def test_float32_that_is_not_centred(alpha):
-    """Products keep directions that are rounding of float32; ``fit`` does not, nor does a stream.
-
-    The alpha of a stream is by generalised cross-validation: the fit has the same.
-    """
+    """Products keep directions that are rounding of float32; ``fit`` and a stream do not."""
     for seed in range(20):
         rng = np.random.default_rng(seed)
         n, d = rng.integers(8, 60), rng.integers(2, 13)

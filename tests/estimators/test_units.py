@@ -13,7 +13,6 @@ from labelspan.operators import RowFiles, RowWriter, as_operator
 from labelspan.solvers import AlphaCurve
 from labelspan.solvers.alpha import (
     choose_alpha,
-    generalized_cross_validation,
     held_out,
     warn_at_end,
 )
@@ -182,14 +181,6 @@ def test_a_space_grown_for_one_penalty_does_not_hide_a_better_one():
     curve = held_out(as_operator(sparse.csr_array(X)), as_operator(Y), intercept=True)
     there, *others = Reference(X).left_out(Y, curve.alpha * np.array([1.0, 0.06, 10.0]))
     assert there < 1.02 * min(others)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_generalized_cross_validation_is_near_brute_force_in_any_units(kind):
-    X, Y = labelled(400, 60, kind, seed=5)
-    A, T = X - X.mean(axis=0), Y - Y.mean(axis=0)
-    curve = generalized_cross_validation(A.T @ A, A.T @ T, np.square(T).sum(), rows=400)
-    assert near_the_best(curve.alpha, X, Y)
 
 
 def test_a_choice_at_an_end_of_the_grid_warns():

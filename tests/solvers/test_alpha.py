@@ -10,8 +10,8 @@ from labelspan.errors import UncertainPenalty
 from labelspan.operators import as_operator
 from labelspan.solvers.alpha import (
     choose_alpha,
-    generalized_cross_validation,
     leave_one_out,
+    leave_one_out_of_sample,
     warn_at_end,
 )
 from labelspan.solvers.held_out import HeldOutOptions, held_out
@@ -55,23 +55,27 @@ def test_equals_refits(shape, intercept):
     np.testing.assert_allclose(curve.errors, expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize("shape", [(25, 6, 3), (12, 30, 3)])
+@pytest.mark.parametrize("shape", [(25, 6, 3), (12, 30, 3), (40, 6, 90)])
 @pytest.mark.parametrize("intercept", [True, False])
-def test_generalized_cross_validation_is_its_formula(shape, intercept):
+def test_products_and_a_sample_give_the_same_errors(shape, intercept):
     X, Y = make(*shape)
-    n, d = X.shape
     Xc, Yc = (A - A.mean(axis=0) * intercept for A in (X, Y))
-    curve = generalized_cross_validation(
-        Xc.T @ Xc, Xc.T @ Yc, np.square(Yc).sum(), rows=n, intercept=intercept
+
+    def curve(rows):
+        means = Y.mean(axis=0) * intercept
+        found = Xc.T @ Xc, Xc.T @ Yc, Xc[rows], Y[rows], means
+        return leave_one_out_of_sample(*found, rows=len(X), intercept=intercept)
+
+    every = curve(np.arange(len(X)))
+    usual = every.alphas > 1e-3
+    expected = [refit(X, Y, alpha, intercept) for alpha in every.alphas[usual]]
+    np.testing.assert_allclose(every.errors[usual], expected, rtol=1e-6)
+    # The mean over two halves is that over all rows.
+    halves = [curve(np.arange(part, len(X), 2)) for part in (0, 1)]
+    counts = [-(-len(X) // 2), len(X) // 2]
+    np.testing.assert_allclose(
+        np.average([one.errors for one in halves], axis=0, weights=counts), every.errors, rtol=1e-6
     )
-    expected = []
-    # Smaller penalties than this leave nothing of a square array that is solved directly.
-    usual = curve.alphas > 1e-3
-    for alpha in curve.alphas[usual]:
-        hat = Xc @ np.linalg.solve(Xc.T @ Xc + alpha * np.eye(d), Xc.T)
-        residual = np.square(Yc - hat @ Yc).sum()
-        expected.append(n * residual / (n - intercept - np.trace(hat)) ** 2)
-    np.testing.assert_allclose(curve.errors[usual], expected, rtol=1e-6)
 
 
 def test_columns_in_very_different_units():

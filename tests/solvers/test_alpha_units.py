@@ -8,7 +8,7 @@ import pytest
 from _support.units import BruteForce, generated
 from scipy import sparse
 
-from labelspan import Adapter
+from labelspan import OPLS, Adapter
 from labelspan.errors import UncertainPenalty
 from labelspan.operators import RowFiles, RowWriter, as_operator
 from labelspan.solvers.alpha import choose_alpha, warn_at_end
@@ -22,7 +22,10 @@ def excess(case, Y=None):
         warnings.simplefilter("always")
         warn_at_end(curve, "it")
     reference = BruteForce(case.X, case.Y)
-    return 0.0 if said else reference.error(curve.alpha) / reference.best() - 1
+    best, error = reference.best(), reference.error(curve.alpha)
+    # Labels that the features give exactly leave an error of rounding.
+    found = said or error < 1e-6 * case.Y.var(axis=0).sum()
+    return 0.0 if found else error / best - 1
 
 
 def assert_near_the_best(seeds, size):
@@ -53,6 +56,49 @@ def test_100_fresh_large_cases_are_near_the_best():
 def test_sparse_labels_are_chosen_for_alike(seed):
     case = generated(seed, "tall")
     assert excess(case, sparse.csr_array(case.Y)) < 0.01
+
+
+def streamed(X, Y):
+    model = OPLS()
+    for rows in np.array_split(np.arange(len(Y)), 4):
+        model.partial_fit(X[rows], Y[rows], solve=rows[-1] == len(Y) - 1)
+    return model.alpha_
+
+
+FORMS = {
+    "stream": streamed,
+    "tensor": lambda X, Y: OPLS().fit(pytest.importorskip("torch").tensor(X), Y).alpha_,
+    "float32": lambda X, Y: OPLS().fit(X.astype(np.float32), Y).alpha_,
+}
+
+
+def check_form(form, seeds):
+    """Compare the penalty of a form of X with brute force; all labels, and errors that are not 0.
+
+    Streams took the mean of the leverages for each of them, with errors up to 11% above.
+    """
+    far = []
+    for seed in seeds:
+        X, Y, words = generated(seed, "tall")
+        X = X.toarray() if sparse.issparse(X) else X
+        with warnings.catch_warnings(record=True, category=UncertainPenalty) as said:
+            warnings.simplefilter("always")
+            error = (reference := BruteForce(X, Y)).error(FORMS[form](X, Y))
+        if not said and error > 1.01 * reference.best() + 1e-6 * Y.var(axis=0).sum():
+            far.append((words, error / reference.best() - 1))
+    assert not far
+
+
+@pytest.mark.filterwarnings("ignore::labelspan.errors.NotConverged")
+@pytest.mark.parametrize("form", FORMS)
+def test_other_forms_are_near_the_best(form):
+    check_form(form, range(12))
+
+
+@pytest.mark.filterwarnings("ignore::labelspan.errors.NotConverged")
+@pytest.mark.parametrize("form", FORMS)
+def test_100_fresh_cases_of_other_forms_are_near_the_best(form):
+    check_form(form, [secrets.randbits(32) for _ in range(100)])
 
 
 @pytest.mark.parametrize("seed", range(3))

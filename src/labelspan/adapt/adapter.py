@@ -11,16 +11,16 @@ from .._typing import Array
 from ..errors import InvalidInput, InvalidLabels
 from ..estimators._streams import Stream
 from ..estimators.base import Embedding, inverse_transform, transform_with_labels
+from ..estimators.row_sample import RowSample
+from ..estimators.solving import seed_of
 from ..estimators.training import few_threads, fitting
 from ..labels import Labels, read_labels
-from ..operators import Operator
 from ..operators.convert import sparse_table
 from ..solvers.alpha import warn_at_end
 from ..solvers.limits import DIRECT_LIMIT
 from .adapter_report import AdapterReport
 from .label_map import LabelMap
 from .map_choice import choose_map
-from .row_sample import RowSample
 
 __all__ = ["Adapter"]
 
@@ -205,7 +205,7 @@ class Adapter(Embedding):
                 f"{rows.shape[1]}; use MLSI, which supports data of any width."
             )
         labels = self._read_labels(y, rows.shape[0], keep_sparse=sparse_table(y))
-        sample = self._sample(rows, labels, 0)
+        sample = RowSample.of(rows, labels, start=0, seed=seed_of(self))
         counts = int(labels.labelled.sum()), rows.shape[0]
         solver = "auto" if labels.many else "exact"
         self._set_map(sample, counts, solver, lambda model: model.fit(rows, labels))
@@ -213,6 +213,7 @@ class Adapter(Embedding):
 
     def _fit_stream(self, stream: Stream) -> None:
         counts = stream.seen("Adapter").n, stream.n
+        assert stream.sample is not None
         fit = methodcaller("_fit_stream", stream)
         self._set_map(stream.sample, counts, "exact", fit)
 
@@ -227,9 +228,6 @@ class Adapter(Embedding):
 
     def _stream_block(self, labels: Labels) -> Array:
         return labels.values
-
-    def _sample(self, X: Operator, labels: Labels, start: int) -> RowSample:
-        return RowSample.of(X, labels, start=start, seed=int(cast(int, self.random_state)))
 
     def _why_no_stream(self) -> None:
         return None

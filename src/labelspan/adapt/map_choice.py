@@ -15,6 +15,7 @@ import numpy as np
 
 from .._typing import Array
 from ..estimators.mlsi import label_trust
+from ..estimators.row_sample import RowSample
 from ..graph.neighbors import nearest_neighbors
 from ..labels import Labels
 from ..metrics.retrieval import LabelGains
@@ -25,7 +26,6 @@ from ..solvers import AlphaCurve
 from ..solvers.alpha import choose_alpha
 from .adapter_report import QUANTILE, HeldOutComparison
 from .label_map import LabelMap
-from .row_sample import RowSample
 
 __all__ = ["MapChoice", "choose_map"]
 

@@ -20,6 +20,8 @@ from ..operators import Operator, as_operator
 from ..operators.convert import sparse_table
 from ..solvers.limits import DIRECT_LIMIT
 from ..solvers.statistics import Statistics
+from .row_sample import RowSample
+from .solving import seed_of
 
 __all__ = [
     "Stream",
@@ -70,8 +72,8 @@ class Stream:
     labelled: Statistics | None = None
     unlabelled: Statistics | None = None
     batches: int = 0
-    # Random rows, for estimators that choose parameters on them.
-    sample: Any = None
+    # Random rows, on which parameters are chosen.
+    sample: RowSample | None = None
     # Labels that are summed are known.
     unknown: None = None
     # Why there is no solution yet; None if there is one.
@@ -213,7 +215,7 @@ def _batch(model: Any, X: Operator, y: Any, stream: Stream) -> Stream:
             f"{owner}: partial_fit takes rows whose labels are all known or all unknown, but y "
             "has rows with single unknown entries; use fit, or mark whole rows as unknown."
         )
-    one = replace(one, sample=model._sample(X, labels, stream.n))
+    one = replace(one, sample=RowSample.of(X, labels, start=stream.n, seed=seed_of(model)))
     if labels.labelled.all():
         return replace(one, labelled=summed(X, model._stream_block(labels)))
     index, rest = np.flatnonzero(labels.labelled), X.rows(np.flatnonzero(~labels.labelled))

@@ -280,9 +280,9 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     ) -> Self:
         """Update the model with a batch of rows.
 
-        Any split and any order of the rows gives the same result, which for a fixed ``alpha`` is
-        that of :meth:`fit` on all of them. ``alpha="auto"`` uses generalised cross-validation,
-        because rows are not stored; with fewer rows than columns pass a number.
+        Any split and any order of the rows gives the same result, which is that of :meth:`fit` on
+        all of them. ``alpha="auto"`` averages the leave-one-out error over at most 2,400 rows, the
+        only ones that are stored; of more rows, their order decides which ones these are.
 
         Parameters
         ----------
@@ -338,10 +338,6 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """
         solve_stream(self)
         return self
-
-    def _sample(self, X: Operator, labels: Labels, start: int) -> Any:
-        """Return rows of a batch to choose parameters on; ``start`` rows came before it."""
-        return None
 
     def _why_no_stream(self) -> str | None:
         """Return why all rows are needed at once; None if they are not."""

@@ -80,7 +80,7 @@ class MLSI(LabelledEmbedding):
         Regularization strength of the label regression, in the units of X. "auto" chooses the value
         with which ridge regression of the labels on the features predicts best: by the exact
         leave-one-out error if there are up to 1,000 labelled rows or columns, on held-out rows if
-        both are larger, by generalised cross-validation in a stream.
+        both are larger.
     label_weight : {"balanced"} or None, default="balanced"
         "balanced" divides each label by the square root of its standard deviation, so that rare
         labels count more; None does not scale the labels.

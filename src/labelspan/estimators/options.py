@@ -82,8 +82,8 @@ rows.""",
 alpha : float or "auto", default="auto"
     Regularization strength, added to the diagonal of ``X'X``; 0 is the classical method.
     "auto" chooses the value with which ridge regression of the labels on the features predicts
-    best: by the exact leave-one-out error if X has up to 1,000 rows or columns, on held-out
-    rows if both are larger, by generalised cross-validation in a stream.""",
+    best: by the exact leave-one-out error if X has up to 1,000 rows or columns, and in a
+    stream, on held-out rows if both are larger.""",
     "scale": """\
 "eigenvalue" gives ``sqrt(lambda_j) w_j'x``, so that better directions are longer, which
 suits nearest neighbours; None gives ``w_j'x``, with ``W'(X'X + alpha I)W = I``.""",

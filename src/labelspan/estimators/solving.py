@@ -21,7 +21,7 @@ from ..errors import (
 from ..operators import Operator
 from ..operators.machine import own_threads, refuse_too_large, single_thread, take_buffers
 from ..solvers import SOLVERS, AlphaCurve, Problem, Solution, Solver, choose_solver
-from ..solvers.alpha import choose_alpha, generalized_cross_validation, warn_at_end
+from ..solvers.alpha import choose_alpha, leave_one_out_of_sample, warn_at_end
 from ..solvers.limits import DIRECT_LIMIT
 from ..solvers.svd import BLOCK_WIDTH
 
@@ -77,8 +77,8 @@ def choose_penalty(
     """Return alpha as a number, and, if it is "auto", the curve from which it was chosen.
 
     ``rows`` are the `TrainingRows`, of which those with an ``index`` are used. Of a stream they are
-    a few rows with the same products as all: generalised cross-validation then replaces the
-    errors of single rows. ``choose`` ignores a number that was given.
+    a few rows with the same products as all: the errors are then those of sampled rows. ``choose``
+    ignores a number that was given.
     """
     if model.alpha != "auto" and not choose:
         return float(model.alpha), None
@@ -86,10 +86,15 @@ def choose_penalty(
     X, labels = rows.X, rows.Y
     with threads_for(X):
         if rows.raw is None:
-            gram, cross = X.moments(labels.formed())
-            square = labels.sum_of_squares()
-            curve = generalized_cross_validation(
-                gram, cross, square, rows=rows.n, intercept=model.center
+            sample = rows.labels.sample
+            some = np.flatnonzero(sample.labels.labelled)
+            curve = leave_one_out_of_sample(
+                *X.moments(labels.formed()),
+                sample.rows[some] - rows.means,
+                sample.labels.values[some],
+                rows.label_means,
+                rows=rows.n,
+                intercept=model.center,
             )
         else:
             if index is not None:

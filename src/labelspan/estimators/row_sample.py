@@ -1,4 +1,4 @@
-"""Random rows of the data, on which an adapter chooses its map."""
+"""Random rows of the data, on which a stream chooses its penalty, and an adapter its map."""
 
 from __future__ import annotations
 
