@@ -115,6 +115,8 @@ SIZES = {
     "tall": ((100, 700), (5, 90)),
     "wide": ((60, 250), (251, 900)),
     "both large": ((1150, 1500), (1120, 1500)),
+    "many rows": ((2900, 4500), (1050, 1300)),
+    "many columns": ((1100, 1300), (2900, 4000)),
 }
 CASES = ("half", "most", "lognormal", "bytes", "decades", "equal")
 

@@ -183,7 +183,7 @@ def test_nearly_as_many_columns_as_rows_need_many_blocks():
         as_operator(X), as_operator(Y), intercept=True, options=HeldOutOptions(blocks=8)
     )
     assert not small.settled
-    with pytest.warns(UncertainPenalty, match="OPLS: .*still decreases"):
+    with pytest.warns(UncertainPenalty, match="OPLS: .*still changes"):
         warn_at_end(small, "OPLS")
 
 

@@ -43,13 +43,21 @@ def test_as_many_columns_as_rows_are_near_the_best():
     assert_near_the_best([3], "both large")
 
 
+def test_labels_of_few_held_out_rows_are_near_the_best():
+    """The first split showed nothing, and the warning said so; the error was 5% above."""
+    assert_near_the_best([[33, 10]], "many columns")
+
+
 @pytest.mark.parametrize("size", ["tall", "wide"])
 def test_200_fresh_cases_are_near_the_best(size):
     assert_near_the_best([secrets.randbits(32) for _ in range(200)], size)
 
 
-def test_100_fresh_large_cases_are_near_the_best():
-    assert_near_the_best([secrets.randbits(32) for _ in range(100)], "both large")
+@pytest.mark.parametrize(
+    ("size", "count"), [("both large", 60), ("many rows", 20), ("many columns", 20)]
+)
+def test_100_fresh_large_cases_are_near_the_best(size, count):
+    assert_near_the_best([secrets.randbits(32) for _ in range(count)], size)
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -177,15 +177,16 @@ def check_dominated(seed):
     return warned
 
 
-@pytest.mark.parametrize("seed", range(12))
+# With the last, rounding brought back a long direction in the last iteration.
+@pytest.mark.parametrize("seed", [*range(12), [4242, 151]])
 def test_what_is_missing_next_to_dominant_factors(seed):
     check_dominated(seed)
 
 
 def test_what_is_missing_next_to_dominant_factors_of_fresh_data():
     fresh = int(np.random.SeedSequence().generate_state(1)[0])
-    warned = sum(check_dominated([fresh, seed]) for seed in range(120))
-    assert warned <= 120
+    warned = sum(check_dominated([fresh, seed]) for seed in range(170))
+    assert warned <= 170
 
 
 def test_frequent_words_are_not_a_unit():

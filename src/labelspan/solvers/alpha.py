@@ -42,10 +42,10 @@ _SMALLEST = 1e-12
 _MIXED, _PRODUCTS = 16, 1 << 22
 # Number of rows over which errors are averaged, if a model of all rows is available.
 _SAMPLE = 5_000
-# Up to this short side, data that is wide or tall by less than this factor is decomposed if its
-# columns are in very different units. With as many columns as rows the penalty of held-out rows
-# had an error up to 100 times the smallest.
-_LARGEST_SQUARE, _NEARLY_SQUARE = 2048, 0.4
+# Up to this short side, data with at most this many rows per column is decomposed if its columns
+# are in very different units. With as many columns as rows the penalty of held-out rows had an
+# error up to 100 times the smallest, with three times as many columns three times.
+_LARGEST_SHORT, _ROWS_PER_COLUMN = 2048, 2.5
 
 
 def choose_alpha(
@@ -58,8 +58,8 @@ def choose_alpha(
     """Choose the penalty of the ridge regression of labels on features.
 
     Uses the exact leave-one-out error if one decomposition of the data is the cheapest way to a
-    fit, which then uses it as well, and up to 2,048 columns in very different units of about as
-    many rows; the error is averaged over 5,000 rows if there are more and
+    fit, which then uses it as well, and up to 2,048 rows or columns in very different units of
+    not many more rows than columns; the error is averaged over 5,000 rows if there are more and
     the columns are few, and over random mixtures of the labels if there are many. Otherwise
     it uses the error on held-out rows (:func:`held_out`). Random numbers are the same in
     every call. X is centred if the fit centres; with an ``intercept`` the regression centres both.
@@ -108,12 +108,12 @@ def _centred(X: Operator, intercept: bool) -> Operator:
 def _needs_all_rows(X: Operator, intercept: bool) -> bool:
     """Return whether the best penalty may depend on whether some of the rows are held out.
 
-    That is so if there are about as many columns as rows: then they fit all rows, or nearly. In
+    That is so unless there are many more rows than columns: these fit all rows, or nearly. In
     about equal units, penalties at which they do are far from the best. In very different
     units, the columns in large units fit them at every penalty at which the others count.
     """
-    shorter, longer = sorted(X.shape)
-    if X.short_side > _LARGEST_SQUARE or shorter < _NEARLY_SQUARE * longer:
+    rows, columns = X.shape
+    if X.short_side > _LARGEST_SHORT or rows > _ROWS_PER_COLUMN * columns:
         return False
     return bool(np.ptp(squared_units(_centred(X, intercept))) > 0)
 

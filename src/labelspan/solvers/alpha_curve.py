@@ -77,7 +77,7 @@ def warn_at_end(curve: AlphaCurve, owner: str) -> None:
     chosen = f"{owner}: alpha='auto' chose"
     if not curve.settled:
         warn_caller(
-            f"{chosen} {curve.alpha:.0e}, but the error on held-out rows still decreases with each "
+            f"{chosen} {curve.alpha:.0e}, but the error on held-out rows still changes with each "
             "iteration; scale the columns of X, or set alpha.",
             UncertainPenalty,
         )
