@@ -88,8 +88,10 @@ def choose_penalty(
         if rows.raw is None:
             sample = rows.labels.sample
             some = np.flatnonzero(sample.labels.labelled)
+            gram, cross = X.moments(labels.formed())
             curve = leave_one_out_of_sample(
-                *X.moments(labels.formed()),
+                gram,
+                cross,
                 sample.rows[some] - rows.means,
                 sample.labels.values[some],
                 rows.label_means,
