@@ -1,10 +1,12 @@
 """The log: every door appends to it, and undoing puts back what was not changed since."""
 
+import gc
 import json
 import random
 import shutil
 import sqlite3
 import time
+import weakref
 from contextlib import closing
 from dataclasses import astuple
 
@@ -410,3 +412,31 @@ def test_an_entry_costs_little(index):
 
     assert min(seconds(1) for _ in range(20)) < 0.001
     assert min(seconds(10_000) for _ in range(3)) < 1.0
+
+
+def test_an_undo_that_puts_fields_into_another_order_is_undone(index):
+    """What came back is compared by its values, in whichever order they are."""
+    first = state(index)
+    index.remove("item5")
+    back = index.undo()
+    made = index.add(["chess"], [[]], ["item5"], replace=True).history(1)[0]
+    index.undo(made.number)
+    assert not index.undo(back.number).kept
+    assert "item5" not in index
+    index.undo()
+    assert state(index) == first
+
+
+def test_what_is_computed_from_items_stays_when_labels_change(index):
+    """And no result keeps a store that was replaced."""
+    index.browse("chess").label_counts()
+    fields, old = index.store.fields(), weakref.ref(index.store)
+    gc.disable()
+    try:
+        index.relabel("item0", ["other"])
+        assert index.store.fields() is fields
+        assert old() is None
+        index.add(["chess"], [["game"]], ["item0"], metadata=[{"new": 1}], replace=True)
+        assert "new" in index.store.fields()
+    finally:
+        gc.enable()

@@ -281,7 +281,9 @@ class Changes(RuleBasedStateMachine):
     def save_search(self, name, label):
         SavedSearches(self.index).save(name, f"label={label}")
         self.searches = SavedSearches(self.index).all()
-        assert parse_qsl(self.searches[name]) == [("label", label)]
+        # One of no items that was merged stands for what it became.
+        merged = label not in self.index.labels
+        assert merged or parse_qsl(self.searches[name]) == [("label", label)]
 
     @rule(vocabulary=st.sampled_from(VOCABULARIES))
     def use_vocabulary(self, vocabulary):
@@ -493,10 +495,9 @@ class Changes(RuleBasedStateMachine):
                 gone = dict.fromkeys(read[name] - now, False)
                 expected[name] = gone | dict.fromkeys(now - read[name], True)
         assert Review(self.index).changes() == expected
+        # Each change, also an undo, is undone by what is just before it.
         for number in range(self.index.store.number, 0, -1):
-            entry = self.index.store.history.entry(number)
-            if not entry.undone and not entry.undoes:
-                self.index.undo(number)
+            assert not self.index.undo(number).kept, number
         assert self.state() == self.first
         assert Review(self.index).changes() == {}
 

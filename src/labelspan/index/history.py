@@ -288,7 +288,9 @@ def item_value(item: Item, numbers: Iterable[int] | None, row: int) -> str:
 
 def hashed_item(value: str) -> str:
     """Return the hash of an item, by which it is compared."""
-    return as_value(_hash(as_value(value_of(value)[:3])))
+    text, labels, metadata, _ = value_of(value)
+    # What is undone may put fields into another order.
+    return as_value(_hash(as_value([text, labels, sorted(metadata.items())])))
 
 
 def _hash(text: str) -> str:

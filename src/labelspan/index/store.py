@@ -61,6 +61,8 @@ __all__ = ["ItemStore"]
 T = TypeVar("T")
 
 _FETCHED_AT_ONCE = 500
+# Results that do not depend on labels.
+_OF_ITEMS = frozenset({"fields", "ids by row", "rows by id", "moments"})
 # Rows from which added ones are many, whatever the size of the index, and share of the others.
 _MANY_ADDED, _SHARE_ADDED = 100, 1 / 32
 # Up to this size all items are checked whenever an index is opened.
@@ -289,6 +291,8 @@ class ItemStore:
             self._database.insert(cursor, items, vectors)
         self._database.put_labels(cursor, labels, touched)
         made = self._with(labels)
+        if not (items or gone or rewritten):
+            made._computed = self._of_items()
         rows = [*touched]
         before = np.count_nonzero(
             self.labels.known[[row for row in rows if row < len(self.labels)]]
@@ -603,9 +607,15 @@ class ItemStore:
         return made
 
     def copy(self) -> Self:
-        """Return a store of the same items without what was computed from them."""
+        """Return a store of the same items without what was computed from their labels."""
         with self._lock:
-            return self._with(self.labels)
+            made = self._with(self.labels)
+            made._computed = self._of_items()
+            return made
+
+    def _of_items(self) -> dict[Hashable, _Computed]:
+        """Return what was computed from items, which labels do not change."""
+        return {name: one for name, one in self._computed.items() if name in _OF_ITEMS}
 
     def fresh_ids(self, count: int) -> list[str]:
         """Make ids for items without: unused numbers."""
