@@ -121,9 +121,7 @@ def fit_factor(
         problem = penalised(problem)
         solution = model._solve(problem)  # W, lambda
         _refuse_rounding(model, solution, rows.X, H)
-        lengths = np.ones(solution.eigenvalues.size)
-        if model.scale:
-            lengths = np.sqrt(np.where(solution.eigenvalues > 0, solution.eigenvalues, 1.0))
+        lengths = solution.lengths if model.scale else np.ones(solution.eigenvalues.size)
         weights = solution.weights * like(lengths, solution.weights)
         signs = model._set_fitted(rows, weights, solution.eigenvalues, solution)
         model.alpha_, model.alpha_curve_ = alpha, curve

@@ -252,7 +252,7 @@ class MLSI(LabelledEmbedding):
             squares = rows.Y.column_squares()
             scale = weights * np.sqrt(beta / (float(squares @ np.square(weights)) or 1.0))
             solution = self._solve(self._problem(rows, scale, alpha, beta))  # W, lambda
-            lengths = np.sqrt(np.where(solution.eigenvalues > 0, solution.eigenvalues, 1.0))
+            lengths = solution.lengths
             axes = scale_columns(solution.weights, lengths)  # sqrt(lambda) W
             signs = self._set_fitted(rows, axes, solution.eigenvalues, solution)
             self.alpha_, self.alpha_curve_, self.beta_ = alpha, curve, beta

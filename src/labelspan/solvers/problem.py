@@ -165,6 +165,11 @@ class Solution:
     embed: Callable[[], Array] | None = None
     leverage: float | None = None
 
+    @property
+    def lengths(self) -> Array:
+        """The roots of the eigenvalues, 1 for those that are zero."""
+        return np.sqrt(np.where(self.eigenvalues > 0, self.eigenvalues, 1.0))
+
 
 @runtime_checkable
 class Solver(Protocol):

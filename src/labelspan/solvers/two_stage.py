@@ -108,11 +108,11 @@ class LeadingDirections(NamedTuple):
 def two_stage(
     problem: Problem,
     name: str,
-    regress: Callable[[Problem], Regressed],
+    regress: Callable[[Problem], Regressed] | None,
     directions: Callable[[Stacked, int], LeadingDirections],
 ) -> Solution:
     """Solve a problem, with the primitives of the solver called ``name``."""
-    if problem.labels is None:
+    if problem.labels is None or regress is None:
         W, values, _, report = directions(Stacked(problem, None), problem.n_components)
         return Solution(W, values, name, **report)
     regressed = regress(problem)  # B
@@ -309,7 +309,7 @@ class Exact:
         if problem.labels is None and not known.known:
             found = direct_svd(X, problem.n_components)
             if found is not None:
-                solution = two_stage(problem, self.name, _refused, partial(_eigenvectors, found))
+                solution = two_stage(problem, self.name, None, partial(_eigenvectors, found))
         else:
             basis = basis_of_gram(known, block, problem.alpha)
             solution = None if basis is None else self._in_basis(problem, basis, FROM_PRODUCTS)
@@ -329,10 +329,6 @@ class Exact:
             return Regressed(fit, norm=length(fit.inside))
 
         return two_stage(problem, self.name, regress, partial(_in_basis, basis, method))
-
-
-def _refused(problem: Problem) -> Regressed:
-    raise NotImplementedError
 
 
 def _eigenvectors(found: tuple[Array, Array, Array], A: Stacked, count: int) -> LeadingDirections:
