@@ -82,6 +82,15 @@ def test_colours_of_the_map_can_be_distinguished(background):
         assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2)) > 5
 
 
+def test_a_colour_of_the_map_has_the_same_hue_in_light_and_dark():
+    def hue(colour):
+        _, a, b = perceived(colour, CONES["all"])
+        return np.degrees(np.arctan2(b, a))
+
+    turned = [hue(a) - hue(b) for a, b in zip(*palettes().values(), strict=True)]
+    assert np.abs((np.array(turned) + 180) % 360 - 180).max() < 16
+
+
 # --- rows -------------------------------------------------------------------------------
 
 

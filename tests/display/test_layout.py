@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import itertools
 import re
 from dataclasses import replace
 
@@ -165,6 +166,14 @@ def test_words_name_places_that_no_label_names():
     assert {"one", "two", "blue"} == set(found)
     assert [found[name].kind for name in ("one", "blue")] == ["label", "word"]
     assert np.hypot(found["blue"].x, found["blue"].y + 0.7) < 0.05
+    # Two or three words that tell something, and are not forms of one, name a place.
+    more = [[*own, "sky", "blues", "sea"] if "blue" in own else own for own in words]
+    (name,) = {
+        one.name for one in name_regions(places, bare, words=more).regions if one.kind == "word"
+    }
+    assert name in {" · ".join(one) for one in itertools.permutations(["blue", "sky", "sea"])} | {
+        " · ".join(one) for one in itertools.permutations(["blues", "sky", "sea"])
+    }
     assert word_lists(["", "A Chess  chess board_3 \u4e2d\u6587\u5b57"]) == [
         [],
         ["chess", "board", "\u4e2d\u6587\u5b57"],

@@ -129,7 +129,7 @@ def search(index: SemanticIndex, given: Given, mask: Mask = _every) -> SearchDat
     return {
         **page,
         "unknown": _unknown(index, given["q"]) if listed.unknown else [],
-        "sorts": ["title", "labels", *(f"meta.{key}" for key in fields)],
+        "sorts": ["title", "labels", *(f"meta.{key}" for key in fields if key != "title")],
         "columns": [key for key, kind in fields.items() if kind != "text"][:_MOST_COLUMNS],
         "hits": shown(hits),
         "close": shown([] if near is None else near.page(1, size)),

@@ -35,9 +35,17 @@ _PURITY_POWER, _FULL_LIFT = 2, 8.0
 _LEAST_WORD_SHARE = 0.2
 # Maximum number of names at level 0; each further level may have four times as many.
 _MOST_NAMES = 60
-# Words: maximum fraction of the items, and number of words per text.
-_MOST_FREQUENT = 0.25
+# Words: maximum fraction of the items, and number of words per text. A place is named by several:
+# the further ones are so much more frequent there, and all together are at most so long.
+_MOST_FREQUENT = 0.2
 _MOST_WORDS = 30
+_WORDS_OF_NAME, _LEAST_LIFT, _LONGEST_NAME = 3, 1.5, 32
+_BETWEEN = " · "
+# English words that are no stop words of a search, and tell nothing as the name of a place.
+_VAGUE = """
+across along another around could every first four last many may might much must new one second
+should three two whose within would
+"""
 _WORD = re.compile(r"[^\W\d_]{3,30}")
 
 
@@ -48,6 +56,7 @@ class Region:
     Attributes
     ----------
     name : str
+        A label, or two or three words.
     x, y : float
     count : int
     level : int
@@ -86,7 +95,7 @@ class MapRegions:
 
 def word_lists(texts: Iterable[str], common: Collection[str] = ()) -> list[list[str]]:
     """Return the different words at the beginning of each text, in lower case."""
-    left_out = set(common)
+    left_out = {*common, *_VAGUE.split()}
     found = []
     for text in texts:
         # Further words are ignored, and a long text is not folded as a whole.
@@ -251,20 +260,42 @@ class _Grid:
         items, parts = items[order], parts[order]
         starts = np.flatnonzero(np.diff(parts, prepend=-1))
         found: list[Region] = []
-        for rows in np.split(items, starts[1:]) if items.size else []:
-            if rows.size >= _LEAST_ITEMS:
-                x, y = self._middle(rows, part)
-                name_of = names.names[best[self._own[rows[0]]]]
-                found.append(Region(name_of, x, y, int(rows.size), level, names.kind))
-                named[part == part[self._own[rows[0]]]] = True
+        # On the whole map, a label or the word that a place was found by is used once.
+        used = set[str]()
+        for rows in sorted(np.split(items, starts[1:]), key=len, reverse=True):
+            if rows.size < _LEAST_ITEMS:
+                break
+            of, name_of = part[self._own[rows[0]]], names.names[best[self._own[rows[0]]]]
+            named[part == of] = True
+            if name_of in used and not level:
+                continue
+            used.add(name_of)
+            x, y = self._middle(rows, part)
+            if names.kind == "word":
+                name_of = self._more_words(names, name_of, part[self._own] == of)
+            found.append(Region(name_of, x, y, int(rows.size), level, names.kind))
         found.sort(key=lambda one: (-one.count, one.name, one.x, one.y))
-        if level:
-            return found
-        # On the whole map, a name is shown once.
-        first_of: dict[str, Region] = {}
-        for one in found:
-            first_of.setdefault(one.name, one)
-        return list(first_of.values())
+        return found
+
+    def _more_words(self, names: _Names, first: str, inside: Array) -> str:
+        """Return a word with the others that tell most about the items of a place."""
+        table = names.table[np.flatnonzero(inside)]
+        counts = np.bincount(table.indices, minlength=len(names.names))
+        p = counts / max(1, table.shape[0])
+        lift = p * len(self._places) / names.sizes
+        worth = p**_PURITY_POWER * np.log(np.clip(lift, 1.0, _FULL_LIFT))
+        worth[(lift < _LEAST_LIFT) | (counts < _LEAST_ITEMS / 2)] = 0.0
+        found = [first]
+        for number in np.argsort(-worth, kind="stable")[: 4 * _WORDS_OF_NAME]:
+            word = names.names[number]
+            # Forms of one word say nothing more.
+            new = not any(word[:4] == other[:4] for other in found)
+            fits = len(_BETWEEN.join([*found, word])) <= _LONGEST_NAME
+            if worth[number] > 0 and new and fits and len(found) < _WORDS_OF_NAME:
+                found.append(word)
+        # What is most particular to the place first.
+        order = {name: float(one) for name, one in zip(names.names, lift, strict=True)}
+        return _BETWEEN.join(sorted(found, key=lambda word: (-order[word], word)))
 
     def _middle(self, rows: Array, part: Array) -> tuple[float, float]:
         """Return the median of some items, or an item if the median is outside their region."""

@@ -25,9 +25,8 @@ _CONTROLS = re.compile("[\0-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\
 def palettes() -> dict[str, list[str]]:
     """Return the colours of maps for a light and a dark background.
 
-    Eight are by Okabe and Ito; each further one is as far as
-    possible from those before it, also for colour-blind readers. All have a contrast of 2.9 or
-    more.
+    Those for a dark background have the same hues as those for a light one. They are as far as
+    possible from each other, also for colour-blind readers; all have a contrast of 2.9 or more.
     """
     path = Path(__file__).with_name("static") / "palettes.json"
     found: dict[str, list[str]] = json.loads(path.read_text(encoding="utf-8"))

@@ -171,6 +171,8 @@ _lock = threading.Lock()
 
 def start_lesson(served: Served, given: Given) -> StateData:
     """Start a lesson, or continue it."""
+    # What the file could not hold is refused before anything is answered.
+    served.editor.review.check_new_labels([given["label"]], create=True, similar=True)
     begun = {key: given[key] for key in ("items", "query", "within") if given.get(key)}
     who = served.editor.name(given)
     return lesson_state(Teacher(served.editor.index, given["label"], who=who, **begun))

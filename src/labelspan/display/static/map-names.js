@@ -116,10 +116,9 @@ globalThis.MapNames = (() => {
         const name = shown(region.name, 32);
         const key = name.toLowerCase().replace(/s$/, "");
         if (seen.has(key)) continue;
-        const text = region.kind === "word" ? `“${name}”` : name;
         const style = font(largest.has(region) ? "large" : "name");
         // Where another name is in the way, above or below.
-        if ([0, -18, 18].some((off) => place(text, x, y + off, style, "center", "text"))) seen.add(key);
+        if ([0, -18, 18].some((off) => place(name, x, y + off, style, "center", "text"))) seen.add(key);
       }
       if (scatter.zoom > 1.5) {
         const rows = scatter.inView().filter((row) => marks[row]);

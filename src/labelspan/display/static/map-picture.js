@@ -4,8 +4,9 @@ globalThis.MapPicture = (() => {
   const { element, button, number, status, saying } = Dom;
   const SIZES = ["1200 x 800", "1600 x 1000", "2000 x 1400"];
   const [MARGIN, TITLE, LEGEND, LINE] = [24, 44, 230, 21];
-  // A PNG has colours of this many bits per channel: fewer are smaller, more are not seen.
-  const BITS = 5;
+  // A PNG has colours of this many bits per channel, which is hardly seen, or fewer if it is larger
+  // than this number of bytes.
+  const [BITS, LARGEST] = [5, 500_000];
 
   const make = (scatter, legend, names, title) => {
     const { escaped } = names;
@@ -60,10 +61,14 @@ globalThis.MapPicture = (() => {
       pen.drawImage(image, 0, 0);
       URL.revokeObjectURL(address);
       const pixels = pen.getImageData(0, 0, canvas.width, canvas.height);
-      const step = 255 / (2 ** BITS - 1);
-      for (let n = 0; n < pixels.data.length; n += 1) pixels.data[n] = Math.round(Math.round(pixels.data[n] / step) * step);
-      pen.putImageData(pixels, 0, 0);
-      return new Promise((done) => canvas.toBlob(done, "image/png"));
+      let made = null;
+      for (let bits = BITS; bits > 2 && !(made?.size < LARGEST); bits -= 1) {
+        const step = 255 / (2 ** bits - 1);
+        for (let n = 0; n < pixels.data.length; n += 1) pixels.data[n] = Math.round(Math.round(pixels.data[n] / step) * step);
+        pen.putImageData(pixels, 0, 0);
+        made = await new Promise((done) => canvas.toBlob(done, "image/png"));
+      }
+      return made;
     };
     const send = (ending, blob) => {
       const address = URL.createObjectURL(blob);

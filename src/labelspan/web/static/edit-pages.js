@@ -2,7 +2,7 @@
 // dropped; similar names are merged; searches are saved; and the history, which undoes.
 "use strict";
 {
-  const { element, plural, status, saying, chip, address, ask } = Dom;
+  const { element, number, plural, status, saying, chip, address, ask } = Dom;
   const { ready, go, undo, post, who, button, cut, editor, labelInput, report, follow, told } = Edit;
 
   const nothing = (labels) => {
@@ -44,8 +44,27 @@
   const listPage = (found) => {
     const rows = [...found.querySelectorAll("[data-id]")];
     if (!rows.length) return;
-    // What is selected: a box is ticked if, and only if, its item is one of these.
-    const selected = new Set();
+    // What is selected: a box is ticked if, and only if, its item is one of these. It stays when
+    // another page of the list is shown, or another order.
+    const KEPT = "labelspan-selected";
+    const list = new URL(found.querySelector(".group").dataset.ids, location.href);
+    list.searchParams.delete("sort");
+    const kept = () => {
+      try {
+        const { of, ids } = JSON.parse(sessionStorage.getItem(KEPT) ?? "{}");
+        return of === list.href ? ids : [];
+      } catch {
+        return []; // Without storage it lasts for one page.
+      }
+    };
+    const selected = new Set(kept());
+    const keep = () => {
+      try {
+        sessionStorage.setItem(KEPT, JSON.stringify({ of: list.href, ids: [...selected] }));
+      } catch {
+        // As above.
+      }
+    };
     const page = {
       shown: () => rows.map((row) => row.dataset.id),
       draw: (stored) => {
@@ -64,7 +83,10 @@
       for (const group of groups) group.tick();
       const close = groups.slice(1).reduce((sum, group) => sum + group.selected(), 0);
       const part = close ? `, ${close === selected.size ? "all" : close} only close in meaning` : "";
-      count.textContent = selected.size ? `${plural(selected.size, "item")} selected${part}` : "";
+      const away = selected.size - rows.filter((row) => selected.has(row.dataset.id)).length;
+      const where = away ? `, ${away === selected.size ? "all" : number(away)} on other pages` : "";
+      count.textContent = selected.size ? `${plural(selected.size, "item")} selected${where}${part}` : "";
+      keep();
       none.hidden = !selected.size;
       box.hidden = !selected.size && !box.line.textContent;
     };
