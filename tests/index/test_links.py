@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 
 from labelspan import LSI, MLSI, SemanticIndex
+from labelspan.answers.items import item
 from labelspan.errors import InvalidInput
 from labelspan.index import links as links_module
 
@@ -34,10 +35,10 @@ def corpus(count=120, seed=0, per_item=2):
 def expected(index):
     """The features of all items, from ids and links with dense matrices, and their vectors."""
     items = index.items()
-    place = {item.id: n for n, item in enumerate(items)}
+    place = {one.id: n for n, one in enumerate(items)}
     weights = np.zeros((len(items), len(items)))
-    for n, item in enumerate(items):
-        text = item.metadata.get("links") or ""
+    for n, one in enumerate(items):
+        text = one.metadata.get("links") or ""
         given = json.loads(text) if text[:1] == "{" else dict.fromkeys(text.split("; "), 1.0)
         for name, weight in given.items():
             if name in place and place[name] != n:
@@ -50,7 +51,7 @@ def expected(index):
     np.fill_diagonal(weights, 1.0)
     mean = weights / weights.sum(axis=1, keepdims=True)
     blocks = index.model.blocks
-    words = index.model.features.of_texts([item.text for item in items])
+    words = index.model.features.of_texts([one.text for one in items])
     axes = np.zeros((words.shape[1], blocks.links.width))
     axes[blocks.links.features] = blocks.links.axes
     own = (words.toarray().astype(float) @ axes).astype(np.float16).astype(float)
@@ -243,3 +244,27 @@ def test_malformed_links_are_refused(links, message):
     texts = ["a chess game", "play chess online", "edit photos", "crop pictures"]
     with pytest.raises(InvalidInput, match=message):
         SemanticIndex(LSI(2)).fit(texts, links=links)
+
+
+def test_evidence_filter_and_page():
+    texts, labels, links = corpus(60)
+    index = SemanticIndex(MLSI(5)).fit(texts, labels, links=[*links[:-1], ["gone"]])
+    index.relink("8", ["2", "4", "5", "gone"]).relabel("4", ["food"]).relabel(["5"], [None])
+    near = {*index.links("8").to, *index.links("8").by}
+    own = [index.item(name).labels for name in near]
+    why = index.explain_tag("traffic", items="8")
+    assert why.linked == (
+        sum("traffic" in (one or ()) for one in own),
+        sum(one is not None for one in own),
+    )
+    assert index.explain_tag("traffic", "car").linked == (0, 0)
+    found = index.browse(filter={"linked": ["8"]})
+    assert {hit.id for hit in found.page(size=60)} == near
+    hits = index.search("word1 word2 word3", 60, {"linked": ["8"], "labels": ["traffic"]})
+    assert {hit.id for hit in hits} <= near
+    with pytest.raises(InvalidInput, match="no item 'x'"):
+        index.search("car", filter={"linked": ["x"]})
+    page = item(index, {"id": "8", "k": 3})
+    assert {one["id"] for one in page["linked"]} == near
+    assert {one["id"] for one in page["linked"] if one["to"]} == set(index.links("8").to)
+    assert page["links_to_nothing"] == ["gone"]

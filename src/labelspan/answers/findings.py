@@ -66,6 +66,7 @@ class EvidenceData(TypedDict):
     base_rate: Annotated[Unit, "share of the labelled items that have the label"]
     words: list[WordShare]
     neighbours: list[NearItemData]
+    linked: Annotated[list[int], "linked items with the label, and linked items with known labels"]
     implied_by: Annotated[str | None, "narrower label that gives it its probability, if one does"]
 
 
@@ -149,5 +150,6 @@ def finding(index: SemanticIndex, given: Given, review: Review, state: AuditStat
         "base_rate": rounded(finding.evidence["base_rate"]),
         "words": list(explained.words) if explained else [],
         "neighbours": near_items(index, explained.votes if explained else ()),
+        "linked": list(explained.linked if explained else (0, 0)),
         "implied_by": explained.implied_by if explained else None,
     }

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from .._texts import shortened
 from .._typing import TypedDict
-from ..index import Hit, Item, SemanticIndex, Tag
+from ..index import Hit, Item, ItemLinks, SemanticIndex, Tag
 from ..index.metadata_fields import FieldKind, metadata_text
 from ..index.passages import QueryWords, SharedWords, passage, whole_title
 from .common import (
@@ -21,6 +21,7 @@ from .common import (
     page_of,
     rounded,
     stored_labels,
+    titles_of,
 )
 
 __all__ = [
@@ -42,6 +43,8 @@ _LONGEST_TEXT = 20_000
 _LONGEST_VALUE = 200
 # Labels that are predicted for an item, and that a list suggests.
 _PREDICTED, _SUGGESTED = 10, 5
+# Links of an item that are listed.
+_MOST_LINKED = 50
 # What a query is more than a text by.
 _SYNTAX = re.compile(r'["*]|(?<!\w)-')
 
@@ -107,6 +110,15 @@ class NeighbourData(TypedDict):
     shared_words: Annotated[list[str], "the rarest first"]
 
 
+class LinkedItemData(TypedDict):
+    """An item that another one is linked with."""
+
+    id: str
+    title: str
+    to: Annotated[bool, "whether the other one links to it"]
+    by: Annotated[bool, "whether it links to the other one"]
+
+
 class ItemPageData(ItemData):
     """The answer of ``/item``."""
 
@@ -118,6 +130,8 @@ class ItemPageData(ItemData):
     predicted: Annotated[list[Tag], "the most probable labels"]
     neighbours: Annotated[list[NeighbourData], "other items, nearest in the space of labels first"]
     alike: Annotated[list[NeighbourData], "other items, nearest by the words of the text first"]
+    linked: Annotated[list[LinkedItemData], f"linked items, at most {_MOST_LINKED}"]
+    links_to_nothing: Annotated[list[str], "names in its links that no item has"]
 
 
 # --- in a list ------------------------------------------------------------------------------
@@ -231,7 +245,7 @@ def item(index: SemanticIndex, given: Given) -> ItemPageData:
     item, words = find_item(index, given["id"]), index.store.words
     shared = None if words is None else SharedWords(words, item.text)
     title, rest = whole_title(item, _LONGEST_TEXT)
-    labels = item.labels or ()
+    labels, links = item.labels or (), index.links(item.id)
 
     def near(hits: Sequence[Hit]) -> list[NeighbourData]:
         return [
@@ -258,7 +272,18 @@ def item(index: SemanticIndex, given: Given) -> ItemPageData:
         "predicted": _predicted(index, [item.id])[0],
         "neighbours": near(index.search(None, given["k"], items=item.id)),
         "alike": near(_alike(index, item, given["k"])),
+        "linked": _linked(index, links),
+        "links_to_nothing": list(links.nothing[:_MOST_LINKED]),
     }
+
+
+def _linked(index: SemanticIndex, links: ItemLinks) -> list[LinkedItemData]:
+    """Return the items that an item is linked with, those that it links to first."""
+    names = list(dict.fromkeys((*links.to, *links.by)))[:_MOST_LINKED]
+    return [
+        {"id": name, "title": title, "to": name in links.to, "by": name in links.by}
+        for name, title in zip(names, titles_of(index, names), strict=True)
+    ]
 
 
 def _alike(index: SemanticIndex, item: Item, count: int) -> list[Hit]:

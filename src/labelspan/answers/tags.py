@@ -58,6 +58,7 @@ class TagReasonData(TypedDict):
     neighbours: Annotated[list[NearItemData], "the nearest labelled items"]
     base_rate: Annotated[float, "share of the labelled items that have the label"]
     implied_by: Annotated[str | None, "narrower label that gives it its probability, if one does"]
+    linked: Annotated[list[int], "linked items with the label, and linked items with known labels"]
 
 
 class TaggedData(TypedDict):
@@ -109,6 +110,7 @@ def tag_reason(index: SemanticIndex, why: TagExplanation) -> TagReasonData:
         "neighbours": near_items(index, why.votes),
         "base_rate": rounded(why.base_rate),
         "implied_by": why.implied_by,
+        "linked": list(why.linked),
     }
 
 

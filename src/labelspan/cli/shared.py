@@ -109,10 +109,13 @@ def reason_lines(why: TagExplanation) -> list[str]:
     words = ", ".join(f"{word.word} {word.share:+.2f}" for word in why.words)
     votes = ", ".join(f"{vote.id} ({'has it' if vote.has_label else 'not'})" for vote in why.votes)
     implied = [f"  implied by: {why.implied_by}"] if why.implied_by else []
+    having, linked = why.linked
+    links = [f"  linked: {having:,} of {linked:,} have it"] if linked else []
     return [
         *implied,
         f"  words: {words or '-'}",
         f"  nearest items: {votes or '-'}",
+        *links,
         f"  of all other labelled items {why.base_rate:.1%} have it",
     ]
 

@@ -210,12 +210,14 @@ class TagExplanation(Tag):
     For an item, everything is computed without that item. ``base_rate`` is the fraction of the
     other labelled items that have the label. ``implied_by`` is the narrower label that gives it
     its probability, because items with that label also have this one; None if words and items do.
+    ``linked`` says how many items that it is linked with have the label, of how many labelled ones.
     """
 
     words: tuple[WordShare, ...]
     votes: tuple[Vote, ...]
     base_rate: float
     implied_by: str | None = None
+    linked: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True)

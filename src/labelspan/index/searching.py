@@ -38,7 +38,7 @@ __all__ = [
     "weak",
 ]
 
-_LABELS = ("labels", "without")
+_LABELS = ("labels", "without", "linked")
 _METADATA = ("metadata", "without_metadata")
 # A match with less than this share of the query's words, weighted by their rarity, is weak.
 _WEAK_COVERAGE = 1 / 3
@@ -106,6 +106,8 @@ class Filter:
         An item must have all of them.
     without : tuple of str
         An item must have none of them.
+    linked : tuple of str
+        Ids of items; an item must be linked with all of them, to or from them.
     metadata : mapping
         For each key a value, a list of accepted values, a range ``{"from": low, "to": high}`` of
         numbers or dates with one or both of its ends, or a function of the value that returns
@@ -134,6 +136,7 @@ class Filter:
 
     labels: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
+    linked: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
     without_metadata: Mapping[str, Any] = field(default_factory=dict)
 
@@ -166,6 +169,11 @@ def mask_rows(store: ItemStore, wanted: Filter, leave_out: Sequence[str] = ()) -
         mask &= _with_labels(store, [label])
     if wanted.without:
         mask &= ~_with_labels(store, wanted.without)
+    for row in store.rows(wanted.linked).tolist():
+        near = np.zeros_like(mask)
+        if store.graph is not None:
+            near[store.graph.near(row)] = True
+        mask &= near
     for key, choice in wanted.metadata.items():
         mask &= _with_metadata(store, key, choice)
     for key, choice in wanted.without_metadata.items():

@@ -162,6 +162,17 @@ class ItemTagger:
             tuple(votes[:n]),
             (int(tagger.support[column]) - has) / max(1, others),
             implied_by,
+            self._linked(label, items),
+        )
+
+    def _linked(self, label: str, item: str) -> tuple[int, int]:
+        """Count the items that an item is linked with: with the label, and with known labels."""
+        store = self._store
+        if not item or store.graph is None:
+            return 0, 0
+        near = store.graph.near(store.row(item))
+        return int(np.isin(near, store.labels.rows(label)).sum()), int(
+            store.labels.known[near].sum()
         )
 
     def report(self, check: Callable[[], Any] | None = None) -> list[LabelReport]:
