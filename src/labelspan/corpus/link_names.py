@@ -40,9 +40,10 @@ __all__ = [
 # The field of links that are given, come from a file of links, or stand in the texts.
 LINKS = "links"
 LINK_MARK = ";"
-# What may stand between the names in a value, and the values that are looked at.
+# What may stand between the names in a value, and the values that are looked at: of a field with a
+# known name, and of another one.
 _MARKS = (";", ",", "|", "\n", " ", "")
-_SOME = 5000
+_SOME, _FEW = 5000, 400
 # Share of the names in a field without a known name that must be those of other items, and how
 # many. Of numbers, which any count may be, only a field with a known name has links.
 _SHARE, _FEWEST = 0.5, 3
@@ -63,10 +64,12 @@ _ENDING = re.compile(r"\.(?:md|markdown|txt|html?)$")
 def name_key(name: str) -> str:
     """Return a name as it is compared: without case, blanks, the ending of a file or a slash."""
     found = " ".join(name.split()).casefold()
-    found = re.sub(r"^https?://(?:www\.)?", "//", found)
+    if "://" in found:
+        found = re.sub(r"^https?://(?:www\.)?", "//", found)
     if found.startswith("//"):
         found = found.partition("#")[0]
-    return _ENDING.sub("", found.rstrip("/"))
+    found = found.rstrip("/")
+    return _ENDING.sub("", found) if "." in found[-9:] else found
 
 
 def link_values(value: Any, mark: str = LINK_MARK) -> dict[str, float]:
@@ -251,10 +254,11 @@ class LinkReader:
         known = normal(name.rpartition(".")[2]) in known_names("links")
         best, most = None, (0.0, 0)
         values = [(item, item.metadata.get(name)) for item in items if name in item.metadata]
+        values = values[:: max(1, len(values) // (_SOME if known else _FEW))]
+        pairs = [(item_names(item.id, item.text), value) for item, value in values]
         for mark in _MARKS:
             hits = total = 0
-            for item, value in values[:_SOME]:
-                own = item_names(item.id, item.text)
+            for own, value in pairs:
                 for one in link_values(value, mark):
                     key = name_key(one)
                     plain = known or not one.replace(".", "").isdigit()
