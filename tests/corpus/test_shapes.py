@@ -2,6 +2,7 @@
 
 import pytest
 from _support.shapes import NOTES, PEOPLE, ROWS, cycle, some, table, verdict
+from _support.shapes_fifth import FIFTH
 from _support.shapes_first import FIRST
 from _support.shapes_fourth import FOURTH
 from _support.shapes_second import SECOND
@@ -11,7 +12,7 @@ from _support.tagged import write_all
 from labelspan.corpus import read_corpus
 from labelspan.errors import InvalidFile, InvalidParameter
 
-SHAPES = {**FIRST, **SECOND, **THIRD, **FOURTH}
+SHAPES = {**FIRST, **SECOND, **THIRD, **FOURTH, **FIFTH}
 # Where a person has to say what is meant, and is told so.
 ASKED = {
     "requests of citizens": "refused",
