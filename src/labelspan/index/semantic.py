@@ -370,7 +370,6 @@ class SemanticIndex:
             items = self._items("add", texts, labels, ids, metadata, links)
             if not items:
                 return store
-            self._check_new([item.labels for item in items], store)
             found = self.model.items([item.text for item in items], vectors, "add")
             made = store if links is None else store.with_link_field(LINKS, LINK_MARK)
             return made.add(items, *found, replace=replace, by=By(who, "add"))
