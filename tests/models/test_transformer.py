@@ -142,3 +142,33 @@ def test_the_same_vectors_as_model2vec(tmp_path):
     texts = ["car cake nothing", "old engine", "sweet pastry oven"]
     theirs = reference.StaticModel.from_pretrained(str(folder)).encode(texts)
     np.testing.assert_allclose(open_model(folder).vectors(texts), theirs, atol=1e-6)
+
+
+def test_without_onnx_sentence_transformers_runs_a_folder(tmp_path, capsys):
+    package = pytest.importorskip("sentence_transformers")
+    models = pytest.importorskip("sentence_transformers.sentence_transformer.modules")
+    transformers = pytest.importorskip("transformers")
+    vocabulary = tmp_path / "vocab.txt"
+    vocabulary.write_text("\n".join([*WORDS[:3], "[SEP]", *WORDS[3:9], "query", ":"]))
+    config = transformers.BertConfig(
+        vocab_size=12,
+        hidden_size=8,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=32,
+    )
+    folder = tmp_path / "bert"
+    transformers.BertModel(config).save_pretrained(folder)
+    transformers.BertTokenizerFast(vocab_file=str(vocabulary)).save_pretrained(folder)
+    parts = [models.Transformer(str(folder)), models.Pooling(8)]
+    made = package.SentenceTransformer(modules=parts, prompts={"query": "query: "})
+    made.save(str(tmp_path / "m"))
+    capsys.readouterr()
+    model = open_model(tmp_path / "m")
+    assert "Loading" not in capsys.readouterr().err
+    texts = ["car engine", "sweet pastry oven"]
+    np.testing.assert_allclose(model.vectors(texts), made.encode(texts), atol=1e-5)
+    asked = model.vectors(texts, query=True)
+    np.testing.assert_allclose(asked, made.encode(texts, prompt="query: "), atol=1e-5)
+    assert not np.allclose(asked, made.encode(texts), atol=1e-3)
