@@ -193,9 +193,10 @@ class _LessonState(NamedTuple):
 
     @classmethod
     def read(cls, store: ItemStore, label: int) -> _LessonState:
-        groups = {one.number: one for one in store.groups("1")}
         starts = store.log_rows("item = '' AND field = ? ORDER BY number", f"lesson {label}")
         rows = store.log_rows("field = ? ORDER BY number", f"verdict {label}")
+        # Read last: another thread may answer meanwhile, and every row has its group.
+        groups = {one.number: one for one in store.groups("1")}
         taken_back = {
             (groups[group].undoes, item)
             for _, group, item, *_ in rows
