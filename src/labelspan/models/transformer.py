@@ -25,8 +25,8 @@ __all__ = ["OnnxModel", "SentenceModel", "open_transformer"]
 
 # Longest text in tokens if the files of the model name none.
 _LONGEST = 512
-# Tokens of one batch: on the host what its caches hold (all-MiniLM-L6-v2 encodes 165 titles per CPU
-# second, 74 with 8,192 tokens), on a GPU enough to keep it busy.
+# Tokens of one batch: on the host what its caches hold (all-MiniLM-L6-v2 encodes 160 titles per CPU
+# second, 77 with 8,192 tokens), on a GPU enough to keep it busy.
 _TOKENS, _TOKENS_GPU = 1 << 9, 1 << 13
 # Largest length that is meant: some files have 1e30 for "any".
 _ANY = 1 << 20
