@@ -118,8 +118,8 @@ def answers(index):
 def close(some, others):
     """Compare probabilities by label, of several texts or items."""
     for own, other in zip(some, others, strict=True):
-        # Sums of other orders in single precision: 1.1e-6 was seen, and 0 after a reload.
-        assert own == pytest.approx(other, abs=3e-6)
+        # Sums of other orders in single precision: 3.2e-6 was seen, and 0 after a reload.
+        assert own == pytest.approx(other, abs=1e-5)
 
 
 def left_out(index):
