@@ -17,6 +17,7 @@ import json
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 from .pages import DOCS, ROOT
 
@@ -42,15 +43,18 @@ def marked_pages() -> list[str]:
 
 
 def _has_numbers(text: str) -> bool:
-    made = tables()
-    return bool(MARK.search(text)) or any(m["name"] in made for m in _BLOCK.finditer(text))
+    names = _told()
+    return bool(MARK.search(text)) or any(m["name"] in names for m in _BLOCK.finditer(text))
 
 
 def tables() -> dict[str, str]:
     """Tables of ``results/tables.toml`` in Markdown, with the versions that were measured."""
+    return {name: _table(**table) for name, table in _told().items()}
+
+
+def _told() -> dict[str, Any]:
     path = RESULTS / "tables.toml"
-    told = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    return {name: _table(**table) for name, table in told.items()}
+    return tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
 def _table(head: list[str], rows: list[list[str]], like: str = ".000") -> str:

@@ -43,14 +43,14 @@ def markdown_pages(
     lines += [f"- {line}" for line in about]
     found = {"report.md": lines}
     for paper in _papers(sections):
-        found[f"{paper.name}.md"] = _markdown_paper(paper, sections, verdicts)
+        found[f"{paper.name}.md"] = _markdown_paper(paper, sections, verdicts, about)
     return {name: "\n".join(text).rstrip() + "\n" for name, text in found.items()}
 
 
 def _markdown_paper(
-    paper: Paper, sections: Sequence[Section], verdicts: Sequence[Verdict]
+    paper: Paper, sections: Sequence[Section], verdicts: Sequence[Verdict], about: Sequence[str]
 ) -> list[str]:
-    lines = [f"# {paper.name}: {paper.title}", "", paper.citation, ""]
+    lines = [f"# {paper.name}: {paper.title}", "", paper.citation, "", *about[:1], ""]
     lines += _markdown_table(_claims_table(paper, verdicts))
     for section in sections:
         if section.paper.name != paper.name:
