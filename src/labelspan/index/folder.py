@@ -60,7 +60,7 @@ MAP_FILE = "map.arrays"
 _LOCK = "lock"
 UNFINISHED = "unfinished"
 # The file that the items were read from, if it was given to the explorer.
-_KEPT = "file"
+_KEPT = "dropped-file"
 _FORMAT = "labelspan-index"
 _VERSION = 7
 # Oldest format whose items can be fitted again.
