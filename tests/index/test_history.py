@@ -244,12 +244,12 @@ def test_values_that_differ_and_items_that_went_are_said(index):
     value = one.metadata["shelf"]
     MetadataEdits(index).replace("shelf", {value: "a new one"})
     same = {item.id for item in index.items() if item.metadata.get("shelf") == "a new one"}
-    assert edits.values() == {name: {"shelf": "a new one"} for name in same}
+    assert edits.values() == {name: {"shelf": (value, "a new one")} for name in same}
     index.remove([one.id, two.id])
     index.add([one.text], [one.labels], [one.id], metadata=[one.metadata])
     assert one.id not in edits.values()
     MetadataEdits(index).replace("shelf", {value: "another"})
-    assert edits.values()[one.id] == {"shelf": "another"}
+    assert edits.values()[one.id] == {"shelf": (value, "another")}
     assert edits.went() == ([two.id], [one.id])
     for entry in index.history(50):
         if not entry.undone:

@@ -7,6 +7,8 @@ from index.test_model_block import corpus
 
 from labelspan import MLSI, SemanticIndex
 
+TOKEN = "0123456789abcdef"
+
 
 @pytest.fixture
 def saved(tmp_path, monkeypatch):
@@ -35,7 +37,8 @@ def test_the_model_is_named_and_used(saved):
 def test_a_missing_model_is_said(saved, monkeypatch):
     path, _ = saved
     monkeypatch.setenv("LABELSPAN_MODEL", "http://127.0.0.1:9/v1#tiny")
-    with explore(path) as client:
+    with explore(path, token=TOKEN) as client:
+        client.headers["authorization"] = f"Bearer {TOKEN}"
         for page in ("/", "/search?q=oven"):
             text = client.get(page).text
             assert "use only the words" in text

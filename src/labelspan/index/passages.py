@@ -107,7 +107,7 @@ def whole_title(item: Item, longest: int) -> tuple[str, str]:
     --------
     >>> from labelspan.index import Item
     >>> from labelspan.index.passages import whole_title
-    >>> whole_title(Item("a", "Chess for two\n\nA game.", ()), 100)
+    >>> whole_title(Item("a", "Chess for two\n\nA game.", (), {}), 100)
     ('Chess for two', 'A game.')
     """
     title, text = item.title, item.text[:longest]

@@ -58,9 +58,13 @@ class Access:
 
         return Route(_ENTRANCE, enter)
 
+    def entered(self, request: Request) -> bool:
+        """Return whether a request has the cookie."""
+        return _same(request.cookies.get(self.cookie, ""), self._session)
+
     def check(self, request: Request) -> None:
         """Refuse a request without the cookie."""
-        if not _same(request.cookies.get(self.cookie, ""), self._session):
+        if not self.entered(request):
             raise Refused(403, _LOCKED)
 
     def check_writing(self, request: Request) -> None:

@@ -6,7 +6,7 @@ import mimetypes
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from functools import cache, partial
-from typing import Any
+from typing import Any, Protocol
 
 from anyio.to_thread import current_default_thread_limiter
 from starlette.concurrency import run_in_threadpool
@@ -46,7 +46,14 @@ _KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 Handler = Callable[[Request], Awaitable[Response]]
 # Shows an answer to what was given.
-Render = Callable[[Endpoint, Any, Given], Response]
+
+
+class Render(Protocol):
+    """Makes a response of an answer; ``editing`` says whether who asked may change labels."""
+
+    def __call__(
+        self, page: Endpoint, content: Any, asked: Given, /, *, editing: bool = False
+    ) -> Response: ...
 
 
 def make_app(
@@ -119,7 +126,7 @@ def make_app(
         with served.held() as snapshot:
             return name_of(snapshot.index), snapshot.index.can_tag
 
-    as_html = partial(as_page, editing=may_edit, images=images, collection=collection)
+    as_html = partial(as_page, images=images, collection=collection)
     routes: list[BaseRoute] = [*make_routes(known, served, access, Token(token), as_html)]
     routes.append(Route("/mcp", _assistants(served), methods=["POST"]))
     if access is not None:
@@ -185,8 +192,11 @@ def make_routes(
             if endpoint.media != JSON:
                 return await run_in_threadpool(_send, endpoint, served, given)
 
+            # Those who only read get no controls to change labels.
+            editing = access is not None and access.entered(request)
+
             def work() -> Response:
-                return render(endpoint, endpoint.work(served, given), given)
+                return render(endpoint, endpoint.work(served, given), given, editing=editing)
 
             response = await run_in_threadpool(work)
             if endpoint.access == "edit":
@@ -265,5 +275,5 @@ def _assistants(served: Served) -> Handler:
     return answer
 
 
-def _as_json(endpoint: Endpoint, content: Any, given: Given) -> Response:
+def _as_json(page: Endpoint, content: Any, asked: Given, /, *, editing: bool = False) -> Response:
     return as_json(content)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NotRequired
 
@@ -80,7 +79,12 @@ class StartApp:
         self._asked: dict[str, Any] = {}
         self.fit = FileFit(folder, self._opened)
         templates()
-        as_html = partial(as_page, menu=())
+
+        def as_html(
+            page: Endpoint, content: Any, asked: Given, /, *, editing: bool = False
+        ) -> Response:
+            return as_page(page, content, asked, menu=())
+
         routes = make_routes(_START, self, self.access, Token(""), as_html)
         routes.append(self.access.route("/"))
         self._start: ASGIApp = guarded(routes, self._hosts, self._lifespan)
