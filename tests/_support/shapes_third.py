@@ -46,7 +46,7 @@ def bibtex():
     return "\n".join(
         f"@article{{Lee{2000 + n}{'abcd'[n % 4]}{n},\nabstract = {{{LONG[n]}}},\n"
         f"annote = {{}},\nauthor = {{{PEOPLE[n]} and {PEOPLE[-1]}}},\ndoi = {{10.5555/{n}}},\n"
-        f"file = {{:C$\\backslash$:/Users/ann/Papers/paper {n}.pdf:pdf}},\n"
+        f"file = {{:C$\\backslash$:/Documents/Papers/paper {n}.pdf:pdf}},\n"
         f"journal = {{Journal of Rivers}},\nkeywords = {{{','.join(THEMES[n])}}},\n"
         f"mendeley-groups = {{To read}},\npages = {{1--{n + 2}}},\ntitle = {{{{{TITLES[n]}}}}},\n"
         f"url = {{{LINKS[n]}}},\nyear = {{{2000 + n % 20}}}\n}}"
