@@ -33,7 +33,7 @@ SIZES = {1366: 900, 390: 844}
 PICTURE = (1200, 760)
 THEMES = ("light", "dark")
 # Pictures of the documentation, and the page of each.
-PICTURES = {"explorer-map": "map-search", "explorer-search": "search"}
+PICTURES = {"explorer-map": "map", "explorer-search": "search"}
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
 FLAGS = ["--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist"]
 
