@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
-from sphinx.application import Sphinx
+from typing import TYPE_CHECKING
 
 from labelspan.corpus import all_readers
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 MARK = "<!-- the formats -->"
 
