@@ -86,6 +86,25 @@ def test_links_of_notes(tmp_path):
     assert any("5 links between 4 items (links); 1 to nothing" in line for line in lines)
 
 
+def test_links_of_bibliographies():
+    entries = [
+        f"@article{{key{n},\n title = {{{' '.join(WORDS[n % 5 :])} of {n}}},\n keywords = {{a}},\n "
+        f"{('crossref', 'related')[n % 2]} = {{{('key2', 'key3,key4')[n % 2]}}}\n}}\n"
+        for n in range(12)
+    ]
+    found = read_corpus(io.BytesIO("".join(entries).encode()))
+    assert found.reading["links"]["marks"] == {"crossref": ";", "related": ","}
+    references = [
+        f"TY  - JOUR\nID  - key{n}\nTI  - {' '.join(WORDS[n % 5 :])} of {n}\nKW  - a\n"
+        f"L3  - key2\nL3  - key{n - 1}\nER  - \n"
+        for n in range(12)
+    ]
+    found = read_corpus(io.BytesIO("\n".join(references).encode()))
+    assert found.reading["links"]["marks"] == {"related": ";"}
+    assert link_values(found.metadata[5]["related"]) == {"key2": 1.0, "key4": 1.0}
+    assert "date" not in found.metadata[5]
+
+
 def test_hyperlinks_to_items_whose_address_is_known():
     rows = records(
         12,

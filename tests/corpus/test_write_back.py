@@ -212,9 +212,33 @@ def test_values_of_the_metadata_are_written(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"id": "a", "text": "words", "press": "P", "n": 3}\n')
     edit = edit_corpus(tmp_path / "a.jsonl", {}, metadata={"a": {"press": "Q"}}, labels="")
     assert edit.content == b'{"id": "a", "text": "words", "press": "Q", "n": 3}\n'
+    # A number, or a field that the item does not have in the file, is counted and left alone.
     for field in ("n", "m"):
-        with pytest.raises(InvalidInput, match=r"not texts|has no field"):
-            edit_corpus(tmp_path / "a.jsonl", {}, metadata={"a": {field: "Q"}}, labels="")
+        edit = edit_corpus(tmp_path / "a.jsonl", {}, metadata={"a": {field: "Q"}}, labels="")
+        assert (edit.n_unwritten, edit.n_replaced) == (1, 0)
+        assert edit.content == (tmp_path / "a.jsonl").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "value", "after"),
+    [
+        ("a.jsonl", '"by": ["Ann Smith", "Bo"]', "Bo; Cy", '"by": ["Bo", "Cy"]'),
+        ("a.jsonl", '"by":["Ann Smith"]', "", '"by":[]'),
+        ("a.json", '"by": []', "Cy; Di", '"by": ["Cy", "Di"]'),
+        ("a.jsonl", '"by": [{"name": "Ann"}, {"name": "Bo"}]', "Bo; Cy", None),
+        ("a.jsonl", '"by": null', "Cy", '"by": "Cy"'),
+    ],
+)
+def test_lists_of_the_metadata_are_written(tmp_path, name, before, value, after):
+    """A list in a field was an error, by which the whole corrected file was lost."""
+    line = f'{{"id": "a", "text": "words", {before}, "n": 3}}'
+    text = f"[{line}]" if name.endswith("json") else f"{line}\n"
+    (tmp_path / name).write_text(text)
+    field = "by" if after else "by.name"
+    after = after or '"by": [{"name": "Bo"}, {"name": "Cy"}]'
+    edit = edit_corpus(tmp_path / name, {}, metadata={"a": {field: value}}, labels="")
+    assert edit.content.decode() == text.replace(before, after)
+    assert (edit.n_replaced, edit.n_unwritten) == (1, 0)
 
 
 def test_a_label_with_the_separator_is_refused_when_it_is_typed(tmp_path):

@@ -4,13 +4,18 @@ import json
 
 import numpy as np
 import pytest
+from _support.streams import Corpus
 from numpy.testing import assert_allclose
-from scipy import sparse
+from scipy import linalg, sparse
 
-from labelspan import LSI, MLSI, SemanticIndex
+from labelspan import DLE, LPP, LSI, MLSI, SemanticIndex
 from labelspan.answers.items import item
+from labelspan.corpus.link_names import LINK_MARK, LINKS, link_text
 from labelspan.errors import InvalidInput
 from labelspan.index import links as links_module
+from labelspan.index.fitting import FitOptions, fit_stream
+from labelspan.index.links import LinkFields
+from labelspan.index.results import Item
 
 TOPICS = [["car", "engine", "road"], ["cake", "oven", "flour"]]
 FILL = [f"word{n}" for n in range(60)]
@@ -102,6 +107,46 @@ def test_links_help_where_words_do_not_say_the_topic(fitted):
     assert quality(fitted)[0] > quality(plain)[0] + 0.1
     assert quality(fitted)[1] >= quality(plain)[1]
     check(fitted)
+
+
+@pytest.mark.parametrize(
+    "estimator", [MLSI(6, tol=1e-6), DLE(), LPP(8)], ids=lambda e: type(e).__name__
+)
+def test_a_stream_has_the_links_between_its_blocks(tmp_path, estimator):
+    texts, labels, links = corpus()
+    whole = SemanticIndex(estimator, language="en").fit(texts, labels, links=links)
+    items = [
+        Item(str(n), *parts, {LINKS: link_text(dict.fromkeys(own, 1.0))} if own else {})
+        for n, (*parts, own) in enumerate(zip(texts, labels, links, strict=True))
+    ]
+    options = FitOptions(estimator, "en", links=LinkFields({LINKS: LINK_MARK}))
+    fit_stream(Corpus(items), tmp_path / "i", options, block=(35, 1 << 24))
+    with SemanticIndex.load(tmp_path / "i", write=True) as index:
+        assert index.link_use == whole.link_use
+        assert index.link_use["in_tags"]
+        mine, other = index.vectors(), whole.vectors()
+        turn = linalg.orthogonal_procrustes(mine, other)[0]
+        assert_allclose(mine @ turn, other, atol=2e-3)
+        check(index)
+        index.relink("3", ["5"]).remove("7")
+        check(index)
+
+
+@pytest.mark.parametrize("estimator", [DLE(), LPP(8)], ids=lambda e: type(e).__name__)
+def test_the_links_are_the_graph_of_a_method_that_needs_one(monkeypatch, estimator):
+    """Without the block of links in the embedding: the graph is all that differs."""
+    texts, labels, links = corpus()
+    known = [own if n % 3 else None for n, own in enumerate(labels)]
+    monkeypatch.setattr("labelspan.index.fitting.choose_space_lengths", lambda *_: None)
+
+    def right(links):
+        index = SemanticIndex(estimator).fit(texts, known, links=links)
+        hits = [index.search(items=str(n), k=10) for n in range(0, 120, 3)]
+        return np.mean(
+            [labels[int(h.id)] == labels[3 * n] for n, own in enumerate(hits) for h in own]
+        )
+
+    assert right(links) > right(None) + 0.03
 
 
 def test_links_that_do_not_help_are_not_used():

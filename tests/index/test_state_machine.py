@@ -67,6 +67,16 @@ def original(tmp_path_factory):
         texts, own, names, metadata=metadata, vectors=counted(texts)
     ).save(path)
     ChangesOfVectors.original = path
+    path = path.with_name("links")
+    near = [[f"item{(n + 3) % 24}", f"item{(7 * n) % 24}", "new1"] for n in range(24)]
+    with pytest.MonkeyPatch.context() as patch:
+        # Also where they help nothing.
+        patch.setattr("labelspan.index.block_lengths._LINK_LENGTHS", ((0.7, -1.0),))
+        index = SemanticIndex(estimator=MLSI(4))
+        index.fit(texts, own, names, metadata=metadata, links=near).save(path)
+    assert index.link_use["in_space"]
+    assert index.link_use["in_tags"]
+    ChangesOfLinks.original = path
 
 
 def put(index, texts, own, names, **options):
@@ -511,6 +521,38 @@ class ChangesOfVectors(Changes):
     """The same in an index that takes vectors next to the words."""
 
 
+class ChangesOfLinks(Changes):
+    """The same in an index whose space and tagger use the links between items."""
+
+    @rule(name=ids, ends=st.lists(ids, unique=True, max_size=3))
+    def relink(self, name, ends):
+        if name in self.held:
+            self.index.relink(name, ends)
+
+    @rule(name=ids, end=ids, other=ids)
+    def link(self, name, end, other):
+        """Add a link, and remove one at either end, in one change."""
+        pairs = [(name, end)], [(other, name)]
+        if name in self.held and other in self.held:
+            MetadataEdits(self.index).link(*pairs)
+            shown = self.index.links(name)
+            assert end in (*shown.to, *shown.nothing, name)
+
+    @precondition(lambda self: self._explored())
+    @rule(name=ids, end=ids)
+    def link_in_the_explorer(self, name, end):
+        with self._explorer() as (client, post, _):
+            if name in self.held and name != end:
+                post("/edit/links.json", add=[[name, end]])
+                shown = client.get("/item.json", params={"id": name}).json()
+                assert end in [*shown["links_to_nothing"], *(one["id"] for one in shown["linked"])]
+                post("/api/1/items", items=[{"id": name, "text": "dice", "links": [end]}])
+                if end in self.held:
+                    found = client.get("/search/ids.json", params={"linked": end}).json()["ids"]
+                    assert name in found
+                post("/edit/undo.json")
+
+
 def table_of(index, folder):
     """The rows of a parquet file."""
     parquet = pytest.importorskip("pyarrow.parquet", reason="install labelspan[io]")
@@ -604,6 +646,10 @@ def test_sequences_of_changes():
 
 def test_sequences_of_changes_of_an_index_of_vectors():
     run_state_machine_as_test(ChangesOfVectors, settings=some(4, 12))
+
+
+def test_sequences_of_changes_of_an_index_with_links():
+    run_state_machine_as_test(ChangesOfLinks, settings=some(6, 12))
 
 
 def test_many_sequences_with_a_database():

@@ -11,8 +11,9 @@ import pytest
 from _support.forks import forked
 from _support.streams import Corpus
 from scipy import linalg
+from sklearn.decomposition import TruncatedSVD
 
-from labelspan import LPP, LSI, MLSI, OPLS, SemanticIndex
+from labelspan import LSI, MLSI, OPLS, SemanticIndex
 from labelspan.corpus import CorpusReader
 from labelspan.errors import InvalidFile, InvalidLabels, Mismatch
 from labelspan.index.fitting import ONE_BLOCK, FitOptions, fit_stream
@@ -212,8 +213,8 @@ def test_damaged_blocks_are_seen(tmp_path):
 
 
 def test_what_cannot_be_fitted(tmp_path):
-    with pytest.raises(Mismatch, match="LPP cannot learn from a stream"):
-        fitted(tmp_path / "a", items(), LPP(3))
+    with pytest.raises(Mismatch, match="TruncatedSVD cannot learn from a stream"):
+        fitted(tmp_path / "a", items(), TruncatedSVD(3))
     same = items(50)
     same[30].id = same[3].id
     with pytest.raises(InvalidFile, match="two items have the same id"):

@@ -20,6 +20,7 @@ POSTS = {
     "/edit/replace.json": {"labels": ["game"], "by": "sound"},
     "/edit/decide.json": {"findings": [], "decision": "accept"},
     "/edit/undo.json": {},
+    "/edit/links.json": {"add": [["item0", "item1"]]},
 }
 GETS = ("/edit/session.json", "/history.json")
 GUARDED = ["/history", "/changes", "/changes/file"]

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from .._texts import shortened
 from .._typing import TypedDict
-from ..index import Hit, Item, ItemLinks, SemanticIndex, Tag
+from ..index import Hit, Item, SemanticIndex, Tag
 from ..index.metadata_fields import FieldKind, metadata_text
 from ..index.passages import QueryWords, SharedWords, passage, whole_title
 from .common import (
@@ -86,7 +86,21 @@ class ItemListData(PageData):
     items: Annotated[list[HitData], f"values of their metadata have {_LONGEST_VALUE} characters"]
 
 
-class WholeItemData(TypedDict):
+class LinkedItemData(TypedDict):
+    """An item that another one is linked with."""
+
+    id: str
+    title: str
+    to: Annotated[bool, "whether the other one links to it"]
+    by: Annotated[bool, "whether it links to the other one"]
+
+
+class _LinksData(TypedDict):
+    linked: Annotated[list[LinkedItemData], f"linked items, at most {_MOST_LINKED}"]
+    links_to_nothing: Annotated[list[str], "names in its links that no item has"]
+
+
+class WholeItemData(_LinksData):
     """An item, with a part of its text."""
 
     id: str
@@ -110,16 +124,7 @@ class NeighbourData(TypedDict):
     shared_words: Annotated[list[str], "the rarest first"]
 
 
-class LinkedItemData(TypedDict):
-    """An item that another one is linked with."""
-
-    id: str
-    title: str
-    to: Annotated[bool, "whether the other one links to it"]
-    by: Annotated[bool, "whether it links to the other one"]
-
-
-class ItemPageData(ItemData):
+class ItemPageData(ItemData, _LinksData):
     """The answer of ``/item``."""
 
     text: Annotated[str, f"at most {_LONGEST_TEXT:,} characters of it"]
@@ -130,8 +135,7 @@ class ItemPageData(ItemData):
     predicted: Annotated[list[Tag], "the most probable labels"]
     neighbours: Annotated[list[NeighbourData], "other items, nearest in the space of labels first"]
     alike: Annotated[list[NeighbourData], "other items, nearest by the words of the text first"]
-    linked: Annotated[list[LinkedItemData], f"linked items, at most {_MOST_LINKED}"]
-    links_to_nothing: Annotated[list[str], "names in its links that no item has"]
+    with_links: Annotated[bool, "whether items of the index have links"]
 
 
 # --- in a list ------------------------------------------------------------------------------
@@ -227,6 +231,7 @@ def whole_item(index: SemanticIndex, given: Given) -> WholeItemData:
         "length": len(item.text),
         "labels": None if item.labels is None else stored_labels(index, item.labels),
         "metadata": item.metadata,
+        **_linked(index, item.id),
     }
 
 
@@ -245,7 +250,7 @@ def item(index: SemanticIndex, given: Given) -> ItemPageData:
     item, words = find_item(index, given["id"]), index.store.words
     shared = None if words is None else SharedWords(words, item.text)
     title, rest = whole_title(item, _LONGEST_TEXT)
-    labels, links = item.labels or (), index.links(item.id)
+    labels = item.labels or ()
 
     def near(hits: Sequence[Hit]) -> list[NeighbourData]:
         return [
@@ -272,18 +277,22 @@ def item(index: SemanticIndex, given: Given) -> ItemPageData:
         "predicted": _predicted(index, [item.id])[0],
         "neighbours": near(index.search(None, given["k"], items=item.id)),
         "alike": near(_alike(index, item, given["k"])),
-        "linked": _linked(index, links),
-        "links_to_nothing": list(links.nothing[:_MOST_LINKED]),
+        **_linked(index, item.id),
+        "with_links": index.store.link_fields is not None,
     }
 
 
-def _linked(index: SemanticIndex, links: ItemLinks) -> list[LinkedItemData]:
-    """Return the items that an item is linked with, those that it links to first."""
+def _linked(index: SemanticIndex, name: str) -> _LinksData:
+    """Return what an item is linked with, the items that it links to first."""
+    links = index.links(name)
     names = list(dict.fromkeys((*links.to, *links.by)))[:_MOST_LINKED]
-    return [
-        {"id": name, "title": title, "to": name in links.to, "by": name in links.by}
-        for name, title in zip(names, titles_of(index, names), strict=True)
-    ]
+    return {
+        "linked": [
+            {"id": one, "title": title, "to": one in links.to, "by": one in links.by}
+            for one, title in zip(names, titles_of(index, names), strict=True)
+        ],
+        "links_to_nothing": list(links.nothing[:_MOST_LINKED]),
+    }
 
 
 def _alike(index: SemanticIndex, item: Item, count: int) -> list[Hit]:

@@ -15,7 +15,7 @@ from ..index import Hit, SemanticIndex
 from ..index.browsing import Facet, ItemList
 from ..index.label_tree import LabelNode, label_separator
 from ..index.metadata_fields import FieldKind, metadata_text
-from .common import Count, Given, PageData, cached, find_label, page_of, rounded
+from .common import Count, Given, PageData, cached, find_item, find_label, page_of, rounded
 from .items import ItemData, ItemListData, ShownHitData, hits_data, item_data, short_hits
 
 __all__ = ["Mask", "RowData", "balance_of", "ids", "items", "matches", "range_of", "rows", "search"]
@@ -188,10 +188,13 @@ def browse(index: SemanticIndex, given: Given, mask: Mask = _every) -> ItemList:
     for name in (*given["label"], *given["without"]):
         if not name.endswith("*"):
             find_label(index, name)
+    for name in given["linked"]:
+        find_item(index, name)
     fields = index.fields()
     filters = {
         "labels": list(given["label"]),
         "without": list(given["without"]),
+        "linked": list(given["linked"]),
         "metadata": _pairs(given["meta"], fields) | _ranges(given["range"], fields),
         "without_metadata": _pairs(given["without_meta"], fields),
     }

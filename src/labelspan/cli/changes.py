@@ -111,6 +111,7 @@ def add(  # noqa: PLR0917 - typer reads options from parameters
             if opened.store.many_added:
                 _join(opened)
             after = len(opened)
+            linked = [opened.links(name) for name in opened.ids[-len(found) :] if told]
             new = [name for name in opened.labels if name not in learned]
     added, replaced = after - before, len(found) - (after - before)
     if as_json:
@@ -119,6 +120,10 @@ def add(  # noqa: PLR0917 - typer reads options from parameters
         return
     line = f"{counted(added, 'item')} added" + (f", {replaced:,} replaced" if replaced else "")
     typer.echo(f"{line}; {index} now has {after:,}.")
+    if linked:
+        to, nothing = (sum(len(getattr(one, name)) for one in linked) for name in ("to", "nothing"))
+        more = f"; {nothing:,} to nothing" if nothing else ""
+        typer.echo(f"They have {counted(to, 'link')} to items of the index{more}.")
     if new:
         typer.echo(
             f"New in the index: {counted(len(new), 'label')}, for example {new[0]!r}; search and "

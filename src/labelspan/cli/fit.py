@@ -59,6 +59,8 @@ class Method(StrEnum):
     opls = "opls"
     cca = "cca"
     hsl = "hsl"
+    dle = "dle"
+    lpp = "lpp"
 
 
 @reads_corpus()
@@ -68,14 +70,17 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
     force: Force = False,
     method: Annotated[
         Method,
-        typer.Option(help="Method: lsi learns from texts only, the others from texts and labels."),
+        typer.Option(
+            help="Method: lsi learns from texts only, lpp from texts and links (or, without any, "
+            "nearest neighbours), dle from these and labels, the others from texts and labels."
+        ),
     ] = Method.mlsi,
     dimensions: Annotated[
         str | None,
         typer.Option(
             help=(
                 "Number of dimensions, or auto: 30 plus half the number of labels (default: auto "
-                "for mlsi, 100 for lsi, all for the others)."
+                "for mlsi, at most 100 for lsi and lpp, all for the others)."
             ),
             metavar="N|auto",
         ),
@@ -143,7 +148,7 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
 ) -> None:
     """Fit an index on a tagged corpus, to search, tag, map and explore.
 
-    Each item needs a text; all methods but lsi also need labels for some items.
+    Each item needs a text; all methods but lsi and lpp also need labels for some items.
 
     For example:
       labelspan fit papers.jsonl
@@ -488,19 +493,22 @@ def _estimator(
         raise Mismatch(
             f"--beta works only with --method mlsi, but --method {method.value} was given."
         )
-    if method is not Method.lsi and not found.n_labelled:
+    labelled = method not in (Method.lsi, Method.lpp)
+    if labelled and not found.n_labelled:
         raise InvalidLabels(
             f"{found.name}: --method {method.value} needs labels, but no item has any; give their "
             f"field with --labels{_fields_of(found)}, or put texts into folders named like labels."
         )
     same = {tuple(sorted(own)) for own in found.labels if own is not None}
-    if method is not Method.lsi and len(same) == 1 and len(found) > 1:
+    if labelled and len(same) == 1 and len(found) > 1:
         raise InvalidLabels(
             f"{found.name}: all labelled items have the same labels, so there is nothing to learn; "
             "give another field with --labels, add --empty-is-none, or use --method lsi."
         )
-    if dimensions == "auto" and method is Method.lsi:
-        raise Mismatch("--dimensions auto needs labels; with --method lsi give a number.")
+    if dimensions == "auto" and not labelled:
+        raise Mismatch(
+            f"--dimensions auto needs labels; with --method {method.value} give a number."
+        )
     from .. import estimators  # noqa: PLC0415
 
     count = _dimensions(dimensions)

@@ -23,7 +23,7 @@ from .._files import write_whole
 from ..errors import InvalidFile, InvalidInput
 from .formats import note_row
 from .json_files import json_spans
-from .label_values import ONE_LABEL
+from .label_values import ONE_LABEL, LabelParser
 from .label_writing import (
     Change,
     LabelChange,
@@ -40,7 +40,7 @@ from .sheets import open_database, with_cells, xlsx_rows
 from .sources import encoding_of
 from .tables import TableLayout, cells_of
 
-__all__ = ["VALUE_FORMATS", "CorpusEdit", "EditPlan", "edit_corpus"]
+__all__ = ["CorpusEdit", "EditPlan", "edit_corpus"]
 
 _PACKERS: dict[str, Callable[[bytes], bytes]] = {
     ".gz": partial(gzip.compress, mtime=0),
@@ -54,7 +54,7 @@ Wanted = Mapping[str, bool]
 # What changes in an item, by field.
 Changes = dict[str, Change]
 # Formats in which values of the metadata can be replaced.
-VALUE_FORMATS = ("csv", "tsv", "json", "jsonl", "xlsx")
+_VALUE_FORMATS = ("csv", "tsv", "json", "jsonl", "xlsx")
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,8 @@ class CorpusEdit:
         The folder of which a copy is written; None for a corpus of one file.
     n_replaced : int
         Number of values of the metadata that were replaced.
+    n_unwritten : int
+        Number of items with values of the metadata that cannot be written into the corpus.
 
     See Also
     --------
@@ -109,6 +111,7 @@ class CorpusEdit:
     changed: tuple[str, ...] = ()
     source: Path | None = field(default=None, repr=False)
     n_replaced: int = 0
+    n_unwritten: int = 0
 
     @property
     def content(self) -> bytes:
@@ -165,8 +168,9 @@ def edit_corpus(
         For each id a dict from labels to whether the item should have it. Labels that stay keep
         their order, and new ones come behind them in that of the dict.
     metadata : dict or None, default=None
-        For each id a dict from fields of the metadata to their new values, in a table, a workbook
-        or JSON. The title is one of them.
+        For each id a dict from fields of the metadata to their new values, those of a list with
+        semicolons between them. They are written into tables, workbooks and JSON, if the item has
+        the field there and its value is a text or a list. The title is one of them.
     texts : dict or None, default=None
         Texts by id at the time of the decisions; items whose text has changed since are in
         ``changed``.
@@ -203,10 +207,8 @@ def edit_corpus(
     reader = CorpusReader(source, empty="none", like=like, **options)
     kind = reader.reading["format"]
     problem = reader.why_not_writable()
-    if problem is not None and (changes or not metadata):
+    if problem is not None and (changes or not metadata or kind not in _VALUE_FORMATS):
         raise InvalidInput(problem)
-    if metadata and kind not in VALUE_FORMATS:
-        raise InvalidInput(f"Values of the metadata are not changed in files in the format {kind}.")
     before, plan = reader.fingerprint, EditPlan(reader, changes, texts or {}, metadata or {})
     files = reader_of(kind).write(plan)
     if plan.edits and kind != "markdown":
@@ -229,6 +231,7 @@ def edit_corpus(
         tuple(plan.changed),
         Path(source) if kind == "markdown" else None,
         plan.replaced,
+        len(plan.unwritten),
     )
 
 
@@ -261,6 +264,7 @@ class EditPlan:
         self.results: dict[tuple[int, int], set[str]] = {}
         self.seen: set[str] = set()
         self.changed: list[str] = []
+        self.unwritten: set[str] = set()
         self.added = self.removed = self.unchanged = self.replaced = 0
         other: set[str] = set()
         for file, line, row, record in reader._placed():
@@ -281,7 +285,7 @@ class EditPlan:
                     self.results[file, line] = own
             if record.id in metadata and record.id not in other:
                 other.add(record.id)
-                self._replace((file, line), row, metadata[record.id])
+                self._replace((file, line), row, record.id, metadata[record.id])
             self.expected.append(own)
         self.seen |= other
 
@@ -322,15 +326,29 @@ class EditPlan:
         return _calibre(self)
 
     def _replace(
-        self, place: tuple[int, int], row: dict[str, Any], values: Mapping[str, str]
+        self,
+        place: tuple[int, int],
+        row: dict[str, Any],
+        item: str,
+        values: Mapping[str, str],
     ) -> None:
-        """Replace values of the metadata that differ."""
-        lacking = next((one for one in values if one not in row), None)
-        if lacking is not None:
-            raise InvalidInput(f"{self.reader.name} has no field {lacking!r:.60} to be changed.")
-        new: Changes = {
-            name: ValueChange(value) for name, value in values.items() if row[name] != value
-        }
+        """Replace values of the metadata that differ, in texts and lists of the file."""
+        new: Changes = {}
+        for name, value in values.items():
+            old = row.get(name)
+            if self.reader.reading["format"] not in _VALUE_FORMATS:
+                self.unwritten.add(item)
+            elif isinstance(old, list) and all(isinstance(one, str) for one in old):
+                parts = [one for part in value.split(";") if (one := part.strip())]
+                gone = frozenset(old) - {*parts}
+                added = tuple(one for one in parts if one not in old)
+                if gone or added:
+                    new[name] = LabelChange(LabelParser([old], name, None), added, gone)
+            elif name in row and (old is None or isinstance(old, str)):
+                if (old or "") != value:
+                    new[name] = ValueChange(value)
+            else:
+                self.unwritten.add(item)
         self.replaced += len(new)
         self.unchanged += len(values) - len(new)
         if new:

@@ -164,7 +164,7 @@ def with_labels(text: str, name: str, change: Change) -> str:
     dumps = partial(json.dumps, ensure_ascii=text.isascii())
     if isinstance(change, ValueChange):
         for key, start, stop, value in json_parts(text, text.index("{")):
-            if key == name and isinstance(value, str):
+            if key == name and (value is None or isinstance(value, str)):
                 return text[:start] + dumps(change.value) + text[stop:]
         raise InvalidInput(f"The values of {name!r} are not texts, and are not changed.")
     for key, start, stop, value in json_parts(text, text.index("{")):

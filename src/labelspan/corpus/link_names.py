@@ -14,7 +14,7 @@ import math
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -107,7 +107,7 @@ def _is_weight(value: Any) -> bool:
     return number and math.isfinite(value) and value >= 0
 
 
-def link_text(weights: Mapping[str, float]) -> str | None:
+def link_text(weights: Mapping[str, float], mark: str = LINK_MARK) -> str | None:
     """Return links as a value of the metadata, which :func:`link_values` reads; None without any.
 
     Examples
@@ -119,8 +119,8 @@ def link_text(weights: Mapping[str, float]) -> str | None:
     if not weights:
         return None
     plain = all(weight == 1 for weight in weights.values())
-    text = f"{LINK_MARK} ".join(weights)
-    if plain and [*link_values(text)] == [*weights]:
+    text = (f"{mark} " if mark in (";", ",") else mark).join(weights)
+    if plain and [*link_values(text, mark)] == [*weights]:
         return text
     return json.dumps([*weights] if plain else dict(weights), ensure_ascii=False)
 
@@ -147,14 +147,14 @@ class FoundLinks:
 def find_links(
     tables: Iterable[tuple[int, Mapping[str, Any]]],
     ids: Mapping[str, int],
-    names: Callable[[set[str]], Mapping[str, set[int]]],
+    texts: Iterable[tuple[int, str, str]],
     marks: Mapping[str, str],
     addresses: Sequence[str] = (),
 ) -> FoundLinks:
     """Return the links in the metadata of numbered items.
 
-    ``names`` returns which items have some names, apart from ids and addresses. A name of several
-    items is that of none.
+    ``texts`` has number, id and text of all items, which are read only if a name is not an id. A
+    name of several items is that of none.
     """
     wanted: list[tuple[int, dict[str, float]]] = []
     others: dict[str, set[int]] = {}
@@ -169,7 +169,11 @@ def find_links(
             if isinstance(address := table.get(one), str) and address:
                 others.setdefault(name_key(address), set()).add(row)
     missing = {name_key(name) for _, own in wanted for name in own if name not in ids}
-    others = {**names(missing), **others} if missing else {}
+    found_in: dict[str, set[int]] = {}
+    for row, name, text in texts if missing - others.keys() else ():
+        for key in item_names(name, text) & missing:
+            found_in.setdefault(key, set()).add(row)
+    others = found_in | others
     found = FoundLinks()
     for row, own in wanted:
         for name, weight in own.items():
@@ -229,6 +233,7 @@ class LinkReader:
         self._hosts = {host for key in self._names if (host := _host(key))}
         self.marks: dict[str, str] = {}
         before = dict((like or {}).get("marks", {}))
+        self._added = bool(before)
         if before:
             # Items that are added link to those of the index, which are not here.
             self.marks = {one: mark for one, mark in before.items() if one in (LINKS, *fields)}
@@ -247,7 +252,11 @@ class LinkReader:
     @property
     def told(self) -> dict[str, Any]:
         """What an index needs to know."""
-        return {"marks": self.marks, "addresses": list(self.addresses)} if self.marks else {}
+        if not self.marks:
+            return {}
+        # Of items that are added, the others are in an index.
+        added = {"added": True} if self._added else {}
+        return {"marks": self.marks, "addresses": list(self.addresses), **added}
 
     def _mark(self, items: Sequence[Item], name: str) -> str | None:
         """Return what separates the names of other items in a field; None if it has none."""

@@ -10,7 +10,7 @@ from typing import Any
 from .._texts import shortened
 from .fields import asked
 from .label_values import COLUMNS, ONE_LABEL
-from .link_names import find_links, item_names
+from .link_names import find_links
 from .tagged_texts import TaggedTexts
 
 __all__ = ["FieldReport", "ReadingReport", "RoleReport", "make_report", "shorten"]
@@ -317,19 +317,12 @@ def _roles(reading: Mapping[str, Any]) -> Iterator[RoleReport]:
 
 def _link_notes(reading: Mapping[str, Any], items: TaggedTexts) -> Iterator[str]:
     """Say how many links there are, and how many point to nothing."""
-    told = reading.get("links")
-    if not told:
+    told = reading.get("links") or {}
+    if not told or told.get("added"):
         return
     ids = {name: row for row, name in enumerate(items.ids)}
-
-    def names(wanted: set[str]) -> dict[str, set[int]]:
-        found: dict[str, set[int]] = {}
-        for row, item in enumerate(items.items):
-            for key in item_names(item.id, item.text) & wanted:
-                found.setdefault(key, set()).add(row)
-        return found
-
-    found = find_links(enumerate(items.metadata), ids, names, told["marks"], told["addresses"])
+    texts = ((row, item.id, item.text) for row, item in enumerate(items.items))
+    found = find_links(enumerate(items.metadata), ids, texts, told["marks"], told["addresses"])
     pairs = set(zip(found.starts, found.ends, strict=True))
     loops = sum(start == end for start, end in pairs)
     linked = {one for pair in pairs if pair[0] != pair[1] for one in pair}

@@ -147,8 +147,12 @@ def ris_rows(member: Member, encoding: str | None) -> Iterator[Fields]:
             value = next((entry[key] for key in keys if entry.get(key)), None)
             if value is not None:
                 row[name] = value[0] if name == "url" and isinstance(value, list) else value
-        # PY has a year and slashes.
-        row["date"] = str(row.get("date", "")).strip("/").replace("/", "-")
+        if "date" in row:
+            # PY has a year and slashes.
+            row["date"] = str(row["date"]).strip("/").replace("/", "-")
+        # Related records.
+        if related := entry.get("unknown_tag", {}).get("L3"):
+            row["related"] = related
         yield row
 
 

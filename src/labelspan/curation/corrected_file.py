@@ -5,10 +5,9 @@ from __future__ import annotations
 import io
 import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from ..corpus import CorpusEdit, CorpusReader, edit_corpus
-from ..corpus.edit import VALUE_FORMATS
+from ..corpus import CorpusEdit, edit_corpus
 from ..index.folder import source_file
 from ..index.history import field_kind, value_of
 from .label_edits import LabelEdits
@@ -20,12 +19,11 @@ __all__ = ["ChangedCell", "Correction", "changed_cells", "corpus_file", "correct
 
 
 class Correction(NamedTuple):
-    """A corrected copy, items that were removed or put again, and values that it does not hold."""
+    """A corrected copy, and the items that were removed or put again."""
 
     edit: CorpusEdit
     gone: list[str]
     again: list[str]
-    unwritten: int
 
     @property
     def notes(self) -> list[str]:
@@ -39,10 +37,10 @@ class Correction(NamedTuple):
                 size = f"{len(names):,} item{'' if len(names) == 1 else 's'}"
                 verb = "was" if len(names) == 1 else "were"
                 found.append(f"{size} {verb} {what}, for example {names[0]:.60}.")
-        if self.unwritten:
+        if count := self.edit.n_unwritten:
             found.append(
-                f"Values of the metadata of {self.unwritten:,} items differ, and cannot be written "
-                "into a file of this format."
+                f"Values of the metadata of {count:,} item{'' if count == 1 else 's'} differ, and "
+                "cannot be written into the file, which has no text or list in their place."
             )
         return found
 
@@ -125,20 +123,13 @@ def correct_file(index: SemanticIndex, corpus: Path) -> Correction | None:
     }
     if not (labels or values or gone):
         return None
-    writable = bool(values) and _format(index, corpus) in VALUE_FORMATS
     names = {**labels, **values}
     texts = {item.id: item.text for item in index.items(list(names))}
     edit = edit_corpus(
         corpus,
         labels,
-        metadata=values if writable else {},
+        metadata=values,
         texts=texts,
         like=index.corpus_fields,
     )
-    return Correction(edit, gone, again, 0 if writable else len(values))
-
-
-def _format(index: SemanticIndex, corpus: Path) -> str:
-    told: dict[str, Any] = index.corpus_fields
-    options = {key: told[key] for key in ("format", "encoding", "table") if told.get(key)}
-    return str(CorpusReader(corpus, like=told, **options).reading["format"])
+    return Correction(edit, gone, again)

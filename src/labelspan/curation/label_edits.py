@@ -318,13 +318,12 @@ class LabelEdits:
         for item in index.items([name for name in {**own, **whole} if name in index]):
             read = whole.get(item.id, [])
             before = (read[2] if read else {}) | own.get(item.id, {})
-            new = {
-                key: value
-                for key, value in item.metadata.items()
-                if isinstance(value, str) and isinstance(before.get(key), str)
+            both = {key: (before.get(key), item.metadata.get(key)) for key in before}
+            pairs = {
+                key: (old or "", new or "")
+                for key, (old, new) in both.items()
+                if old != new and {type(old), type(new)} <= {str, type(None)}
             }
-            pairs = {key: (before[key], value) for key, value in new.items()}
-            pairs = {key: pair for key, pair in pairs.items() if pair[0] != pair[1]}
             if pairs and read is not None:
                 found[item.id] = pairs
         return found

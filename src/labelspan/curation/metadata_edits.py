@@ -1,12 +1,14 @@
-"""Values of the metadata, or labels, that are probably the same; and values that are replaced."""
+"""Values of the metadata, or labels, that are probably the same; values and links that change."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from ..corpus.link_names import LINK_MARK, LINKS, link_text, link_values, name_key
 from ..errors import InvalidInput
-from ..index.history import By, HistoryEntry, as_value
+from ..index.history import By, Cell, HistoryEntry, as_value
+from ..index.links import LinkFields
 from ..index.metadata_fields import MetadataField, metadata_text
 from .decisions import apply_cells
 from .label_spelling import spelling_groups, word_groups
@@ -75,7 +77,7 @@ def _text_field(index: SemanticIndex, field: str) -> MetadataField:
 
 
 class MetadataEdits:
-    """Replace values of the metadata.
+    """Replace values of the metadata, and change links between items.
 
     Parameters
     ----------
@@ -161,4 +163,47 @@ class MetadataEdits:
         with self.index.write_lock:
             wanted = self.plan(field, replaced)
             cells = {(item, f"metadata {field}"): as_value(one) for item, one in wanted.items()}
+            return apply_cells(self.index, cells, By(who, "metadata"))
+
+    def link(
+        self,
+        add: Sequence[tuple[str, str]] = (),
+        remove: Sequence[tuple[str, str]] = (),
+        *,
+        who: str = "",
+    ) -> HistoryEntry | None:
+        """Add links between items, and remove others; they are on disk when this returns.
+
+        Parameters
+        ----------
+        add, remove : list of (str, str)
+            The id of an item, and what it links to: an id, or another name of an item.
+        who : str, default=""
+            Who decides, for the history.
+
+        Returns
+        -------
+        HistoryEntry or None
+            With the number for :meth:`SemanticIndex.undo`; None if nothing changes.
+        """
+        with self.index.write_lock:
+            store = self.index.store
+            fields = store.link_fields or LinkFields({LINKS: LINK_MARK})
+            usual = LINKS if LINKS in fields.marks else next(iter(fields.marks))
+            cells: dict[Cell, str | None] = {}
+            for start in dict.fromkeys(start for start, _ in (*add, *remove)):
+                item, ends = store.item(start), [end for one, end in remove if one == start]
+                gone = {name_key(end) for end in ends}
+                for other in store.items(store.rows(store.known_ids(ends))):
+                    gone |= fields.names(other)
+                new = [end for one, end in add if one == start]
+                for field, mark in fields.marks.items():
+                    own = link_values(item.metadata.get(field), mark)
+                    now = {name: one for name, one in own.items() if name_key(name) not in gone}
+                    if field == usual:
+                        now |= {name: 1.0 for name in new if name not in now}
+                    if now != own:
+                        text = link_text(now, mark)
+                        cells[start, f"metadata {field}"] = None if text is None else as_value(text)
+            self.index.change("link", lambda store: store.with_link_field(usual, LINK_MARK))
             return apply_cells(self.index, cells, By(who, "metadata"))

@@ -46,7 +46,7 @@ from ..errors import (
     LabelspanWarning,
     Mismatch,
 )
-from ..estimators import DLE, LPP, MLSI, Embedding
+from ..estimators import DLE, LPP, LSI, MLSI, Embedding
 from ..labels.reading import DENSE_ENTRIES
 from ..operators import Operator, RowFiles, RowWriter, as_operator
 from ..operators.array_backend import is_tensor, on_host
@@ -92,6 +92,8 @@ TAG_SAMPLE = 10_000
 _FOLDS = 3
 # Rows from which the directions are learned that are averaged over links.
 _DIRECTION_ROWS = 20_000
+# Axes of the features on which a method with a graph over the items is learned.
+_AXES = 200
 # Steps of a fit, and that which learns the space.
 _STEPS, _LEARNING = 5, 3
 
@@ -207,10 +209,10 @@ def fit_stream(
     of a single block leaves its items if a person interrupts it, and otherwise nothing.
     """
     estimator = options.estimator
-    if not _takes_operators(estimator):
+    if not isinstance(estimator, Embedding):
         raise Mismatch(
-            f"fit: {type(estimator).__name__} cannot learn from a stream; use LSI, MLSI, OPLS, "
-            "CCA, HSL or LDA, or fit in memory."
+            f"fit: {type(estimator).__name__} cannot learn from a stream; use MLSI, LSI, OPLS, "
+            "CCA, HSL, LDA, DLE or LPP, or fit in memory."
         )
     first = _batches(corpus.items(), *block)
     chosen = options.checked(lambda: [item.text for item in next(first, [])])
@@ -446,7 +448,7 @@ class _Fit:
         self._report(_LEARNING, _STEPS, "learning the space")
         if columns := self._columns(blocks, stored, graph, SPACE_LENGTH):
             rows = _Beside(rows, columns(np.arange(self.n_items)))
-        estimator, space = self._learn_space(rows, labels)
+        estimator, space = self._learn_space(rows, labels, graph)
         self._report(4, _STEPS, "computing vectors")
         vectors = self._vectors(space, rows)
         self._report(4, _STEPS, "learning tags")
@@ -478,11 +480,12 @@ class _Fit:
             links=self._told(blocks, graph),
         )
 
-    def _learn_space(self, rows: Any, labels: LabelTable) -> tuple[Any, Space]:
+    def _learn_space(
+        self, rows: Any, labels: LabelTable, graph: LinkGraph | None
+    ) -> tuple[Any, Space]:
         """Return the estimator with its chosen values as parameters, and the embedding."""
         estimator = self._options.estimator
-        required = get_tags(estimator).target_tags.required
-        if required and not labels.totals:
+        if _needs_labels(estimator) and not labels.totals:
             raise InvalidLabels(
                 f"fit: {type(estimator).__name__} needs labels, but no item has a known label; "
                 "label some items, or use SemanticIndex(estimator=LSI())."
@@ -491,7 +494,7 @@ class _Fit:
             rows = rows.operator(self._options.device)
         elif self._options.device is not None:
             rows = as_operator(rows, device=self._options.device)
-        fitted = _fitted(estimator, *_training(rows, labels, required))
+        fitted = _learned(estimator, rows, labels, graph)
         settled = fitted.settled() if hasattr(fitted, "settled") else estimator
         return settled, Space.of(fitted)
 
@@ -563,12 +566,10 @@ class _Fit:
         """Return what tells how good columns are for the embedding, by left-out items."""
 
         def learned(train: Any, table: LabelTable) -> Space:
-            required = get_tags(self._options.estimator).target_tags.required
             with warnings.catch_warnings():
                 # What is said about a part of the items is not about the index.
                 warnings.simplefilter("ignore", LabelspanWarning)
-                part = _part(self._options.estimator, *_training(train, table, required))
-            return Space.of(part)
+                return Space.of(_learned(self._options.estimator, train, table, part=True))
 
         return space_quality(lambda index: _words_of(rows, index), labels, learned)
 
@@ -658,12 +659,11 @@ class _Fit:
         rng = np.random.RandomState(0)
         folds = min(_FOLDS, chosen.size // 2)
         parts = np.array_split(rng.permutation(chosen.size), folds) if folds > 1 else []
-        required = get_tags(estimator).target_tags.required
 
         def outside(held: Array) -> Fold:
             others = np.setdiff1d(np.arange(len(labels)), chosen[held])
             own = LabelTable.of([labels.labels(int(row)) for row in others], labels.names)
-            part = Space.of(_part(estimator, *_training(_some(rows, others), own, required)))
+            part = Space.of(_learned(estimator, _some(rows, others), own, part=True))
             inside = np.setdiff1d(chosen, chosen[held])
             seen, unseen = (part.vectors(_some(rows, own)) for own in (inside, chosen[held]))
             return held, seen, unseen
@@ -731,27 +731,60 @@ def _takes_operators(estimator: Any) -> bool:
     return isinstance(estimator, Embedding) and not isinstance(estimator, LPP | DLE)
 
 
-def _fitted(estimator: Any, rows: Any, targets: Any) -> Any:
+def _needs_labels(estimator: Any) -> bool:
+    return bool(get_tags(estimator).target_tags.required)
+
+
+def _learned(
+    estimator: Any,
+    rows: Any,
+    labels: LabelTable,
+    links: LinkGraph | None = None,
+    *,
+    part: bool = False,
+) -> Any:
+    """Fit an estimator on rows and their labels, a method with a graph over rows on these links.
+
+    Of a ``part`` of the items, with as many dimensions as they allow.
+    """
+    fit = _part if part else _fitted
+    if _takes_operators(estimator) or not isinstance(estimator, Embedding):
+        return fit(estimator, *_training(rows, labels, _needs_labels(estimator)))
+    X = as_operator(rows)
+    axes = LSI(min(_AXES, X.shape[0] - 1, X.shape[1])).fit(X).components_
+    near, targets = _training(X.matmat(axes.T), labels, _needs_labels(estimator))
+    graph = None if links is None or not links.n_links else links.both
+    if graph is not None and len(near) < len(labels):
+        known = np.flatnonzero(labels.known)
+        graph = graph[known][:, known]
+    fitted = fit(estimator, near, targets, graph=graph)
+    # The same map of the features, by way of the axes.
+    fitted.components_ = fitted.components_ @ axes
+    fitted.mean_, fitted.n_features_in_ = X.column_means(), X.shape[1]
+    return fitted
+
+
+def _fitted(estimator: Any, rows: Any, targets: Any, **graph: Any) -> Any:
     space = clone(estimator)
-    space = space.fit(rows) if targets is None else space.fit(rows, targets)
+    space = space.fit(rows, **graph) if targets is None else space.fit(rows, targets, **graph)
     for name, value in vars(space).items():
         if is_tensor(value):
             setattr(space, name, on_host(value))
     return space
 
 
-def _part(estimator: Any, rows: Any, targets: Any) -> Any:
+def _part(estimator: Any, rows: Any, targets: Any, **graph: Any) -> Any:
     """Fit the estimator on some rows, with as many dimensions as they allow."""
     asked = estimator.n_components
     part = clone(estimator)
     if isinstance(asked, int):
         part.set_params(n_components=min(asked, rows.shape[0] - 1, rows.shape[1]))
     try:
-        return _fitted(part, rows, targets)
+        return _fitted(part, rows, targets, **graph)
     except InvalidParameter:
         # A label, and with it a dimension, may be missing from these rows.
         default = type(part)().n_components
-        return _fitted(part.set_params(n_components=default), rows, targets)
+        return _fitted(part.set_params(n_components=default), rows, targets, **graph)
 
 
 def _some(rows: Any, index: Array) -> Any:

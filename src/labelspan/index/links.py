@@ -7,17 +7,20 @@ of its file. A name of no item is kept: the link points to nothing until there i
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 
 from .._typing import Array
-from ..corpus.link_names import find_links, item_names
+from ..corpus.link_names import find_links, item_names, name_key
 from ..errors import InvalidFile
+
+if TYPE_CHECKING:
+    from .results import Item
 
 __all__ = ["LINK_FIELDS", "ItemLinks", "LinkFields", "LinkGraph", "read_graph"]
 
@@ -73,6 +76,12 @@ class LinkFields:
         if not told or not told.get("marks"):
             return None
         return cls(dict(told["marks"]), tuple(told.get("addresses", ())))
+
+    def names(self, item: Item) -> set[str]:
+        """Return the names by which others link to an item."""
+        own = map(item.metadata.get, self.addresses)
+        addresses = {name_key(one) for one in own if isinstance(one, str)}
+        return item_names(item.id, item.text) | addresses
 
     def with_field(self, field: str, mark: str) -> LinkFields:
         """Return it with one more field."""
@@ -191,8 +200,8 @@ class LinkGraph:
         once = _among(second, far) @ values
         return once[np.searchsorted(near, rows)], _among(first, near) @ once
 
-    def differs(self, other: LinkGraph | None) -> Array:
-        """Return the rows whose averages are others than in an earlier graph."""
+    def changed(self, other: LinkGraph | None) -> Array:
+        """Return the rows that are linked with others than in an earlier graph."""
         size = self.size
         before = sparse.identity(size, format="csr") if other is None else other.mean.copy()
         if other is not None:
@@ -201,8 +210,11 @@ class LinkGraph:
                 sparse.block_diag([before, more], format="csr") if size > other.size else before
             )
         gap = (self.mean - before).tocoo()
-        first = np.unique(gap.row[gap.data != 0])
-        return np.union1d(first, self.mean[first].indices) if first.size else first
+        return np.unique(gap.row[gap.data != 0])
+
+    def around(self, rows: Array) -> Array:
+        """Return some rows and those linked with them, whose averages change with their links."""
+        return np.union1d(rows, self.mean[rows].indices) if rows.size else rows
 
     def summary(self) -> dict[str, int]:
         """Return how many links there are."""
@@ -231,13 +243,10 @@ def read_graph(database: Any, size: int, fields: LinkFields) -> LinkGraph:
         name: row for row, name in database.select("SELECT row, id FROM items") if 0 <= row < size
     }
 
-    def names(wanted: set[str]) -> dict[str, set[int]]:
-        found: dict[str, set[int]] = {}
-        for row, name, text in database.select("SELECT row, id, substr(text, 1, 400) FROM items"):
-            for key in item_names(name, text) & wanted if ids.get(name) == row else ():
-                found.setdefault(key, set()).add(row)
-        return found
+    def texts() -> Iterator[tuple[int, str, str]]:
+        every = database.select("SELECT row, id, substr(text, 1, 400) FROM items")
+        return ((row, name, text) for row, name, text in every if ids.get(name) == row)
 
     tables = ((row, table) for row, table in database.metadata() if row < size)
-    found = find_links(tables, ids, names, fields.marks, fields.addresses)
+    found = find_links(tables, ids, texts(), fields.marks, fields.addresses)
     return LinkGraph(size, (found.starts, found.ends, found.weights), found.nothing)

@@ -27,6 +27,7 @@ from .._typing import Array
 from ..corpus import LabelVocabulary
 from ..errors import InvalidFile, InvalidInput, Mismatch, NotFound
 from ..text import WordSearch, WordSegment
+from .blocks import TAG_LENGTH
 from .cells import Wanted
 from .database import FITTED, REVISION, TOUCHED, VOCABULARY, ItemDatabase
 from .folder import ITEMS, Files, field
@@ -293,7 +294,19 @@ class ItemStore:
         made = self._with(labels)
         if not (items or gone or rewritten):
             made._computed = self._of_items()
+        made.vocabulary = vocabulary
+        if items:
+            made.vectors.append(vectors[:, : made.vectors.width])
+            if made.block_rows is not None:
+                made.block_rows.append(vectors[:, made.vectors.width :])
+            made._add_words(items)
+        made._drop(gone)
+        made._name_labels()
         rows = [*touched]
+        if items or gone or rewritten:
+            made._graph = None
+            rows += made._follow_links(cursor, self, again=rewritten)
+        rows = list(dict.fromkeys(rows))
         before = np.count_nonzero(
             self.labels.known[[row for row in rows if row < len(self.labels)]]
         )
@@ -301,17 +314,6 @@ class ItemStore:
         made.touched += int(max(before, np.count_nonzero(labels.known[rows])))
         self._database.put(cursor, TOUCHED, made.touched)
         self._database.put(cursor, FITTED, self.fitted)
-        if items:
-            made.vectors.append(vectors[:, : made.vectors.width])
-            if made.block_rows is not None:
-                made.block_rows.append(vectors[:, made.vectors.width :])
-            made._add_words(items)
-        made._drop(gone)
-        made.vocabulary = vocabulary
-        made._name_labels()
-        if items or gone or rewritten:
-            made._graph = None
-            made._follow_links(cursor, self, again=rewritten)
         # The transaction counts the revision at its end.
         made.revision = self.revision + 1
         return made
@@ -348,12 +350,16 @@ class ItemStore:
         assert self.block_rows is not None
         return self.block_rows.rows(rows).astype(np.float32)
 
-    def _follow_links(self, cursor: Any, before: ItemStore, *, again: bool) -> None:
-        """Compute the vectors of items whose neighbours have changed, and perhaps of new ones."""
+    def _follow_links(self, cursor: Any, before: ItemStore, *, again: bool) -> list[int]:
+        """Compute the vectors of items whose neighbours have changed, and perhaps of new ones.
+
+        Return the rows whose links have changed, if the tagger uses links.
+        """
         model = self._model
         if model is None or model.blocks.links is None or self.graph is None:
-            return
-        rows = self.graph.differs(before.graph)
+            return []
+        changed = self.graph.changed(before.graph)
+        rows = self.graph.around(changed)
         if again:
             rows = np.union1d(rows, np.arange(before.vectors.alive.size, self.vectors.alive.size))
         rows = rows[self.vectors.alive[rows]]
@@ -364,6 +370,7 @@ class ItemStore:
             vectors = model.linked_vectors(texts, self._stored, some, self.graph)
             self._database.put_moved(cursor, some, vectors)
             self.vectors.put(some, vectors)
+        return changed.tolist() if model.blocks.lengths(TAG_LENGTH)[1] else []
 
     def remove(self, ids: Iterable[str], by: By) -> Self:
         """Remove items; all ids must exist."""

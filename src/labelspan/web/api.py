@@ -15,6 +15,7 @@ from typing_extensions import TypedDict
 
 from ..answers.change_list import ChangeData, change_data
 from ..answers.tags import MOST_EXPLAINED_TEXTS as _MOST_EXPLAINED
+from ..corpus.link_names import LINKS, link_values
 from ..curation import Review
 from ..index import Item
 from .edit_routes import Create, Labels, Similar, known_items
@@ -66,6 +67,7 @@ class ItemBody(Body):
     text: _Text
     labels: NotRequired[Annotated[Labels | None, "null if they are not known"]]
     metadata: NotRequired[dict[str, str | int | float | bool | None]]
+    links: NotRequired[Annotated[list[Name], MaxLen(1000), "what it links to: ids or titles"]]
 
 
 class ItemsBody(Body):
@@ -134,7 +136,16 @@ def put_items(served: Served, given: Given) -> KeptData:
         metadata = [one.get("metadata", before.get(one["id"], new).metadata) for one in items]
         _check_labels(served.editor.review, [name for own in labels for name in own or ()], given)
         texts = [one["text"] for one in items]
-        index.add(texts, labels, ids, metadata=metadata, replace=True, who="api")
+        links = None
+        if any("links" in one for one in items):
+            links = [
+                dict.fromkeys(one["links"], 1.0)
+                if "links" in one
+                else link_values(table.get(LINKS))
+                for one, table in zip(items, metadata, strict=True)
+            ]
+        more = {"metadata": metadata, "links": links}
+        index.add(texts, labels, ids, **more, replace=True, who="api")
         added = len(items) - len(before)
         return {"added": added, "changed": len(before), "removed": 0, "items": len(index)}
 

@@ -447,6 +447,7 @@ _EDITS = (
         media="text/csv; charset=utf-8",
     ),
     _edit("values", "/edit/values.json", value_edits.replace_values, value_edits.ValuesBody),
+    _edit("links", "/edit/links.json", value_edits.edit_links, value_edits.LinksBody),
     _edit("save", "/edit/search.json", value_edits.save_search, value_edits.SearchBody),
 )
 

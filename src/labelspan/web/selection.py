@@ -25,6 +25,7 @@ SELECTION = (
     BALANCE,
     texts_input("label", "Only items with this label; an * at its end matches any end."),
     texts_input("without", "Only items without this label; an * as above."),
+    texts_input("linked", "Only items that this item links to, or that link to it: its id."),
     texts_input("meta", "Only items with one of these values of a key, as key=value."),
     texts_input("without_meta", "Only items without this metadata, as key=value."),
     texts_input(

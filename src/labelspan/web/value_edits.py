@@ -1,12 +1,15 @@
-"""Changes of values of the metadata, and searches that are saved."""
+"""Changes of values of the metadata and of links, and searches that are saved."""
 
 from __future__ import annotations
 
 from typing import Annotated, NotRequired
 
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from ..curation import MetadataEdits, SavedSearches
+from ..index import HistoryEntry
+from .edit_routes import known_items
 from .editing import Name, Who
 from .endpoint import Given
 from .fragments import link
@@ -15,7 +18,17 @@ from .schema import Body, Count, MaxLen
 from .selection import SELECTION, SORT
 from .snapshot import Served
 
-__all__ = ["SearchBody", "ValuesBody", "replace_values", "save_search"]
+__all__ = [
+    "LinksBody",
+    "SearchBody",
+    "ValuesBody",
+    "edit_links",
+    "replace_values",
+    "save_search",
+]
+
+_Link = Annotated[list[Name], Field(min_length=2, max_length=2)]
+_Links = Annotated[list[_Link], MaxLen(1000), "the id of an item, and what it links to"]
 
 
 class MergedValues(Body):
@@ -31,6 +44,14 @@ class ValuesBody(Body):
     field: Name
     groups: Annotated[list[MergedValues], MaxLen(1000)]
     preview: NotRequired[bool]
+    who: NotRequired[Who]
+
+
+class LinksBody(Body):
+    """Links to add between items, and to remove."""
+
+    add: NotRequired[_Links]
+    remove: NotRequired[_Links]
     who: NotRequired[Who]
 
 
@@ -65,7 +86,20 @@ def replace_values(served: Served, given: Given) -> ValueChangeData:
     }
     if given.get("preview"):
         return {"items": len(edits.plan(given["field"], replaced)), "said": "", "number": None}
-    made = edits.replace(given["field"], replaced, who=editing.name(given))
+    return _changed(served, edits.replace(given["field"], replaced, who=editing.name(given)))
+
+
+def edit_links(served: Served, given: Given) -> ValueChangeData:
+    """Add links between items, and remove others."""
+    editing = served.editor
+    with editing.index.write_lock:
+        pairs = [[(one[0], one[1]) for one in given.get(name, ())] for name in ("add", "remove")]
+        known_items(editing.index, [start for own in pairs for start, _ in own])
+        made = MetadataEdits(editing.index).link(*pairs, who=editing.name(given))
+        return _changed(served, made)
+
+
+def _changed(served: Served, made: HistoryEntry | None) -> ValueChangeData:
     if made is None:
         return {"items": 0, "said": "Nothing to change.", "number": None}
     served.renew(values=True)

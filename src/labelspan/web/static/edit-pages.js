@@ -41,6 +41,30 @@
       cell.append(" ", button("Add it", () => change({ add: [cell.dataset.suggest] })));
   };
 
+  // Links are added by id, title or address, and removed at either end.
+  const linksPage = (section) => {
+    const { id } = section.dataset;
+    const line = status();
+    const change = saying(line, async (body) => {
+      const { said } = await post("/edit/links.json", body);
+      go(said);
+    });
+    for (const row of section.querySelectorAll("li")) {
+      const { to, by, name } = row.dataset;
+      const drop = button("×", () => change({ remove: [...(to ? [[id, to]] : []), ...(by ? [[by, id]] : [])] }));
+      drop.setAttribute("aria-label", `Remove the link with ${cut(name)}`);
+      row.append(" ", drop);
+    }
+    const input = element("input", { maxLength: 4000, autocomplete: "off", required: true, placeholder: "Id or title of an item" });
+    input.setAttribute("aria-label", "Id or title of an item to link to");
+    const form = element("form", { className: "label-editor" }, input, element("button", { type: "submit", className: "quiet" }, "Add a link"));
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      change({ add: [[id, input.value.trim()]] });
+    });
+    section.append(form, line);
+  };
+
   const listPage = (found) => {
     const rows = [...found.querySelectorAll("[data-id]")];
     if (!rows.length) return;
@@ -337,6 +361,7 @@
       if (found) make(found);
     };
     page("own-labels", itemPage);
+    page("own-links", linksPage);
     page("found", listPage);
     page("change-label", labelPage);
     page("queue", mergeRows);
