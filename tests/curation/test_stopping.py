@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import hypergeom
 
-from labelspan.curation.stopping import StoppingRule, _at_most, most_left
+from labelspan.curation.stopping import LEVEL, StoppingRule, _at_most, chance_to_miss, most_left
 
 
 def test_probabilities_are_those_of_scipy():
@@ -24,7 +24,7 @@ def test_the_limit_falls_with_what_is_read():
     assert limits[-1] == 0
     # As many as are rejected are not possible: none of 100 out of 500.
     limit = most_left([True] * 20 + [False] * 100, 400)
-    assert hypergeom.cdf(0, 500, limit, 100) > 0.2 >= hypergeom.cdf(0, 500, limit + 1, 100)
+    assert hypergeom.cdf(0, 500, limit, 100) > LEVEL >= hypergeom.cdf(0, 500, limit + 1, 100)
     assert most_left([], 30) == 30
     assert most_left([True], 0) == 0
 
@@ -69,6 +69,19 @@ def test_a_promise_is_kept_and_not_withdrawn_by_what_it_expected(target):
             if promised is not None and found <= promised:
                 assert state[-1]
     assert kept == [True] * 8
+
+
+def test_the_chance_to_miss_is_small_where_the_target_is_reached():
+    answers = _ranked(3)
+    for n in range(50, 600, 50):
+        rule = StoppingRule(0.95, answers[:n], 600 - n)
+        chance = chance_to_miss(answers[:n], 600 - n, 0.95)
+        if chance <= LEVEL:
+            assert rule.enough
+        # Else only an earlier promise can hold.
+        assert 0.0 <= chance <= 1.0
+    assert chance_to_miss(answers, 0, 0.95) == 0.0
+    assert chance_to_miss([False] * 9, 100, 0.95) > LEVEL
 
 
 def test_what_was_not_possible_withdraws_a_promise():

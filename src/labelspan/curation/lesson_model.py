@@ -197,11 +197,20 @@ class LessonModel:
     def _learn(self, weights: Array) -> None:
         gram = self.features.gram(self.rows) + 1.0
         gram[np.diag_indices_from(gram)] += _ALPHA / weights
-        factor, lower = linalg.cho_factor(gram, lower=True, overwrite_a=True, check_finite=False)
-        half, _ = linalg.lapack.dpotri(factor, lower=lower, overwrite_c=True)
-        self.inverse = np.tril(half) + np.tril(half, -1).T
-        self.coefficients = self.inverse @ self.targets
-        self.left_out = self.targets - self.coefficients / np.diag(self.inverse)
+        self._factor = linalg.cho_factor(gram, lower=True, overwrite_a=True, check_finite=False)
+        self.coefficients = linalg.cho_solve(self._factor, self.targets, check_finite=False)
+
+    @cached_property
+    def inverse(self) -> Array:
+        """Inverse of the system, for what a model without one of the items says."""
+        half, _ = linalg.lapack.dpotri(*self._factor)
+        inverse: Array = np.tril(half) + np.tril(half, -1).T
+        return inverse
+
+    @cached_property
+    def left_out(self) -> Array:
+        """Score of each row that was learned from, by a model without it."""
+        return np.asarray(self.targets - self.coefficients / np.diag(self.inverse))
 
     @cached_property
     def scores(self) -> Array:
