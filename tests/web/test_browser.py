@@ -160,6 +160,10 @@ def test_pictures_of_the_map_are_saved(open_page, scheme):
     picture = imread(saved.value.path())
     assert picture.shape[:2] == (800, 1200)
     assert len(np.unique(picture.reshape(-1, picture.shape[2]), axis=0)) > 3, "it is not empty"
+    ground = page.evaluate("getComputedStyle(document.querySelector('#map')).backgroundColor")
+    if scheme == "light":
+        wanted = [int(part) / 255 for part in re.findall(r"\d+", ground)]
+        np.testing.assert_allclose(picture[0, 0, :3], wanted, atol=1e-6)
     assert (picture[0, 0, :3].mean() > 0.5) == (scheme == "light")
     with page.expect_download() as saved:
         page.get_by_role("button", name="Save SVG").click()
@@ -191,6 +195,28 @@ def test_without_webgl_a_canvas_draws_the_same(open_page):
     # Edges of points differ in their shades.
     assert (abs(by_hand - by_gl) > 0.2).mean() < 0.005
     assert (abs(by_gl - by_gl[20, 20]) > 0.2).mean() > 0.005, "there is something to see"
+
+
+def test_the_density_is_drawn_where_it_is_not_zoomed(open_page):
+    page = open_page()
+    show_map(page)
+    drawn = """() => {
+      const { ground } = corpusMap.scatter;
+      const { data } = ground.getContext("2d").getImageData(0, 0, ground.width, ground.height);
+      return data.some((value, n) => n % 4 === 3 && value > 0);
+    }"""
+    assert not page.evaluate(drawn), "these points are few"
+    page.evaluate(
+        """() => {
+          Scatter.MANY = 50;
+          const { scatter } = corpusMap;
+          scatter.paint(scatter.colours, scatter.order);
+          scatter.draw();
+        }"""
+    )
+    assert page.evaluate(drawn)
+    page.evaluate("() => { corpusMap.scatter.look(0, 0, 4); corpusMap.scatter.draw(); }")
+    assert not page.evaluate(drawn)
 
 
 def test_point_at_an_item_and_click_to_open_it(open_page):

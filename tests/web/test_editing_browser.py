@@ -445,65 +445,6 @@ def test_a_label_is_taught_by_keys_and_an_answer_undone(browser, folder):
         page.wait_for_selector(f'#question[data-id="{given[1][0]}"]')
 
 
-def test_a_review_is_screened_with_reasons_by_two_people(browser, folder):
-    with serving(folder) as address, opened(browser, address) as page:
-
-        def saved(name):
-            with page.expect_download() as file:
-                page.get_by_role("link", name=name, exact=True).click()
-            return file.value.path().read_text(encoding="utf-8")
-
-        def row(item):
-            return page.locator(f'#decisions tr[data-id="{item}"]')
-
-        page.goto("/teach?label=studies&q=music")
-        page.get_by_role("button", name="Start").press("Enter")
-        page.wait_for_selector("#lesson:not([hidden]) #evidence > div")
-        first = page.locator("#question").get_attribute("data-id")
-        page.keyboard.press("m")
-        page.keyboard.type("see page 3")
-        page.keyboard.press("Enter")
-        page.keyboard.press("2")
-        said(page, "0 yes, 1 no.", "#state")
-        said(page, "Excluded, other population", "#decided")
-        second = page.locator("#question").get_attribute("data-id")
-        page.get_by_label("Exclude, because of: own words").fill("a film")
-        page.keyboard.press("Enter")
-        said(page, "0 yes, 2 no.", "#state")
-        # A decision is changed in the list below, and its note kept.
-        row(first).wait_for()
-        assert row(first).locator("input").nth(1).input_value() == "see page 3"
-        row(first).locator("select").select_option("yes")
-        said(page, "1 yes, 1 no.", "#state")
-        page.get_by_label("Find", exact=True).select_option("80")
-        page.wait_for_timeout(300)
-        page.keyboard.press("h")
-        assert "plain" in page.locator("#lesson").get_attribute("class")
-        # Somebody else reads the same without seeing what was answered.
-        page.locator("#who input").fill("ben")
-        page.keyboard.press("Enter")
-        page.locator("#blind").check()
-        page.locator(f'#question[data-id="{first}"], #question[data-id="{second}"]').wait_for()
-        asked = page.locator("#question").get_attribute("data-id")
-        page.locator("#question").get_by_role("button", name="Exclude", exact=False).first.click()
-        page.wait_for_selector(f'#question:not([data-id="{asked}"])')
-        page.keyboard.press("n")
-        page.get_by_role("button", name="Conflicts (1)").click()
-        row(first).get_by_text("anna: Include").wait_for()
-        page.reload()
-        page.wait_for_selector("#lesson:not([hidden]) #evidence > div")
-        assert page.locator("#target").input_value() == "80"
-        rows = list(csv.DictReader(io.StringIO(saved("CSV"))))
-        assert {one["decision"] for one in rows} == {"include", "exclude"}
-        assert all(one["title"] and one["time"] for one in rows)
-        assert "see page 3" in {one["note"] for one in rows}
-        assert "N1  - Decision: exclude" in saved("RIS")
-        file = {"name": "more.csv", "mimeType": "text/csv"}
-        content = f"id,decision,reason\n{first},exclude,from a file\n".encode()
-        page.locator("#taken").set_input_files({**file, "buffer": content})
-        said(page, "1 of 1 decisions taken over.", "#desk-said")
-
-
 def test_kills_and_replaced_indexes_lose_nothing(browser, tmp_path):
     folder = tmp_path / "index"
     planted_index().save(folder)

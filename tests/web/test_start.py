@@ -1,19 +1,15 @@
 """The explorer without an index: a file is dropped, read, and fitted."""
 
 import asyncio
-import json
 import os
-import re
 import signal
 import subprocess
 import threading
 import time
-from contextlib import contextmanager
 from functools import partial
 
 import pytest
-from _support.chromium import CHROMIUM
-from _support.explorer import BASE, client_of, command, enter
+from _support.explorer import BASE, client_of, enter
 
 pytest.importorskip("starlette", reason="install labelspan[app]")
 pytest.importorskip("uvicorn", reason="install labelspan[app]")
@@ -204,72 +200,3 @@ def test_a_process_that_does_not_notice_that_it_is_stopped_leaves_nothing(tmp_pa
     assert (ended()["state"], opened, out.exists()) == ("read", [], False)
     assert "Stopped" in fit.state()["message"]
     fit.close()
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
-def test_a_librarian_drops_a_file_and_downloads_the_corrected_one(browser, tmp_path):
-    empty, complaints = tmp_path / "empty", []
-    empty.mkdir()
-
-    @contextmanager
-    def started():
-        with command(None, cwd=empty) as process:
-            where = re.search(r"http://\S+", process.stderr.readline())[0]
-            size = {"width": 390, "height": 800}
-            context = browser.new_context(viewport=size, base_url=where.partition("/enter")[0])
-            context.on("console", lambda message: complaints.append(message.text))
-            context.set_default_timeout(120_000)
-            page = context.new_page()
-            page.goto(where)
-            yield page
-            context.close()
-
-    def downloaded(page, name):
-        page.locator("#strip summary").click()
-        with page.expect_download() as file:
-            page.locator("#strip").get_by_role("link", name=name).click()
-        return file.value.path().read_text(encoding="utf-8")
-
-    with started() as page:
-        given = page.evaluate_handle(
-            "(text) => { const all = new DataTransfer();"
-            " all.items.add(new File([text], 'programs.csv')); return all; }",
-            TABLE,
-        )
-        page.locator("#drop").dispatch_event("drop", {"dataTransfer": given})
-        page.locator("#counts", has_text="40 items").wait_for()
-        assert page.locator("#fields select").first.input_value() == "text"
-        page.get_by_label("Use of year").select_option("labels")
-        page.locator("#counts", has_text="10 different labels").wait_for()
-        page.get_by_label("Use of year").select_option("other")
-        page.locator("#counts", has_text="3 different labels").wait_for()
-        page.get_by_role("button", name="Make the index").press("Enter")
-        page.wait_for_url("**/map")
-        page.wait_for_selector("#map[data-drawn]")
-        assert page.evaluate("corpusMap.data.ids.length") == 40
-        # What the file could not hold is refused where it is typed.
-        page.locator("#strip", has_text="0 changes").wait_for()
-        name = page.request.get("/search/ids.json?label=new").json()["ids"][0]
-        page.goto(f"/item?id={name}")
-        page.get_by_label("Label to add").fill("a;b")
-        page.keyboard.press("Enter")
-        page.locator("#own-labels .error", has_text="separates the labels").wait_for()
-        page.get_by_role("button", name="Remove new").press("Enter")
-        page.locator("#strip", has_text="1 change").wait_for()
-        first = downloaded(page, "as the original")
-    # The next start of the same command has the file, and the change, again.
-    with started() as page:
-        page.locator("#strip", has_text="1 change").wait_for()
-        assert downloaded(page, "as the original") == first
-        assert downloaded(page, "CSV").startswith("id,title,text,labels")
-    changed = [
-        pair
-        for pair in zip(TABLE.splitlines(), first.splitlines(), strict=True)
-        if len({*pair}) > 1
-    ]
-    assert [(old.replace(";new", ""), old.split(",")[0]) for old, _ in changed] == [
-        (new, name) for _, new in changed
-    ]
-    # Of the label that was refused.
-    assert [one for one in complaints if "400" not in one] == []
-    assert json.loads((empty / "index.labelspan" / "manifest.json").read_text())

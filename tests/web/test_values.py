@@ -37,7 +37,7 @@ def test_similar_names_are_merged_after_a_preview_and_undone(browser, folder):
         page.get_by_role("button", name="Change 10 items").press("Enter")
         said(page, "Merge games into Games in 10 items.", ".edit-said")
         assert counts() == {"Games": 20, "Photos": 10, "Sound": 10}
-        page.get_by_role("button", name="Undo").click()
+        page.locator("main").get_by_role("button", name="Undo").click()
         page.wait_for_selector("fieldset .pick")
         assert counts() == before
         # Values of the metadata.

@@ -33,6 +33,7 @@ class AttentionData(TypedDict):
 
     what: str
     count: Count
+    unsure: Annotated[Count, "number of further ones that are unsure"]
     address: Annotated[str, "where it is listed"]
 
 
@@ -138,35 +139,28 @@ def _attention(
     unlabelled = int(np.count_nonzero(store.labels.counts[store.vectors.alive] <= 0))
     kinds = Counter(finding.kind for finding in findings)
     sure = Counter(finding.kind for finding in findings if finding.sure)
+    single = sum(count == 1 for count in labels.values())
+    never = sum(report.never for report in reports.values())
     counts = [
-        ("items without labels", unlabelled, "/search?sort=labels&show=table"),
-        (
-            "labels of a single item",
-            sum(count == 1 for count in labels.values()),
-            "/labels?sort=-items",
-        ),
-        (
-            "labels that cannot be predicted",
-            sum(report.never for report in reports.values()),
-            "/labels?sort=-threshold",
-        ),
+        ("Items without labels", unlabelled, 0, "/search?sort=labels&show=table"),
+        ("Labels of a single item", single, 0, "/labels?sort=-items"),
+        ("Labels that cannot be predicted", never, 0, "/labels?sort=-threshold"),
         *(
-            (_named(kind, kinds[kind], count), count, f"/review?kind={kind}")
+            (_kind(kind, kinds[kind]), count, kinds[kind] - count, f"/review?kind={kind}")
             for kind, count in sure.items()
             if kind in (*PAIRS, "duplicates", "merge")
         ),
     ]
     return [
-        {"what": what, "count": count, "address": address}
-        for what, count, address in counts
+        {"what": what, "count": count, "unsure": unsure, "address": address}
+        for what, count, unsure, address in counts
         if count and labels
     ]
 
 
-def _named(kind: str, count: int, sure: int) -> str:
-    what = KINDS[kind].lower()
-    more = "or more " if count == MOST_OTHERS and kind not in PAIRS else ""
-    return f"{what}, and {count - sure:,} {more}unsure" if count > sure else more + what
+def _kind(kind: str, count: int) -> str:
+    """Return the name of a kind of finding, of which not more than some are looked for."""
+    return KINDS[kind] + (", the first" if count == MOST_OTHERS and kind not in PAIRS else "")
 
 
 def map_state(

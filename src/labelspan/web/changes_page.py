@@ -109,8 +109,7 @@ def barred(served: Served) -> BarData:
     """Return what the bar of every page shows."""
     index = served.editor.index
     with served.held() as snapshot:
-        ready = snapshot.audit_state == "ready"
-        review = len(snapshot.review.waiting()) if ready else None
+        review = len(snapshot.findings) if snapshot.audit_state == "ready" else None
     last = next((one for one in index.history(20) if not one.undone and not one.undoes), None)
     return {
         "name": name_of(index),

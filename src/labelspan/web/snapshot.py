@@ -114,7 +114,15 @@ class Snapshot:
         """Findings of the audit without a decision; none before it is computed."""
 
         def make() -> list[Finding]:
-            return [*self.review.waiting(), *self._others]
+            # Labels and items that are gone are not asked about.
+            store = self.index.store
+            others = (
+                one
+                for one in self._others
+                if all(name in store.labels.totals for name in one.labels)
+                and all(name in self.index for name in one.items)
+            )
+            return [*self.review.waiting(), *others]
 
         found: list[Finding] = []
         if self.audit_state == "ready":

@@ -12,8 +12,8 @@ globalThis.Dom = (() => {
     return made;
   };
   // A line in which what happens is announced.
-  const status = () => {
-    const line = element("p", { className: "edit-said" });
+  const status = (name = "p") => {
+    const line = element(name, { className: "edit-said" });
     line.setAttribute("role", "status");
     return line;
   };
@@ -29,6 +29,21 @@ globalThis.Dom = (() => {
   const failed = (line, message) => {
     line.textContent = message;
     line.classList.add("error");
+  };
+  // What is remembered by this browser, or only by this window; nothing where storage is refused.
+  const remembered = (key, window = false) => {
+    try {
+      return JSON.parse((window ? sessionStorage : localStorage).getItem(key));
+    } catch {
+      return null;
+    }
+  };
+  const remember = (key, value, window = false) => {
+    try {
+      (window ? sessionStorage : localStorage).setItem(key, JSON.stringify(value));
+    } catch {
+      // It lasts as long as the page is open.
+    }
   };
   const number = (value) => value.toLocaleString("en");
   const plural = (count, word) => `${number(count)} ${word}${count === 1 ? "" : "s"}`;
@@ -56,5 +71,5 @@ globalThis.Dom = (() => {
   };
   const chip = (name) => element("li", {}, element("a", { className: "label", href: address("/label", { name }) }, isolated(name)));
 
-  return { element, button, status, saying, failed, number, plural, wait, shown, isolated, address, ask, chip };
+  return { element, button, status, saying, failed, remembered, remember, number, plural, wait, shown, isolated, address, ask, chip };
 })();

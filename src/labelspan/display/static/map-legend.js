@@ -125,7 +125,7 @@ globalThis.MapLegend = (() => {
     };
     const drawLegend = () => {
       const main = !colourBy.label && !colourBy.meta;
-      const about = element("p", { className: "more", hidden: !main || !groups.length }, "A point has the colour of one of its labels, its main label: the one most typical of its place on the map. So fewer points have a colour than items have the label.");
+      const about = element("p", { className: "more", hidden: !main || !groups.length }, "Each point has one colour: that of its most typical label.");
       if (colouring.range) {
         const bar = element("div", { className: "ramp" });
         bar.style.background = `linear-gradient(to right, ${colouring.ramp.map((one) => `rgb(${one.join(" ")})`).join(", ")})`;

@@ -5,7 +5,7 @@ globalThis.MapPicture = (() => {
   const SIZES = ["1200 x 800", "1600 x 1000", "2000 x 1400"];
   const [MARGIN, TITLE, LEGEND, LINE] = [24, 44, 230, 21];
   // A PNG has colours of this many bits per channel, which is hardly seen, or fewer if it is larger
-  // than this number of bytes.
+  // than this number of bytes; the ground stays as it is.
   const [BITS, LARGEST] = [5, 500_000];
 
   const make = (scatter, legend, names, title) => {
@@ -61,10 +61,14 @@ globalThis.MapPicture = (() => {
       pen.drawImage(image, 0, 0);
       URL.revokeObjectURL(address);
       const pixels = pen.getImageData(0, 0, canvas.width, canvas.height);
+      const ground = pixels.data.slice(0, 4);
       let made = null;
       for (let bits = BITS; bits > 2 && !(made?.size < LARGEST); bits -= 1) {
         const step = 255 / (2 ** bits - 1);
-        for (let n = 0; n < pixels.data.length; n += 1) pixels.data[n] = Math.round(Math.round(pixels.data[n] / step) * step);
+        for (let n = 0; n < pixels.data.length; n += 1) {
+          const from = ground[n % 4];
+          pixels.data[n] = from + Math.round((pixels.data[n] - from) / step) * step;
+        }
         pen.putImageData(pixels, 0, 0);
         made = await new Promise((done) => canvas.toBlob(done, "image/png"));
       }

@@ -26,26 +26,13 @@ globalThis.MapResults = (() => {
     // --- columns -----------------------------------------------------------------------
 
     const every = ["Labels", ...fields.map(({ name }) => name)];
-    const read = () => {
-      try {
-        const kept = JSON.parse(localStorage.getItem(COLUMNS) ?? "null");
-        if (Array.isArray(kept)) return kept.filter((name) => every.includes(name));
-      } catch {
-        // Without storage the usual columns are shown.
-      }
-      return every.slice(0, 2);
-    };
-    let columns = read();
+    let columns = Dom.remembered(COLUMNS)?.filter((name) => every.includes(name)) ?? every.slice(0, 2);
     const drawChooser = () => {
       const lines = every.map((name) => {
         const box = element("input", { type: "checkbox", checked: columns.includes(name) });
         box.addEventListener("change", () => {
           columns = every.filter((one) => (one === name ? box.checked : columns.includes(one)));
-          try {
-            localStorage.setItem(COLUMNS, JSON.stringify(columns));
-          } catch {
-            // They are shown as long as this page is open.
-          }
+          Dom.remember(COLUMNS, columns);
           draw();
         });
         return element("li", {}, element("label", {}, box, " ", isolated(name, 40)));
@@ -108,7 +95,7 @@ globalThis.MapResults = (() => {
         order = on && order.down ? { field: "", down: false } : { field: name, down: on };
         draw();
       }, { className: "in" });
-      const made = element("th", { scope: "col" }, press);
+      const made = element("th", { scope: "col", className: name === "Labels" ? "own" : "" }, press);
       if (on) made.setAttribute("aria-sort", order.down ? "descending" : "ascending");
       return made;
     };

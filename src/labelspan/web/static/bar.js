@@ -3,8 +3,7 @@
 {
   const { element, button, plural, number, saying, address } = Dom;
   const strip = document.getElementById("strip");
-  const line = element("span", { className: "edit-said" });
-  line.setAttribute("role", "status");
+  const line = Dom.status("span");
   const parts = element("span", { className: "strip-parts" });
   const menu = element("details", { className: "menu" });
 
@@ -21,12 +20,8 @@
   Edit.bar(draw).then(() => {
     if (!menu.isConnected && !parts.firstChild) return;
     strip.append(parts, line);
-    try {
-      line.textContent = sessionStorage.getItem(Edit.SAID) ?? "";
-      sessionStorage.removeItem(Edit.SAID);
-    } catch {
-      // Without storage the history tells it.
-    }
+    line.textContent = Dom.remembered(Edit.SAID, true) ?? "";
+    Dom.remember(Edit.SAID, "", true);
   });
   document.addEventListener("click", (event) => {
     if (!menu.contains(event.target) || event.target.closest("a")) menu.open = false;

@@ -73,22 +73,8 @@
     const KEPT = "labelspan-selected";
     const list = new URL(found.querySelector(".group").dataset.ids, location.href);
     list.searchParams.delete("sort");
-    const kept = () => {
-      try {
-        const { of, ids } = JSON.parse(sessionStorage.getItem(KEPT) ?? "{}");
-        return of === list.href ? ids : [];
-      } catch {
-        return []; // Without storage it lasts for one page.
-      }
-    };
-    const selected = new Set(kept());
-    const keep = () => {
-      try {
-        sessionStorage.setItem(KEPT, JSON.stringify({ of: list.href, ids: [...selected] }));
-      } catch {
-        // As above.
-      }
-    };
+    const kept = Dom.remembered(KEPT, true);
+    const selected = new Set(kept?.of === list.href ? kept.ids : []);
     const page = {
       shown: () => rows.map((row) => row.dataset.id),
       draw: (stored) => {
@@ -110,7 +96,7 @@
       const away = selected.size - rows.filter((row) => selected.has(row.dataset.id)).length;
       const where = away ? `, ${away === selected.size ? "all" : number(away)} on other pages` : "";
       count.textContent = selected.size ? `${plural(selected.size, "item")} selected${where}${part}` : "";
-      keep();
+      Dom.remember(KEPT, { of: list.href, ids: [...selected] }, true);
       none.hidden = !selected.size;
       box.hidden = !selected.size && !box.line.textContent;
     };
@@ -212,21 +198,6 @@
       element("p", { className: "more" }, element("a", { href: address("/history", { label }) }, "History of this label")));
   };
 
-  // Labels that the audit would merge: into any of them, after which the line stays with its undo.
-  const mergeRows = (queue) => {
-    for (const row of queue.querySelectorAll("[data-merge]")) {
-      const labels = JSON.parse(row.dataset.merge);
-      const line = element("span", { className: "edit-said" });
-      line.setAttribute("role", "status");
-      const buttons = labels.map((by) => button(`Merge into “${cut(by, 30)}”`, saying(line, async () => {
-        const done = await post("/edit/replace.json", { labels: labels.filter((one) => one !== by), by });
-        report(line, done, { shown: () => [], draw: () => {} });
-        for (const one of buttons) one.remove();
-      })));
-      row.append(" ", ...buttons.flatMap((one) => [one, " "]), line);
-    }
-  };
-
   // What is to be known before the corrected file is used, which takes a while to find out.
   const check = async (place) => {
     const note = (...words) => place.append(element("p", { className: "warning" }, ...words));
@@ -238,8 +209,7 @@
 
   // A place of a change that can be undone.
   const undoable = (place) => {
-    const line = element("span", { className: "edit-said" });
-    line.setAttribute("role", "status");
+    const line = status("span");
     const back = button("Undo", saying(line, () => undo(Number(place.dataset.undo))));
     back.title = `Undo: ${place.dataset.said}`;
     back.setAttribute("aria-label", back.title);
@@ -250,13 +220,7 @@
     const input = element("input", { value: who(), maxLength: 100, size: 12, autocomplete: "off" });
     input.setAttribute("aria-label", "Your name, kept with your changes");
     input.placeholder = "Your name";
-    input.addEventListener("change", () => {
-      try {
-        localStorage.setItem("labelspan-who", input.value.trim());
-      } catch {
-        // Without storage the name of the server is used.
-      }
-    });
+    input.addEventListener("change", () => Dom.remember("labelspan-who", input.value.trim()));
     host.append(" · Changes by ", input);
   };
 
@@ -321,7 +285,7 @@
       }), "danger");
       line.replaceChildren(element("span", {}, `Merge ${words}.`), " ", apply, " ", button("Cancel", () => line.replaceChildren()));
       apply.focus();
-    }), "quiet");
+    }), "");
     const bar = element("section", { className: "edit-bar" }, merge, line);
     bar.setAttribute("aria-label", "Merge selected names");
     section.prepend(bar);
@@ -364,7 +328,6 @@
     page("own-links", linksPage);
     page("found", listPage);
     page("change-label", labelPage);
-    page("queue", mergeRows);
     page("who", nameBox);
     page("values", valuesPage);
     page("check", check);

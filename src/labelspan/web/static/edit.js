@@ -16,13 +16,7 @@ globalThis.Edit = (() => {
     session = await answer.json();
     return true;
   })();
-  const who = () => {
-    try {
-      return localStorage.getItem("labelspan-who") ?? session?.who ?? "";
-    } catch {
-      return session?.who ?? "";
-    }
-  };
+  const who = () => Dom.remembered("labelspan-who") ?? session?.who ?? "";
   // What the bar shows is asked for again after changes, not after each of many in a row.
   let drawBar = () => {};
   let timer = 0;
@@ -60,11 +54,7 @@ globalThis.Edit = (() => {
   // Open a page, the same by default, that says what was done.
   const go = (said, href = location.href) => {
     others?.postMessage("labels");
-    try {
-      sessionStorage.setItem(SAID, said);
-    } catch {
-      // Without storage the history tells it.
-    }
+    Dom.remember(SAID, said, true);
     if (href === location.href) location.reload();
     else location.assign(href);
   };

@@ -2,12 +2,7 @@
 "use strict";
 (async () => {
   const nav = document.getElementById("turn");
-  let from = null;
-  try {
-    from = JSON.parse(sessionStorage.getItem("labelspan-list"));
-  } catch {
-    return; // Without storage nothing is remembered.
-  }
+  const from = Dom.remembered("labelspan-list", true);
   if (!from) return;
   const answer = await fetch(from.ids).catch(() => null);
   const { ids } = answer?.ok ? await answer.json() : { ids: [] };

@@ -52,7 +52,7 @@
   const editor = (items) => {
     const box = Edit.editor(items, { shown: () => [], draw: () => {} });
     box.append(Dom.button("Teach a label from these", () => {
-      sessionStorage.setItem("labelspan-teach-items", JSON.stringify(items()));
+      Dom.remember("labelspan-teach-items", items(), true);
       location.assign("/teach");
     }, { className: "quiet small" }));
     return box;

@@ -177,7 +177,21 @@
     arrowright: "accept", arrowleft: "reject", arrowdown: "next", arrowup: "previous",
   };
 
+  // Labels that the audit would merge: into any of them, after which the line stays with its undo.
+  const offerMerge = (row) => {
+    const labels = JSON.parse(row.dataset.merge);
+    const said = Dom.status("span");
+    const buttons = labels.map((by) => Edit.button(`Merge into “${Edit.cut(by, 30)}”`, Dom.saying(said, async () => {
+      const done = await Edit.post("/edit/replace.json", { labels: labels.filter((one) => one !== by), by });
+      Edit.report(said, done, { shown: () => [], draw: () => {} });
+      for (const one of buttons) one.remove();
+      waiting("merge", -1);
+    })));
+    row.append(" ", ...buttons.flatMap((one) => [one, " "]), said);
+  };
+
   Edit.ready.then((may) => {
+    if (may) list?.querySelectorAll("[data-merge]").forEach(offerMerge);
     // While the audit runs there is nothing to decide.
     if (!may || !section) return;
     take([...(list?.children ?? [])].map((row) => ({ ...row.dataset, title: row.querySelector(".of")?.textContent ?? "" })));

@@ -13,11 +13,7 @@
   for (const group of document.querySelectorAll(".group"))
     group.addEventListener("click", (event) => {
       if (!event.target.closest("h3 a, th a")) return;
-      try {
-        sessionStorage.setItem("labelspan-list", JSON.stringify({ ids: group.dataset.ids, back: location.href }));
-      } catch {
-        // Without storage the item has no way back but the browser's.
-      }
+      Dom.remember("labelspan-list", { ids: group.dataset.ids, back: location.href }, true);
     });
 
   for (const box of document.querySelectorAll(".range")) {

@@ -7,12 +7,7 @@
 
   const CHOSEN = "labelspan-teach-items"; // ids that another page has chosen as examples
   const startPage = (form) => {
-    let examples = [];
-    try {
-      examples = JSON.parse(sessionStorage.getItem(CHOSEN) ?? "[]");
-    } catch {
-      // Without storage a lesson starts from a label or a search.
-    }
+    const examples = Dom.remembered(CHOSEN, true) ?? [];
     if (examples.length) {
       const line = document.getElementById("examples");
       line.textContent = `${plural(examples.length, "chosen item")} ${examples.length === 1 ? "is the example" : "are the examples"}.`;
@@ -24,7 +19,7 @@
       const given = new FormData(form);
       const body = { label: given.get("label").trim(), query: given.get("q").trim(), within: given.get("within").trim(), items: examples };
       const { label } = await Edit.post("/edit/teach/start.json", body);
-      sessionStorage.removeItem(CHOSEN);
+      Dom.remember(CHOSEN, null, true);
       location.assign(address("/teach", { label }));
     }));
   };
