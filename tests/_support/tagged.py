@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import json
+import sqlite3
 import tarfile
 import zipfile
 
@@ -63,6 +64,36 @@ def formats(folder):
     (folder / "a.tsv").write_text("\ufeff" + as_table(items, "\t", ","))
     (folder / "c.csv").write_text(as_table(items, separator="', '").replace("', '", "; "))
     return ["a.jsonl", "a.jsonl.gz", "a.json", "a.csv", "b.csv", "a.tsv", "c.csv"]
+
+
+def library(path, items):
+    """The database of Calibre, with the items as books."""
+    base = sqlite3.connect(path)
+    base.executescript("""
+        create table books (id integer primary key, title text, sort text);
+        create table comments (id integer primary key, book integer, text text);
+        create table tags (id integer primary key, name text collate nocase, unique (name));
+        create table books_tags_link (id integer primary key, book integer, tag integer,
+                                      unique (book, tag));
+        create table authors (id integer primary key, name text);
+        create table books_authors_link (id integer primary key, book integer, author integer);
+        create table metadata_dirtied (id integer primary key, book integer, unique (book));
+        create trigger books_update after update on books begin
+            update books set sort = title_sort(new.title) where id = new.id; end;
+        insert into authors values (1, 'Doe| Ann');
+    """)
+    link = "insert into books_tags_link (book, tag) select ?, id from tags where name = ?"
+    for n, item in enumerate(items, 1):
+        base.execute("insert into books values (?, ?, '')", (n, f"Book {n}"))
+        text = f"<p>{item['body']}</p>"
+        base.execute("insert into comments (book, text) values (?, ?)", (n, text))
+        base.execute("insert into books_authors_link (book, author) values (?, 1)", (n,))
+        for tag in item["tags"]:
+            base.execute("insert or ignore into tags (name) values (?)", (tag,))
+            base.execute(link, (n, tag))
+    base.commit()
+    base.close()
+    return path
 
 
 def read(source, heads=(1 << 23, 1500), **options):

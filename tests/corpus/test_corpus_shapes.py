@@ -9,7 +9,7 @@ import tracemalloc
 
 import pytest
 from _support.samples import table
-from _support.tagged import as_lines, as_table, packed, read, rows, write_all
+from _support.tagged import as_lines, as_table, library, packed, read, rows, write_all
 
 from labelspan.corpus import CorpusReader, edit_corpus, read_corpus
 from labelspan.corpus.sources import unpacked_bytes
@@ -88,35 +88,6 @@ def note(n, style):
 
 def notes(style):
     return {f"{n % 2}/note{n}.md": note(n, style) for n in range(60)}
-
-
-def library(path):
-    base = sqlite3.connect(path)
-    base.executescript("""
-        create table books (id integer primary key, title text, sort text);
-        create table comments (id integer primary key, book integer, text text);
-        create table tags (id integer primary key, name text collate nocase, unique (name));
-        create table books_tags_link (id integer primary key, book integer, tag integer,
-                                      unique (book, tag));
-        create table authors (id integer primary key, name text);
-        create table books_authors_link (id integer primary key, book integer, author integer);
-        create table metadata_dirtied (id integer primary key, book integer, unique (book));
-        create trigger books_update after update on books begin
-            update books set sort = title_sort(new.title) where id = new.id; end;
-        insert into authors values (1, 'Doe| Ann');
-    """)
-    link = "insert into books_tags_link (book, tag) select ?, id from tags where name = ?"
-    for n, item in enumerate(ITEMS, 1):
-        base.execute("insert into books values (?, ?, '')", (n, f"Book {n}"))
-        text = f"<p>{item['body']}</p>"
-        base.execute("insert into comments (book, text) values (?, ?)", (n, text))
-        base.execute("insert into books_authors_link (book, author) values (?, 1)", (n,))
-        for tag in item["tags"]:
-            base.execute("insert or ignore into tags (name) values (?)", (tag,))
-            base.execute(link, (n, tag))
-    base.commit()
-    base.close()
-    return path
 
 
 def parts(kind, suffix=""):
@@ -242,7 +213,7 @@ def test_markdown_and_back(tmp_path, style):
 
 
 def test_a_library_of_calibre_and_back(tmp_path):
-    path = library(tmp_path / "metadata.db")
+    path = library(tmp_path / "metadata.db", ITEMS)
     found = read(path)
     assert [sorted(own) for own in found.labels] == TAGS
     assert found.texts[0] == f"Book 1\n\n{TEXTS[0]}"

@@ -178,6 +178,19 @@ def test_an_undo_says_what_stays_and_never_done_for_nothing(index):
         reader.undo(1)
 
 
+def test_values_of_an_item_that_is_gone_are_not_put_back(index):
+    """It has no value now, as after the change, and none can be given to it."""
+    item = next(one for one in index.items() if "shelf" in one.metadata)
+    index.add([item.text], [item.labels], [item.id], replace=True).remove(item.id)
+    before = index.store.number
+    with pytest.raises(InvalidInput, match="changed since, by 2"):
+        index.undo(1)
+    assert index.store.number == before
+    index.undo(2)
+    assert index.undo(1).restored == 1
+    assert index.item(item.id) == item
+
+
 def test_a_new_name_breaks_nothing(index):
     edits, searches = LabelEdits(index), SavedSearches(index)
     searches.save("mine", "q=chess&label=image&without=game*")

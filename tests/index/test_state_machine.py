@@ -103,8 +103,17 @@ def made_from(original, source):
     return Path(copy)
 
 
+class Near(float):
+    """A score that equals one which sums of another order have made."""
+
+    __hash__ = None
+
+    def __eq__(self, other):
+        return abs(self - other) < 1e-5
+
+
 def hits(index, **asked):
-    return {hit.id: round(hit.score, 5) for hit in index.search(k=40, **asked)}
+    return {hit.id: Near(hit.score) for hit in index.search(k=40, **asked)}
 
 
 def answers(index):

@@ -15,7 +15,7 @@ def test_votes_are_those_of_the_nearest_items(dense):
     X = sparse.random(90, 40, 0.2, "csr", np.float32, rng)
     Y = sparse.csr_matrix((rng.random((90, 6)) < 0.3).astype(np.float32))
     rows = X.toarray() if dense else X
-    found = Voters(rows, Y).votes(rows, np.arange(90)).toarray()
+    found = Voters(rows).votes(Y, rows, np.arange(90)).toarray()
     units = normalize(X).toarray()
     cosines = units @ units.T
     np.fill_diagonal(cosines, -1)
@@ -33,7 +33,7 @@ def test_frequent_features_do_not_decide_who_votes():
     dense[np.arange(1200), topics] = 0.2
     dense[:, 300] = rng.random(1200)
     targets = sparse.csr_matrix((np.ones(1200, np.float32), (np.arange(1200), topics)))
-    found = Voters(sparse.csr_matrix(dense), targets).votes(sparse.csr_matrix(dense[:50]))
+    found = Voters(sparse.csr_matrix(dense)).votes(targets, sparse.csr_matrix(dense[:50]))
     assert (found.toarray()[np.arange(50), topics[:50]] > 0.999).all()
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from labelspan.tagger.label_regression import LabelledRows, LabelRegression
+from labelspan.tagger.label_regression import FeatureRows, LabelledRows, LabelRegression
 from labelspan.tagger.learning import leading_directions
 
 ALPHA = 0.7
@@ -28,7 +28,7 @@ def data(n=120, d=300, k=7, dense=False, seed=0):
 
 def model(X, Y, directions=None):
     directions = leading_directions(X) if directions is None else directions
-    return LabelRegression(LabelledRows(X, Y, directions), ALPHA)
+    return LabelRegression(LabelledRows(FeatureRows(X, directions), Y), ALPHA)
 
 
 def full_axes(directions, d):
@@ -49,7 +49,7 @@ def test_scores_follow_their_definition(dense, rows, scaled):
     twice = found.terms(found.rows.view(X[:rows]), view)
     np.testing.assert_allclose([twice[0], twice[2]], [lead, rest], atol=1e-4)
     full = X if dense else X.toarray()
-    V = full_axes(found.rows.directions, 300)
+    V = full_axes(found.rows.items.directions, 300)
     Z = np.column_stack([full @ V, np.ones(120)])
     B = np.linalg.solve(Z.T @ Z + ALPHA * np.eye(Z.shape[1]), Z.T @ Y.toarray())
     often = (full != 0).sum(axis=0) > 1
@@ -68,13 +68,13 @@ def test_rows_are_scored_as_by_a_model_without_them(dense, scaled):
     lead, rest = found.terms(found.rows.view(X, every, scaled))
     for row in (0, 3, 17, 118, 119):
         others = every != row
-        separate = model(X[others], Y[others], found.rows.directions)
+        separate = model(X[others], Y[others], found.rows.items.directions)
         expected = separate.terms(separate.rows.view(X[[row]], scaled=scaled))
         np.testing.assert_allclose([lead[row], rest[row]], np.vstack(expected), atol=1e-4)
         weights = found.feature_weights(2, row)
         for one, other in zip(weights, separate.feature_weights(2), strict=True):
             np.testing.assert_allclose(one, other, atol=1e-4)
-        asked = found.rows.scaled(X[[row]], np.array([row])) if scaled else X[[row]]
+        asked = found.rows.items.scaled(X[[row]], np.array([row])) if scaled else X[[row]]
         own = [float((X[[row]] @ weights[0])[0]) + weights[2], float((asked @ weights[1])[0])]
         np.testing.assert_allclose(own, [lead[row, 2], rest[row, 2]], atol=1e-4)
     # Rows that are not among them are scored with all.
@@ -122,7 +122,7 @@ def test_rare_features_are_left_to_the_remainders():
     X = sparse.csr_matrix(sparse.hstack([X, sparse.eye(900, 5)])).astype(np.float32)
     found = model(X, Y)
     counts = np.bincount(X.indices, minlength=305)
-    np.testing.assert_array_equal(found.rows.directions.columns, np.flatnonzero(counts >= 5))
+    np.testing.assert_array_equal(found.rows.items.directions.columns, np.flatnonzero(counts >= 5))
     # The scores still depend on them.
     column = np.flatnonzero(np.diff(Y.tocsc().indptr))[1]
     weights = found.feature_weights(int(column))

@@ -205,3 +205,23 @@ def test_products_that_are_not_of_items_are_refused():
         gram[0, 0] = wrong
         with pytest.raises(InvalidFile, match="damaged"):
             Tagger.from_arrays(LABELS, {**arrays, "gram": gram}).scores(features.of_texts(["a"]))
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_what_is_known_already_changes_no_digit(dense):
+    """Neither all items that were predicted before, nor what changed labels share with others."""
+    some, few = np.arange(3), np.array([5])
+    answers = []
+    for ahead in (False, True):
+        tagger = learned(dense=dense)[1]
+        if ahead:
+            tagger.leave_out()
+        changed = tagger.updated(LABELS, few, indicator([["sound"]]))
+        answers += [
+            one.probabilities(one.features[some], own)
+            for one in (tagger, changed)
+            for own in (some, None)
+        ]
+        assert changed.items is tagger.items
+    for first, second in zip(answers[:4], answers[4:], strict=True):
+        np.testing.assert_array_equal(first, second)

@@ -102,17 +102,13 @@ def review(  # noqa: PLR0917 - typer reads options from parameters
         if export is not None:
             _export(index, export)
         if apply is not None:
-            from ..corpus import edit_corpus  # noqa: PLC0415
             from ..curation.corrected_file import correct_file  # noqa: PLC0415
 
             with open_index(index) as opened:
-                found = correct_file(opened, apply)
-                edit = (
-                    edit_corpus(apply, {}, like=opened.corpus_fields) if not found else found.edit
-                )
+                corrected = correct_file(opened, apply)
             if out is not None:
-                edit.write(out)
-            _report(edit, found.notes if found else [])
+                corrected.edit.write(out)
+            _report(corrected.edit, corrected.notes)
         if export is None and apply is None:
             _ask(index, label, kind, skipped=skipped)
 

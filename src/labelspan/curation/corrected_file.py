@@ -114,15 +114,13 @@ def corpus_file(index: SemanticIndex) -> Path | None:
     return None if folder is None else source_file(Path(folder), index.corpus_fields.get("file"))
 
 
-def correct_file(index: SemanticIndex, corpus: Path) -> Correction | None:
-    """Return the corrected copy of the file that an index was fitted on; None if it is the same."""
+def correct_file(index: SemanticIndex, corpus: Path) -> Correction:
+    """Return the corrected copy of the file that an index was fitted on."""
     edits = LabelEdits(index)
     labels, (gone, again) = edits.changes(), edits.went()
     values = {
         item: {key: new for key, (_, new) in own.items()} for item, own in edits.values().items()
     }
-    if not (labels or values or gone):
-        return None
     names = {**labels, **values}
     texts = {item.id: item.text for item in index.items(list(names))}
     edit = edit_corpus(

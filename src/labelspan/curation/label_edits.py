@@ -335,11 +335,19 @@ class LabelEdits:
         -------
         gone, again : list of str
             Their ids. They stay in the corrected file, with the labels that they have now or had.
+            Those that an undo brought back are in neither.
         """
-        read = self.index.store.history.as_read()
+        store, history = self.index.store, self.index.store.history
+        read = history.as_read()
         names = [item for (item, field), value in read.items() if field == "item" and value]
-        again = [name for name in names if name in self.index]
-        return [name for name in names if name not in self.index], again
+        there = set(store.known_ids(names))
+        # An undo puts back what was read.
+        others = history.undone() | {one.number for one in store.groups("undoes")}
+        rows = store.log_rows("field = 'item' AND before IS NULL")
+        put = {item for _, group, item, *_ in rows if group not in others}
+        return [one for one in names if one not in there], [
+            one for one in names if one in there and one in put
+        ]
 
 
 def _read_decisions(store: ItemStore) -> list[LabelDecision]:

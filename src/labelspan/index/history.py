@@ -596,10 +596,13 @@ class History:
             raise InvalidInput(what if number is None else f"{what} is not in the history.")
         rows = self._store.log_rows("part_of = ? ORDER BY number", number)
         present = self._store.present((item, field) for _, _, item, field, _, _ in rows)
+        there = set(self._store.known_ids({item for _, _, item, _, _, _ in rows}))
         wanted: dict[Cell, str | None] = {}
         late: dict[str, int] = {}
         for last, _, item, field, before, after in rows:
-            if self._can_restore(field, present[item, field], before, after):
+            # An item that is gone has no value as well as one whose value was removed.
+            gone = field_kind(field) == "metadata" and item not in there
+            if not gone and self._can_restore(field, present[item, field], before, after):
                 wanted[item, field] = before
             else:
                 late[item or field] = self._changed_by(item, field, last)

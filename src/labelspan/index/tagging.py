@@ -258,4 +258,4 @@ class ItemTagger:
             sampled=found.sampled,
             block_lengths=found.block_lengths,
         )
-        return replace(made, learned=self.touched).with_gram(made.gram)
+        return replace(made, learned=self.touched).with_items(made.items)

@@ -36,6 +36,7 @@ from ..operators.joined import JoinedRows
 
 __all__ = [
     "Directions",
+    "FeatureRows",
     "LabelRegression",
     "LabelledRows",
     "RowView",
@@ -154,15 +155,14 @@ class _LabelSums:
 
 
 @dataclass(frozen=True)
-class LabelledRows:
-    """Features (n, d) and labels (n, k), 0 and 1, of rows, and directions of features.
+class FeatureRows:
+    """Features (n, d) of rows, and directions of features: what follows from them, without labels.
 
     ``known_gram`` are the products of the coordinates, if they are known. A few rows are then
     scored without the coordinates of all rows, which would take most of the time.
     """
 
     features: Any
-    labels: sparse.csr_matrix
     directions: Directions
     known_gram: Array | None = None
 
@@ -181,15 +181,22 @@ class LabelledRows:
         """Products of the coordinates."""
         return np.asarray(self.own.T @ self.own) if self.known_gram is None else self.known_gram
 
-    @cached_property
-    def cross(self) -> Array:
-        """Products of the coordinates with the labels."""
-        return np.asarray(self.labels.T @ self.own, dtype=np.float32).T
+    def solve(self, alpha: float, right: Array) -> Array:
+        """Solve with the products of the coordinates and a penalty."""
+        if alpha not in self._factors:
+            gram = np.asarray(self.gram, dtype=np.float64)
+            try:
+                self._factors[alpha] = linalg.cho_factor(gram + alpha * np.eye(len(gram)))
+            except linalg.LinAlgError as error:
+                raise InvalidFile(
+                    "The products of the tagger's items cannot be those of any items; the index "
+                    "is damaged."
+                ) from error
+        return np.asarray(linalg.cho_solve(self._factors[alpha], right.astype(np.float64)))
 
     @cached_property
-    def support(self) -> Array:
-        """Number of rows of each label."""
-        return np.bincount(self.labels.indices, minlength=self.labels.shape[1])
+    def _factors(self) -> dict[float, tuple[Array, bool]]:
+        return {}
 
     @cached_property
     def _sizes(self) -> tuple[Array, Array]:
@@ -222,19 +229,14 @@ class LabelledRows:
         return sparse.csr_matrix((data, rows.indices, rows.indptr), rows.shape)
 
     @cached_property
-    def _turned(self) -> Any:
+    def turned(self) -> Any:
+        """The transposed features."""
         return turned(self.features)
 
     @cached_property
-    def _label_sums(self) -> tuple[_LabelSums, ...]:
-        across = self._turned
-        joined = isinstance(self.features, JoinedRows)
-        parts = (across.words, across.block) if joined else (across,)
-        return tuple(_LabelSums(one, self.labels) for one in parts)
-
-    @cached_property
-    def _coordinate_sums(self) -> Array:
-        return np.asarray(self._turned @ self.own, dtype=np.float32)
+    def coordinate_sums(self) -> Array:
+        """For each feature the sum of the coordinates of the rows that have it."""
+        return np.asarray(self.turned @ self.own, dtype=np.float32)
 
     @cached_property
     def _precise(self) -> Directions:
@@ -243,8 +245,6 @@ class LabelledRows:
 
     def sums(self, values: Array) -> Array:
         """Return the products (m, r + 1) of values (n, m) with the coordinates of all rows."""
-        if "own" in vars(self):
-            return np.asarray(values.T @ self.own)
         found = self._precise.coordinates((self.features.T @ values).T)
         # The sum of many numbers needs more digits than they have.
         return np.hstack([found, values.sum(axis=0, dtype=np.float64)[:, None]])
@@ -252,40 +252,70 @@ class LabelledRows:
     def images(self, weights: Array) -> Array:
         """Return the products (n, m) of the coordinates of all rows with weights (r + 1, m)."""
         weights = weights.astype(np.float32)
-        if "own" in vars(self):
-            return np.asarray(self.own @ weights)
         return np.asarray(self.features @ self.feature_weights(weights) + weights[-1])
 
     def feature_weights(self, weights: Array) -> Array:
         """Return weights (d, ...) of the features from those of the coordinates (r + 1, ...)."""
+        own = self._precise.axes @ weights[:-1].astype(np.float32)
+        if len(own) == self.features.shape[1]:
+            return own
         found = np.zeros((self.features.shape[1], *weights.shape[1:]), dtype=np.float32)
-        found[self.directions.columns] = self._precise.axes @ weights[:-1].astype(np.float32)
+        found[self.directions.columns] = own
         return found
+
+
+@dataclass(frozen=True)
+class LabelledRows:
+    """Rows with features, and their labels (n, k), 0 and 1."""
+
+    items: FeatureRows
+    labels: sparse.csr_matrix
+
+    @cached_property
+    def cross(self) -> Array:
+        """Products of the coordinates with the labels."""
+        return np.asarray(self.labels.T @ self.items.own, dtype=np.float32).T
+
+    @cached_property
+    def support(self) -> Array:
+        """Number of rows of each label."""
+        return np.bincount(self.labels.indices, minlength=self.labels.shape[1])
+
+    @cached_property
+    def _label_sums(self) -> tuple[_LabelSums, ...]:
+        across = self.items.turned
+        joined = isinstance(self.items.features, JoinedRows)
+        parts = (across.words, across.block) if joined else (across,)
+        return tuple(_LabelSums(one, self.labels) for one in parts)
 
     def view(self, features: Any, own: Array | None = None, scaled: bool = False) -> RowView:
         """Compute what is needed to score some rows; ``own`` as in `RowView`.
 
         ``scaled`` says whether features are scaled in the similarity of the remainders.
         """
-        inside = "own" in vars(self) and own is not None and bool((own >= 0).all())
-        coordinates = self.own[own] if inside else self.coordinates(features)
+        items = self.items
+        # Which products are made depends on the rows, not on what is known already, because others
+        # differ in their last digits.
+        few = features.shape[0] <= _FEW_ROWS
+        inside = not few and own is not None and bool((own >= 0).all())
+        coordinates = items.own[own] if inside else items.coordinates(features)
         asked, along = features, coordinates[:, :-1]
         if scaled:
-            asked = self.scaled(features, own)
-            along = self.directions.coordinates(asked)
+            asked = items.scaled(features, own)
+            along = items.directions.coordinates(asked)
         remainders = _products_of_rows(asked, features)
         remainders = remainders - np.einsum("ij,ij->i", coordinates[:, :-1], along)
         near, label_sums = None, None
-        if asked.shape[0] <= _FEW_ROWS:
+        if few:
             dense = asked if isinstance(asked, np.ndarray) else asked.toarray()
-            near = np.asarray(self.features @ dense.T, dtype=np.float32)
-            sums = self.sums(near)
+            near = np.asarray(items.features @ dense.T, dtype=np.float32)
+            sums = items.sums(near)
         else:
             parts = (asked.words, asked.block) if isinstance(asked, JoinedRows) else (asked,)
             pairs = zip(self._label_sums, parts, strict=True)
             label_sums = sum(sums.times(own_part) for sums, own_part in pairs)
-            sums = np.asarray(asked @ self._coordinate_sums, dtype=np.float32)
-        outside = sums if own is None else sums - along @ self.gram[:-1].astype(np.float32)
+            sums = np.asarray(asked @ items.coordinate_sums, dtype=np.float32)
+        outside = sums if own is None else sums - along @ items.gram[:-1].astype(np.float32)
         return RowView(coordinates, along, remainders, sums, outside, near, label_sums, own)
 
 
@@ -322,23 +352,11 @@ class LabelRegression:
         self._scored = 0
 
     @cached_property
-    def _cholesky(self) -> tuple[Array, bool]:
-        gram = np.asarray(self.rows.gram, dtype=np.float64)
-        try:
-            factor: tuple[Array, bool] = linalg.cho_factor(gram + self.alpha * np.eye(len(gram)))
-        except linalg.LinAlgError as error:
-            raise InvalidFile(
-                "The products of the tagger's items cannot be those of any items; the index is "
-                "damaged."
-            ) from error
-        return factor
-
-    @cached_property
     def _inverse(self) -> Array:
-        return self._solve(np.eye(len(self.rows.gram))).astype(np.float32)
+        return self._solve(np.eye(len(self.rows.items.gram))).astype(np.float32)
 
     def _solve(self, right: Array) -> Array:
-        return np.asarray(linalg.cho_solve(self._cholesky, right.astype(np.float64)))
+        return self.rows.items.solve(self.alpha, right)
 
     @cached_property
     def _weights(self) -> Array:
@@ -349,7 +367,8 @@ class LabelRegression:
         """Compute the first term of the scores of every label, and the second for each view."""
         view, factors, labels = views[0], self._factors(views), self.rows.labels
         if view.near is not None:
-            images = self.rows.images(self._solve(np.vstack([one.weights for one in factors]).T))
+            weights = self._solve(np.vstack([one.weights for one in factors]).T)
+            images = self.rows.items.images(weights)
             images[:, view.near.shape[1] :] += np.hstack([np.asarray(one.near) for one in views])
             terms = np.split(np.asarray(labels.T @ images).T, len(factors))
         else:
@@ -396,14 +415,14 @@ class LabelRegression:
         if few or features.shape[1] * count > _WEIGHTS_ENTRIES:
             return self.terms(self.rows.view(features, None, scaled))
         lead, rest, constant = self._all_weights
-        asked = self.rows.scaled(features) if scaled else features
+        asked = self.rows.items.scaled(features) if scaled else features
         return [np.asarray(features @ lead + constant), np.asarray(asked @ rest)]
 
     @cached_property
     def _all_weights(self) -> tuple[Array, Array, Array]:
         """The weights of all features for both terms of every label, and the intercepts."""
         labels = self.rows.labels.tocsc()
-        (rows, k), d = labels.shape, self.rows.features.shape[1]
+        (rows, k), d = labels.shape, self.rows.items.features.shape[1]
         lead, rest = (np.empty((d, k), dtype=np.float32) for _ in range(2))
         constant = np.empty(k, dtype=np.float32)
         step = max(1, _ENTRIES // max(1, rows, d))
@@ -425,7 +444,7 @@ class LabelRegression:
 
     def _feature_weights(self, labels: Array, without: int = -1) -> tuple[Array, Array, Array]:
         """Do the same for several labels (n, m)."""
-        rows = self.rows
+        rows = self.rows.items
         weights = self._solve(rows.sums(labels).T)
         if without >= 0:
             one = rows.coordinates(rows.features[[without]])[0].astype(np.float64)

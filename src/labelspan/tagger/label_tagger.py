@@ -21,6 +21,7 @@ from .decision import NEVER, Decision, LabelRecord, LeftOutTags, emphasis, make_
 from .implied_labels import ImpliedLabels
 from .label_regression import (
     Directions,
+    FeatureRows,
     LabelledRows,
     LabelRegression,
     add_sparse,
@@ -58,10 +59,10 @@ _DAMAGED = "The parts of the tagger do not match; the index is damaged."
 
 
 class Voters:
-    """Labelled items, the nearest of which vote; frequent features are ignored."""
+    """Items, the nearest of which vote for their labels; frequent features are ignored."""
 
-    def __init__(self, features: Any, labels: sparse.csr_matrix) -> None:
-        self._features, self._labels = words_of(features), labels
+    def __init__(self, features: Any) -> None:
+        self._features = words_of(features)
 
     @cached_property
     def _columns(self) -> Array:
@@ -109,17 +110,19 @@ class Voters:
         found: tuple[Array, Array] = vars(self)["among"]
         return found
 
-    def votes(self, features: Any, own: Array | None = None) -> sparse.csr_matrix:
-        """Return for each row and label the fraction of the votes."""
+    def votes(
+        self, labels: sparse.csr_matrix, features: Any, own: Array | None = None
+    ) -> sparse.csr_matrix:
+        """Return for each row the fraction of the votes for each of the labels of the items."""
         items, cosines = self.nearest(features, own)
         weights = cosines**_POWER
         total = weights.sum(axis=1, keepdims=True)
         weights /= np.where(total > 0, total, 1.0)
         starts = np.arange(len(items) + 1) * items.shape[1]
-        shape = (len(items), self._labels.shape[0])
+        shape = (len(items), labels.shape[0])
         choice = sparse.csr_matrix((weights.ravel(), items.ravel(), starts), shape=shape)
         choice.eliminate_zeros()
-        return sparse.csr_matrix(choice @ self._labels)
+        return sparse.csr_matrix(choice @ labels)
 
 
 @dataclass(frozen=True)
@@ -170,37 +173,40 @@ class Tagger:
 
     @cached_property
     def voters(self) -> Voters:
-        """The labelled items."""
-        return Voters(self.features, self.targets)
+        """The labelled items as voters."""
+        return Voters(self.features)
+
+    @cached_property
+    def items(self) -> FeatureRows:
+        """The labelled items, as far as labels do not matter.
+
+        The products of their coordinates are stored, and follow the changes of the items.
+        """
+        return FeatureRows(self.features, self.directions)
 
     @cached_property
     def regression(self) -> LabelRegression:
         """The regression of the labels of these items."""
-        rows = LabelledRows(self.features, self.targets, self.directions, self.gram)
-        return LabelRegression(rows, self.alpha)
-
-    @cached_property
-    def gram(self) -> Array:
-        """Products of the coordinates of the labelled items along the directions.
-
-        They are stored, and follow the changes of the items. They do not depend on labels.
-        """
-        return LabelledRows(self.features, self.targets, self.directions).gram
+        return LabelRegression(LabelledRows(self.items, self.targets), self.alpha)
 
     def with_vocabulary(self, vocabulary: LabelVocabulary | None) -> Tagger:
         """Return a tagger that knows which labels are broader than others."""
         if vocabulary is self.vocabulary:
             return self
-        return replace(self, vocabulary=vocabulary).with_gram(self.gram)
+        return replace(self, vocabulary=vocabulary).with_items(self.items, self.voters)
 
     def with_names(self, names: Sequence[str]) -> Tagger:
         """Return a tagger whose labels have other names."""
         own = tuple(names[: len(self.labels)])
-        return self if own == self.labels else replace(self, labels=own).with_gram(self.gram)
+        if own == self.labels:
+            return self
+        return replace(self, labels=own).with_items(self.items, self.voters)
 
-    def with_gram(self, gram: Array) -> Tagger:
-        """Set the products of the coordinates, if they are known. A copy does not have them."""
-        vars(self)["gram"] = gram
+    def with_items(self, items: FeatureRows, voters: Voters | None = None) -> Tagger:
+        """Take what was computed from the same features and directions. A copy does not have it."""
+        vars(self)["items"] = items
+        if voters is not None:
+            vars(self)["voters"] = voters
         return self
 
     @cached_property
@@ -271,7 +277,7 @@ class Tagger:
         make_comparable(terms, self.support, None if own is None else labels_of(self.targets, own))
         found = np.asarray(terms[0] + self.rest * terms[1])
         if self.decision.weight:
-            add_sparse(found, self.voters.votes(features, own), self.decision.weight)
+            add_sparse(found, self.voters.votes(self.targets, features, own), self.decision.weight)
         return found
 
     def _blocks(self, features: Any, own: Array | None) -> Iterator[tuple[slice, Array]]:
@@ -330,7 +336,7 @@ class Tagger:
         factors = emphasis(self.support[column] - has)
         asked = features
         if self.scaled:
-            asked = self.regression.rows.scaled(features, np.array([own]))
+            asked = self.items.scaled(features, np.array([own]))
         found = np.zeros(lead.size)
         for values, factor, weights in (
             (features, factors[0], lead),
@@ -383,10 +389,10 @@ class Tagger:
         old = self.targets.copy()
         old.resize(count, width)
         found, rest = self.features, np.setdiff1d(np.arange(count), kept)
-        gram = self._products(found[rest], features)
+        same = not fresh.size and kept.size == count
         if fresh.size:
             found = _stacked(found, features)
-        if fresh.size or kept.size < count:
+        if not same:
             found = found[np.concatenate([kept, count + np.arange(fresh.size)])[order]]
         decision = self.decision
         fresh_labels = np.full(width - len(self.labels), decision.threshold, dtype=np.float32)
@@ -398,14 +404,17 @@ class Tagger:
             features=found,
             targets=_stacked(old, given)[source],
         )
-        return changed.with_gram(gram)
+        if same:
+            return changed.with_items(self.items, self.voters)
+        gram = self._products(self.features[rest], features)
+        return changed.with_items(FeatureRows(found, self.directions, gram))
 
     def _products(self, removed: Any, added: Any) -> Array:
         """Return the products of the coordinates after items were removed and added."""
-        found = np.asarray(self.gram, dtype=np.float64)
+        found = np.asarray(self.items.gram, dtype=np.float64)
         for sign, features in ((-1, removed), (1, added)):
             if features is not None and features.shape[0]:
-                own = self.regression.rows.coordinates(features).astype(np.float64)
+                own = self.items.coordinates(features).astype(np.float64)
                 found = found + sign * (own.T @ own)
         return found
 
@@ -435,7 +444,7 @@ class Tagger:
             "thresholds": decision.own,
             "columns": self.directions.columns,
             "directions": self.directions.axes,
-            "gram": np.asarray(self.gram, dtype=np.float32),
+            "gram": np.asarray(self.items.gram, dtype=np.float32),
             **_packed("targets", self.targets),
             **_packed("features", words_of(self.features)),
             **block,
@@ -491,7 +500,7 @@ class Tagger:
             int(learned),
             lengths,
         )
-        return found.with_gram(gram)
+        return found.with_items(FeatureRows(features, found.directions, gram))
 
 
 def _highest(scores: Array, k: int) -> Array:

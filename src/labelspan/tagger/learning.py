@@ -16,6 +16,7 @@ from ..text import TextFeatures
 from .decision import Decision, HeldOutScores, make_comparable
 from .label_regression import (
     Directions,
+    FeatureRows,
     LabelledRows,
     LabelRegression,
     add_sparse,
@@ -107,12 +108,13 @@ def learn_tagger(
     """
     targets = sparse.csr_matrix(targets, dtype=np.float32)
     targets.sort_indices()
-    items = LabelledRows(features, targets, leading_directions(features, seed))
+    items = FeatureRows(features, leading_directions(features, seed))
+    known = LabelledRows(items, targets)
     parts = [_fold(targets, *fold, seed) for fold in folds]
     if not parts and unseen is None:
-        parts = [_ScoredRows(items, features, targets, np.arange(targets.shape[0]))]
+        parts = [_ScoredRows(known, features, targets, np.arange(targets.shape[0]))]
     elif unseen is not None:
-        parts = [_ScoredRows(items, features[unseen], targets[unseen], unseen)]
+        parts = [_ScoredRows(known, features[unseen], targets[unseen], unseen)]
     rng = np.random.default_rng(seed)
     held = [one.some(_held_out(targets) // len(parts), rng) for one in parts]
     pairs, chosen, _ = _settings(features, held, rng)
@@ -134,7 +136,7 @@ def learn_tagger(
         sampled,
         block_lengths=block_lengths,
     )
-    return tagger.with_gram(items.gram)
+    return tagger.with_items(FeatureRows(features, items.directions, items.gram))
 
 
 def _held_out(targets: sparse.csr_matrix) -> int:
@@ -147,7 +149,7 @@ def left_out_quality(targets: sparse.csr_matrix, features: Any, seed: int = 0) -
     """Return how well labels of items are predicted without the item: a mean of nDCG and F1."""
     targets = sparse.csr_matrix(targets, dtype=np.float32)
     targets.sort_indices()
-    rows = LabelledRows(features, targets, leading_directions(features, seed))
+    rows = LabelledRows(FeatureRows(features, leading_directions(features, seed)), targets)
     every = _ScoredRows(rows, features, targets, np.arange(targets.shape[0]))
     rng = np.random.default_rng(seed)
     # The penalty hardly depends on the features, and is not tried for each of them.
@@ -212,7 +214,8 @@ def _fold(
     targets: sparse.csr_matrix, held: Array, others: Any, unseen: Any, seed: int
 ) -> _ScoredRows:
     inside = np.setdiff1d(np.arange(targets.shape[0]), held)
-    rows = LabelledRows(others, targets[inside], leading_directions(others, seed))
+    items = FeatureRows(others, leading_directions(others, seed))
+    rows = LabelledRows(items, targets[inside])
     return _ScoredRows(rows, unseen, targets[held], None)
 
 
@@ -266,14 +269,14 @@ def _pairs(
 ) -> Iterator[_Pairs]:
     """Yield some pairs for blocks of held-out rows, selected by scores with the usual weights."""
     rows, features, labels, own = held
-    voters = Voters(rows.features, rows.labels)
+    voters = Voters(rows.items.features)
     models = [LabelRegression(rows, one * usual.alpha) for one in alphas]
     step = max(1, _ENTRIES // max(1, labels.shape[1]))
     for start in range(0, labels.shape[0], step):
         part = slice(start, start + step)
         truth, there = labels[part], None if own is None else own[part]
         view, scaled = (rows.view(features[part], there, kind) for kind in (False, True))
-        votes = voters.votes(features[part], there)
+        votes = voters.votes(rows.labels, features[part], there)
         parts: dict[float, Array] = {}
         # The usual penalty is the first.
         for model in models:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import io
-import lzma
 import re
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, NamedTuple
 
 from typing_extensions import TypedDict
@@ -48,11 +44,6 @@ _FORMATS = {
 }
 # What a cell of a workbook cannot hold.
 _CONTROLS, _LONGEST_CELL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]"), 32_767
-_UNPACK: dict[str, Callable[[bytes], bytes]] = {
-    ".gz": gzip.decompress,
-    ".bz2": bz2.decompress,
-    ".xz": lzma.decompress,
-}
 CHANGES_INPUTS = (whole_input("page", "Number of the page, from 1.", 1, 100_000, 1),)
 FILE_INPUTS = (
     text_input("as", f"One of {', '.join(_FORMATS)}.", "original", pattern="|".join(_FORMATS)),
@@ -136,7 +127,7 @@ def check(served: Served, given: Given) -> CheckData:
     """Write the corrected file without sending it, and tell what it does not show."""
     problem, found = _corrected(served)
     if found is None:
-        return {"notes": [problem] if problem else [], "changed": []}
+        return {"notes": [problem], "changed": []}
     notes = found.notes
     if missing := found.edit.missing:
         words = "1 item is" if len(missing) == 1 else f"{len(missing):,} items are"
@@ -216,13 +207,13 @@ def _formats(served: Served) -> dict[str, str]:
 
 
 def _corrected(served: Served) -> tuple[str, Correction | None]:
-    """Return why the file cannot be written, and how it is corrected; neither if it is the same."""
+    """Return why the file cannot be written, or how it is corrected."""
     editing = served.editor
     if editing.corpus is None:
         return "The file that was indexed is not known here; it can be sent as a table.", None
     index, corpus = editing.index, editing.corpus
 
-    def write() -> Correction | None:
+    def write() -> Correction:
         return correct_file(index, corpus)
 
     try:
@@ -245,21 +236,14 @@ def send_corrected(served: Served, given: Given) -> File:
         content = csv_bytes(rows) if wanted == "csv" else _workbook(rows)
         return File(f"{name}-corrected.{wanted}", iter([content]))
     problem, found = _corrected(served)
-    if problem:
-        raise Refused(409, problem)
-    corpus = editing.corpus
-    assert corpus is not None
     if found is None:
-        if corpus.is_dir():
-            raise Refused(404, "Nothing was changed: the corrected files would be the same.")
-        return File(_corrected_name(corpus.name), iter([_unpacked(corpus)]))
+        raise Refused(409, problem)
+    if not found.edit.files:
+        raise Refused(404, "Nothing was changed: the corrected files would be the same.")
+    assert editing.corpus is not None
     many = found.edit.source is not None
-    name = f"{corpus.name}.zip" if many else corpus.name
+    name = f"{editing.corpus.name}.zip" if many else editing.corpus.name
     return File(_corrected_name(name), iter([found.content]))
-
-
-def _unpacked(corpus: Path) -> bytes:
-    return _UNPACK.get(corpus.suffix.lower(), bytes)(corpus.read_bytes())
 
 
 def _corrected_name(name: str) -> str:
