@@ -28,6 +28,7 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "command",
+    "data_sets",
     "formats",
     "http_api",
     "mathml",
