@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .index import SemanticIndex
     from .operators import as_operator
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 
 __all__ = [
     "CCA",

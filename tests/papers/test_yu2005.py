@@ -147,8 +147,8 @@ def test_every_claim_can_be_checked(found):
     claims = load_claims("yu2005")
     assert len({claim.id for claim in claims}) == len(claims)
     silent = [c.id for c in claims if judge_claim(c, found[c.part]).outcome == "not run"]
-    # It needs the fine grid.
-    assert silent == ["beta-smooth"]
+    # They need the fine grid.
+    assert silent == ["beta-smooth", "insensitive-to-k"]
     assert sum(claim.sure for claim in claims) >= 4
 
 
