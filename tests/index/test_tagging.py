@@ -1,7 +1,9 @@
 """Tags of an index: predicted, left out, brought up to date, explained, and kept in a folder."""
 
 import shutil
+from contextlib import suppress
 from dataclasses import replace
+from functools import partialmethod
 
 import numpy as np
 import pytest
@@ -202,9 +204,16 @@ def test_an_index_of_vectors_to_which_many_were_added_predicts_as_many_labels_as
     assert found == pytest.approx(truth.sum(), rel=0.1)
 
 
-@pytest.mark.parametrize("how", ["saved", "late", "read", "killed"])
-def test_settings_follow_from_the_changes(tmp_path, how):
-    """Not from saves, from reads, or from when a server finds the time to learn."""
+def killed_after(tagger, number, learned):
+    """End a process that learns from what it has changed."""
+    if tagger._store.number > number:
+        raise KeyboardInterrupt
+    return learned(tagger)
+
+
+@pytest.mark.parametrize("how", ["saved", "late", "read", "killed", "killed before"])
+def test_settings_follow_from_the_changes(tmp_path, how, monkeypatch):
+    """Not from saves, from reads, from when a server finds the time to learn, or from kills."""
     texts, labels, ids, metadata = corpus(120)
     first = tmp_path / "first"
     SemanticIndex(estimator=MLSI(4)).fit(texts, labels, ids, metadata=metadata).save(first)
@@ -225,16 +234,21 @@ def test_settings_follow_from_the_changes(tmp_path, how):
         if how == "late":
             index.after_change = lambda: None
         for step in range(17):
-            change(index, step)
+            with monkeypatch.context() as patch:
+                killed = partialmethod(killed_after, index.store.number, ItemTagger.learned)
+                if how == "killed before":
+                    patch.setattr(ItemTagger, "learned", killed)
+                with suppress(KeyboardInterrupt):
+                    change(index, step)
             if how == "saved" and step % 3 == 1:
                 index.save()
             elif how == "read":
                 index.tag("chess"), index.label_report()
-            elif how == "killed":
+            elif how.startswith("killed"):
                 index.close()
                 index = SemanticIndex.load(tmp_path / folder, write=True)
-        if how == "late":
-            assert index.learn()
+        if how in ("late", "killed before"):
+            index.learn()
         return index
 
     with changed("one") as index, changed("other", how) as other:

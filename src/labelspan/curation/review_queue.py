@@ -10,8 +10,6 @@ from ..errors import InvalidInput, InvalidParameter, Mismatch
 from ..index.history import By, HistoryEntry
 from ..index.inputs import label_name
 from ..index.results import TagExplanation
-from ..index.tagging import ItemTagger
-from ..tagger import Tagger
 from .audit_results import Finding
 from .decisions import Answer, Verdict
 from .label_audit import EVIDENCE, label_findings
@@ -45,8 +43,8 @@ class Review(LabelEdits):
 
     Notes
     -----
-    The queue and the evidence are those of the model at the time of :meth:`order`; predictions of
-    the index follow each decision.
+    The queue is that of the model at the time of :meth:`order`; evidence and predictions follow
+    each decision.
 
     Examples
     --------
@@ -70,8 +68,6 @@ class Review(LabelEdits):
     def __init__(self, index: SemanticIndex) -> None:
         super().__init__(index)
         self._findings: dict[Pair, Finding] | None = None
-        self._rows: dict[str, int] = {}
-        self._tagger: Tagger | None = None
 
     # --- the queue --------------------------------------------------------------------
 
@@ -91,9 +87,6 @@ class Review(LabelEdits):
         found = label_findings(self.index, tagger, names)
         with self._lock:
             self._findings = {pair_of(one): one for one in found}
-            self._rows = dict(zip(names, tagger.rows.tolist(), strict=True))
-            # Evidence is that of the model that made the queue, and does not wait for a new one.
-            self._tagger = tagger
         return self
 
     def _queue(self) -> dict[Pair, Finding]:
@@ -131,7 +124,7 @@ class Review(LabelEdits):
             queue, store = self._queue(), self.index.store
             number, made = store.labels.number, store.history.verdicts()
             # Items and labels that were removed since are not asked about.
-            labels, alive = store.labels.totals, store.vectors.alive
+            labels, there = store.labels.totals, set(store.known_ids(pair[0] for pair in queue))
             return [
                 one
                 for pair, one in queue.items()
@@ -139,7 +132,7 @@ class Review(LabelEdits):
                 and label in ("", pair[1])
                 and kind in ("", one.kind)
                 and pair[1] in labels
-                and alive[self._rows[pair[0]]]
+                and pair[0] in there
             ]
 
     def progress(
@@ -221,11 +214,8 @@ class Review(LabelEdits):
             None if the item or the label no longer exists.
         """
         item, label = pair_of(finding)
-        with self._lock:
-            self._queue()
-        tagger = ItemTagger(self.index.model, self.index.store, self._tagger)
         try:
-            return tagger.explain(label, None, EVIDENCE, item)
+            return self.index.explain_tag(label, n=EVIDENCE, items=item)
         except InvalidInput:
             return None
 

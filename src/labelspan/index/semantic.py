@@ -532,10 +532,14 @@ class SemanticIndex:
         self
             The index with the change.
         """
+        if self.after_change is None:
+            # What a process has not learned that was killed.
+            self.learn()
         with self.write_lock:
             model, store = self._fitted()
             if not self.writable:
                 raise self._read_only(what)
+            self._plan_learning()
             self._replace(model, make(store))
             self._plan_learning()
         if self.after_change is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import partial
@@ -34,8 +35,10 @@ _SECONDS_TO_STOP = 5.0
 _SECONDS_BETWEEN_LOOKS = 1.0
 # Loading an index reads all its files, so after a failure it is tried less often.
 _LOOKS_AFTER_A_PROBLEM = 5
-# What a page waits for how well labels are predicted, which takes longer for many items.
+# What a page waits for how well labels are predicted, if that is not known, or of older items.
 _SECONDS_FOR_REPORT, _SECONDS_FOR_NEWER = 2.0, 0.2
+# What takes long is begun when nothing has changed for as long, or for this time.
+_SECONDS_QUIET = 2.0
 _SKETCHED = 4000
 
 Task = Literal["report", "audit", "map"]
@@ -71,6 +74,8 @@ class Snapshot:
         self.keep: Callable[[], AbstractContextManager[Any]] = nullcontext
         # What is to be made, in this order, by one thread, if it is at work now.
         self._once, self._wanted, self._working = threading.Condition(), list[Task](), False
+        # When something was changed last, and the seconds that each task took last.
+        self._changed, self._took = 0.0, dict[Task, float]()
         # How well labels are predicted, and for which revision of the items.
         self._report: tuple[int, dict[str, LabelReport]] | None = None
         # Changes of items, and audits, until now.
@@ -155,6 +160,13 @@ class Snapshot:
 
         threading.Thread(target=run, name="work", daemon=True).start()
 
+    def follow(self, *tasks: Task) -> None:
+        """Learn and make what follows from a change; see :meth:`want`."""
+        with self._once:
+            self._changed = time.monotonic()
+            self._once.notify_all()
+        self.want(*tasks)
+
     def make(self, *tasks: Task) -> None:
         """Make the same in this thread."""
         with self._once:
@@ -172,17 +184,40 @@ class Snapshot:
                     return
                 task = self._wanted.pop(0)
             try:
+                self._wait_for_quiet(task)
+                begun = time.monotonic()
                 make[task]()
+                self._took[task] = time.monotonic() - begun
             except _Stopped:
                 with self._once:
                     self._wanted += [] if task in self._wanted else [task]
             with self._once:
                 self._once.notify_all()
 
+    def _wait_for_quiet(self, task: Task) -> None:
+        """Learn what changes call for, and wait for a pause between them if the task takes long.
+
+        What is begun between two changes would stop at the second, and slow requests down.
+        """
+        while not self.closing.is_set():
+            try:
+                self.index.learn()
+            except Exception:
+                # The settings stay as they were, and are learned after the next change.
+                _log.exception("Settings of the tagger could not be learned.")
+            with self._once:
+                quiet = min(self._took.get(task, 0.0), _SECONDS_QUIET)
+                left = self._changed + quiet - time.monotonic()
+                if left <= 0:
+                    return
+                self._once.wait(left)
+        raise _Stopped
+
     def stop(self, seconds: float) -> None:
         """Stop what is made in the background, and wait for that."""
         self.closing.set()
         with self._once:
+            self._once.notify_all()
             self._once.wait_for(lambda: not self._working, seconds)
 
     def _make_audit(self) -> None:
@@ -249,8 +284,11 @@ class Snapshot:
         if not self._is_reported():
             self.want("report")
         with self._once:
-            if seconds is None:
-                seconds = _SECONDS_FOR_REPORT if self._report is None else _SECONDS_FOR_NEWER
+            if seconds is None and self._report is None:
+                seconds = _SECONDS_FOR_REPORT
+            elif seconds is None:
+                quick = self._took.get("report", 0.0) <= _SECONDS_FOR_NEWER
+                seconds = _SECONDS_FOR_NEWER if quick else 0.0
             self._once.wait_for(lambda: self._is_reported() or self.closing.is_set(), seconds)
             known = self._report
         if known is None:
@@ -263,14 +301,13 @@ class Snapshot:
         return self._report is not None and self._report[0] == self.index.store.revision
 
     def _make_report(self) -> None:
-        """Learn from labels that have changed, and report how well they are predicted."""
+        """Report how well labels are predicted."""
 
         def check() -> None:
             if self.index.store.revision != revision or self.closing.is_set():
                 raise _Stopped
 
         index = self.index
-        index.learn()
         revision = index.store.revision
         try:
             tagger = ItemTagger(index.model, index.store, index.tagger)
@@ -442,7 +479,7 @@ class Served:
                 held.renew()
             if values or items:
                 # The map has them, too; the one that is there is shown until it is drawn again.
-                held.want(*held.tasks)
+                held.follow(*held.tasks)
             if decided and held.tasks:
                 # What was decided before the queue was made is not in it.
                 held.want("audit")
@@ -474,7 +511,7 @@ class Served:
             held.tasks = ("map",)
             if self.editing is not None:
                 # As soon as labels have changed, so that no request waits for it.
-                held.index.after_change = partial(held.want, "report")
+                held.index.after_change = partial(held.follow, "report")
                 held.want("report")
                 held.start_audit()
             held.want("map")
