@@ -220,16 +220,32 @@ class Snapshot:
             self._once.notify_all()
             self._once.wait_for(lambda: not self._working, seconds)
 
+    def _check(self, revision: int) -> None:
+        """Stop if items have other labels than at a revision."""
+        if self.index.store.revision != revision or self.closing.is_set():
+            raise _Stopped
+
     def _make_audit(self) -> None:
         """Audit the labels; if that fails, only the audit is missing."""
         if not self.tags:
             return
-        others = [kind for kind in KINDS if kind not in PAIRS]
+        index = self.index
+        check = partial(self._check, index.store.revision)
+        others: list[Finding] = []
         try:
-            self._others = audit_labels(self.index, MOST_OTHERS, kinds=others).findings
+            assert index.tagger is not None
+            index.tagger.leave_out(check)
+            for kind in KINDS:
+                check()
+                if kind not in PAIRS:
+                    others += audit_labels(index, MOST_OTHERS, kinds=[kind]).findings
+            check()
             self.review.order()
-            self.audit_state = "ready"
+            self._others, self.audit_state = others, "ready"
+        except _Stopped:
+            raise
         except Exception:
+            check()
             _log.exception("The labels could not be audited.")
             self.audit_state = "failed"
         self._audited += 1
@@ -302,13 +318,9 @@ class Snapshot:
 
     def _make_report(self) -> None:
         """Report how well labels are predicted."""
-
-        def check() -> None:
-            if self.index.store.revision != revision or self.closing.is_set():
-                raise _Stopped
-
         index = self.index
         revision = index.store.revision
+        check = partial(self._check, revision)
         try:
             tagger = ItemTagger(index.model, index.store, index.tagger)
             made = {one.label: one for one in tagger.report(check)}
