@@ -221,27 +221,33 @@ class _LabelWords:
     """Rows of the items with each term in the names of their labels."""
 
     def __init__(self, analyzer: Analyzer, names: Sequence[str], labels: sparse.csr_matrix) -> None:
+        self._analyzer, self._names, self._labels = analyzer, names, labels
+
+    @cached_property
+    def found(self) -> tuple[list[str], Array, Array]:
+        """The terms in order, where the rows of each begin, and the rows; made for a search."""
         # Codes and addresses have no words.
-        own = [[] if "://" in name else _spoken(analyzer, name) for name in names]
-        self.terms = sorted({term for terms in own for term in terms})
-        self._place = {term: place for place, term in enumerate(self.terms)}
+        own = [[] if "://" in name else _spoken(self._analyzer, name) for name in self._names]
+        every = sorted({term for terms in own for term in terms})
+        place = {term: number for number, term in enumerate(every)}
         starts = np.cumsum([0, *map(len, own)])
-        columns = np.array([self._place[term] for terms in own for term in terms], dtype=np.int32)
-        ones = np.ones(columns.size, dtype=np.int32)
-        shape = (len(names), len(self.terms))
-        by_label = sparse.csr_matrix((ones, columns, starts), shape=shape)
+        columns = np.array([place[term] for terms in own for term in terms], dtype=np.int32)
+        ones, labels = np.ones(columns.size, dtype=np.int32), self._labels
+        by_label = sparse.csr_matrix((ones, columns, starts), shape=(len(own), len(every)))
         plain = sparse.csr_matrix(
             (np.ones(labels.nnz, dtype=np.int32), labels.indices, labels.indptr), labels.shape
         )
         found = sparse.csc_matrix(plain @ by_label)
-        self.starts, self.rows = found.indptr, found.indices
+        return every, found.indptr, found.indices
 
     def rows_with(self, terms: Iterable[str], prefix: str = "") -> list[Array]:
         """Return the rows of some terms, and of all terms with a prefix."""
-        spans = [(self._place[one], self._place[one] + 1) for one in terms if one in self._place]
+        every, starts, rows = self.found
+        places = ((one, bisect_left(every, one)) for one in terms)
+        spans = [(at, at + 1) for one, at in places if every[at : at + 1] == [one]]
         if prefix:
-            spans.append(_range(self.terms, str, prefix))
-        return [self.rows[self.starts[low] : self.starts[high]] for low, high in spans]
+            spans.append(_range(every, str, prefix))
+        return [rows[starts[low] : starts[high]] for low, high in spans]
 
 
 class _State:
@@ -409,11 +415,11 @@ class WordSearch:
         All terms; how often each row has them; the length of each row, and the mean of all. A term
         in the name of a label is a separate one, with # in front.
         """
-        state, named = self._state, self._state.labels
-        names = [*self.vocabulary.terms, *(f"#{term}" for term in named.terms)]
+        state, (terms, starts, rows) = self._state, self._state.labels.found
+        names = [*self.vocabulary.terms, *(f"#{term}" for term in terms)]
         first = len(self.vocabulary.terms)
-        columns = np.repeat(np.arange(first, len(names)), np.diff(named.starts))
-        parts = [(named.rows, columns, np.ones(named.rows.size, dtype=np.int32))]
+        columns = np.repeat(np.arange(first, len(names)), np.diff(starts))
+        parts = [(rows, columns, np.ones(rows.size, dtype=np.int32))]
         for one, start in zip(state.segments, state.first, strict=False):
             columns = np.repeat(one.terms, np.diff(one.starts))
             parts.append((one.rows + start, columns, one.weights))
