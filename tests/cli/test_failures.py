@@ -11,6 +11,8 @@ import pytest
 from _support.commands import run
 from _support.tagged import as_lines, rows
 
+from labelspan.errors import InvalidInput
+
 
 def process(code, *args, shell=""):
     """Run Python code as a process; ``shell`` redirects its streams."""
@@ -150,6 +152,28 @@ def test_ctrl_c_in_a_reproduction_says_what_is_kept(here, monkeypatch):
     assert result.exit_code == 130
     told = "Stopped; finished results are in part, and the same command continues.\n"
     assert result.stderr.endswith(told)
+
+
+@pytest.mark.parametrize(
+    "error", [None, MemoryError(), OSError(28, "No space left on device", "x")]
+)
+def test_a_program_reads_why_a_fit_failed_from_a_line_of_json(here, monkeypatch, error):
+    """Not from a sentence, which may look like a note, or have several lines."""
+    (here / "a.csv").write_text("id,text,tags\na,words,x;y\nb,more words,y\n")
+
+    refused = InvalidInput("Note: no\n  text")
+    refused.choices = {"text": {"a": "b"}}
+
+    def fail(*args, **options):
+        raise error or refused
+
+    monkeypatch.setattr("labelspan.index.fitting.fit_stream", fail)
+    told = run("fit", "a.csv", "--json", "--json-steps")
+    assert told.exit_code == 1
+    plain = run("fit", "a.csv", "--json").stderr
+    found = json.loads(told.stderr.splitlines()[-1])
+    assert plain.endswith(f"{found['failed']}\n")
+    assert found["choices"] == ({} if error else {"text": {"a": "b"}})
 
 
 # --- evaluate -----------------------------------------------------------------------------

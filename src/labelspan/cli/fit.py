@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import secrets
@@ -26,6 +25,7 @@ from .shared import (
     continued,
     counted,
     echo,
+    fail_as_json,
     label_language,
     note,
     open_corpus,
@@ -164,19 +164,16 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
     Give the folder of an index to fit it again from its own items, even if its format is older:
       labelspan fit notes.labelspan
     """
+    if json_steps:
+        fail_as_json()
     with plain_errors():
-        from ..errors import LabelspanError, Mismatch  # noqa: PLC0415
+        from ..errors import Mismatch  # noqa: PLC0415
 
         start = time.perf_counter()
         # Before all else: what is not there cannot be read, whatever else is.
         check_corpus(corpus, reading["vocabulary"])
         if dry_run:
-            try:
-                _show_reading(corpus, language, reading, as_json=as_json)
-            except LabelspanError as error:
-                if json_steps:
-                    typer.echo(json.dumps({"choices": dict(error.choices)}), err=True)
-                raise
+            _show_reading(corpus, language, reading, as_json=as_json)
             return
         older = _index_items(corpus)
         if older is not None and out == DEFAULT:

@@ -8,7 +8,7 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from itertools import accumulate, pairwise
@@ -188,13 +188,32 @@ def plain_errors() -> Iterator[None]:
         try:
             yield
         except LabelspanError as error:
-            echo(str(error), err=True)
+            _fail(str(error), error.choices)
             raise typer.Exit(1) from error
+
+
+class _Failures:
+    """Whether a program reads why a command ended, as a line of JSON."""
+
+    as_json = False
+
+
+def fail_as_json() -> None:
+    """Tell why this command ends, if it does, as a line of JSON."""
+    _Failures.as_json = True
+
+
+def _fail(message: str, choices: Mapping[str, Mapping[str, str]] | None = None) -> None:
+    """Say why a command ends, and to a program also which options may help."""
+    if _Failures.as_json:
+        typer.echo(json.dumps({"failed": message, "choices": dict(choices or {})}), err=True)
+    else:
+        echo(message, err=True)
 
 
 def _stopped(what: str) -> typer.Exit:
     """Say that Ctrl-C ended the command, and what is left; return its exit."""
-    typer.echo(f"Stopped; {what}.", err=True)
+    _fail(f"Stopped; {what}.")
     return typer.Exit(STOPPED)
 
 
@@ -318,6 +337,7 @@ class CommandGroup(TyperGroup):
     def main(self, *args: Any, **options: Any) -> Any:
         """Parse the command line and run the command."""
         _forget_unknown_width()
+        _Failures.as_json = False
         try:
             return super().main(*args, **options)
         except OSError as error:
@@ -327,7 +347,7 @@ class CommandGroup(TyperGroup):
         except MemoryError:
             message = "There is not enough memory for this; give fewer items or --dimensions."
         # Printed here, where all memory that was held is free again.
-        typer.echo(message, err=True)
+        _fail(message)
         sys.exit(1)
 
 

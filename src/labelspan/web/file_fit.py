@@ -229,7 +229,7 @@ class FileFit:
         command = [sys.executable, "-P", "-m", "labelspan", "fit", str(self._file)]
         command += ["--json", "--json-steps", *self._options, *options]
         answer = Path(self._folder.name) / "answer.json"
-        said: list[str] = []
+        failed, other = "", list[str]()
         with answer.open("wb") as out:
             with self._lock:
                 if self._stopped:
@@ -248,16 +248,27 @@ class FileFit:
                 for line in process.stderr:
                     if line.startswith('{"step"'):
                         self._tell(json.loads(line))
-                    elif line.startswith('{"choices"'):
-                        self._set(**json.loads(line))
+                    elif line.startswith('{"failed"'):
+                        told = json.loads(line)
+                        failed = told["failed"]
+                        self._set(choices=told["choices"])
                     else:
-                        said.append(line.rstrip())
+                        other.append(line.rstrip())
         with self._lock:
             self._process, stopped = None, self._stopped
         # A process that was stopped while it imported a module may not have noticed.
         if process.returncode == 0 and not stopped:
             return json.loads(answer.read_bytes()), ""
-        return None, self._reason(process.returncode, said)
+        if stopped:
+            return None, _STOPPED
+        if process.returncode < 0:
+            return None, (
+                "The system ended the process that read the file; it may need more memory."
+            )
+        if not failed:
+            _log.error("The file could not be read:\n%s", "\n".join(other))
+            return None, "An error occurred while the file was read; see the output of the server."
+        return None, failed.replace(f"{self._file.parent}{os.sep}", "")
 
     def _tell(self, now: dict[str, Any]) -> None:
         """Note the beginning of a step; one that only counts further replaces the last."""
@@ -273,15 +284,3 @@ class FileFit:
                 steps.append({"what": what, "seconds": 0.0})
                 self._begun = at
             self._state["step"], self._state["of"] = now["step"], now["of"]
-
-    def _reason(self, code: int, said: list[str]) -> str:
-        if self._stopped:
-            return _STOPPED
-        if code < 0:
-            return "The system ended the process that read the file; it may need more memory."
-        # Notes are indented, or begin with this word.
-        lines = [one for one in said if one and not one.startswith((" ", "Note:"))]
-        if any(one.startswith("Traceback") for one in lines) or not lines:
-            _log.error("The file could not be read:\n%s", "\n".join(said))
-            return "An error occurred while the file was read; see the output of the server."
-        return lines[-1].replace(f"{self._file.parent}{os.sep}", "")
