@@ -538,4 +538,6 @@ def test_the_curve_of_a_lesson(index):
     assert curve.expected[-1] == pytest.approx(done.yes + done.left.expected)
     assert (curve.low[-1], curve.high[-1]) == (done.yes + done.left.low, done.yes + done.left.high)
     assert np.all(np.diff([curve.low, curve.expected, curve.high], axis=1) >= 0)
+    # What is expected lies within the band, at each number of answers.
+    assert np.all(np.array(curve.expected) <= np.array(curve.high) + 1e-9)
     assert all(len(one) <= 60 for one in astuple(curve))

@@ -933,15 +933,15 @@ class Teacher:
                 gained = np.append(0.0, np.cumsum(chances))[ahead]
             parts = gained / max(float(gained[-1]), 1e-9) if len(gained) else gained
             now = float(total[-1])
-            ends = (0, 0) if left is None else (left.low, left.high)
+            ends = (0, 0, 0) if left is None else (left.expected, left.low, left.high)
             # No more can be found than is read.
-            high = np.minimum(now + parts * ends[1], now + ahead)
+            expected, low, high = (np.minimum(now + parts * one, now + ahead) for one in ends)
             return TeachCurve(
                 read.tolist(),
                 total[read].tolist(),
                 (len(belong) + ahead).tolist(),
-                (now + gained).tolist(),
-                (now + parts * ends[0]).tolist(),
+                expected.tolist(),
+                low.tolist(),
                 high.tolist(),
             )
 

@@ -36,14 +36,9 @@
     const answer = await fetch(link.href);
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     const found = page.querySelector("[data-fragment]") ?? page.querySelector("main");
-    const box = document.createElement("div");
-    box.className = "explained";
+    const box = Dom.element("div", { className: "explained" });
     // These headings are one level below that of the item.
-    for (const heading of found.querySelectorAll("h1, h2")) {
-      const lower = document.createElement("h4");
-      lower.append(...heading.childNodes);
-      heading.replaceWith(lower);
-    }
+    for (const heading of found.querySelectorAll("h1, h2")) heading.replaceWith(Dom.element("h4", {}, ...heading.childNodes));
     box.append(...found.childNodes);
     hit.append(box);
     link.setAttribute("aria-expanded", "true");
@@ -75,8 +70,7 @@
   // What is being computed is shown when it is there.
   const waiting = document.querySelector("[data-wait]");
   const look = async () => {
-    const answer = await fetch(waiting.dataset.wait).catch(() => null);
-    const now = answer?.ok ? await answer.json() : { state: "computing" };
+    const now = await Dom.ask(waiting.dataset.wait).catch(() => ({ state: "computing" }));
     if (now.state !== "computing" && now.reports !== null) location.reload();
     else setTimeout(look, 2000);
   };

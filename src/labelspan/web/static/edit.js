@@ -11,10 +11,8 @@ globalThis.Edit = (() => {
   let session = null;
   // Resolves to whether this browser may change labels.
   const ready = (async () => {
-    const answer = await fetch("/edit/session.json").catch(() => null);
-    if (!answer?.ok) return false;
-    session = await answer.json();
-    return true;
+    session = await ask("/edit/session.json").catch(() => null);
+    return session !== null;
   })();
   const who = () => Dom.remembered("labelspan-who") ?? session?.who ?? "";
   // What the bar shows is asked for again after changes, not after each of many in a row.
@@ -23,8 +21,8 @@ globalThis.Edit = (() => {
   const changed = () => {
     clearTimeout(timer);
     timer = setTimeout(async () => {
-      const answer = await fetch("/edit/session.json").catch(() => null);
-      if (answer?.ok) drawBar((await answer.json()).bar);
+      const answer = await ask("/edit/session.json").catch(() => null);
+      if (answer) drawBar(answer.bar);
     }, 300);
   };
   const bar = async (draw) => {
@@ -108,8 +106,8 @@ globalThis.Edit = (() => {
     document.addEventListener("keydown", (event) => {
       const key = event.key.toLowerCase();
       if (!(key in keys) || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
-      // In a text, arrows scroll.
-      if (event.target.closest(`input, textarea, select${key.startsWith("arrow") ? ", .text" : ""}`)) return;
+      // In a text, arrows scroll; a box that is ticked takes no letters.
+      if (event.target.closest(`input:not([type="checkbox"]), textarea, select${key.startsWith("arrow") ? ", .text" : ""}`)) return;
       event.preventDefault();
       act(keys[key]);
     });
@@ -125,9 +123,8 @@ globalThis.Edit = (() => {
     input.addEventListener("input", async () => {
       turn += 1;
       const mine = turn;
-      const answer = await fetch(address("/labels/complete.json", { q: input.value.trim(), n: 20 })).catch(() => null);
-      if (!answer?.ok || mine !== turn) return;
-      const { labels } = await answer.json();
+      const { labels } = await ask(address("/labels/complete.json", { q: input.value.trim(), n: 20 })).catch(() => ({}));
+      if (!labels || mine !== turn) return;
       list.replaceChildren(...labels.map(({ label, count, by }) => element("option", { value: label }, by ? `${by}, ${count}` : `${count}`)));
     });
     return list;

@@ -4,8 +4,7 @@
   const nav = document.getElementById("turn");
   const from = Dom.remembered("labelspan-list", true);
   if (!from) return;
-  const answer = await fetch(from.ids).catch(() => null);
-  const { ids } = answer?.ok ? await answer.json() : { ids: [] };
+  const { ids } = await Dom.ask(from.ids).catch(() => ({ ids: [] }));
   const at = ids.indexOf(nav.dataset.id);
   if (at < 0) return;
   const { element, address, number } = Dom;

@@ -23,8 +23,7 @@
   while (host.dataset.state === "drawing") {
     await wait(1);
     await drawSketch();
-    const answer = await fetch("/map.json").catch(() => null);
-    const now = answer?.ok ? await answer.json() : { state: "drawing", percent: 0 };
+    const now = await ask("/map.json").catch(() => ({ state: "drawing", percent: 0 }));
     if (now.state !== "drawing") location.reload();
     else told.textContent = `The map is being drawn: ${now.percent}%. It will appear here.`;
   }

@@ -51,8 +51,7 @@
       document.getElementById("evidence").replaceChildren();
       return;
     }
-    const name = document.createElement("bdi");
-    name.textContent = now.label.length > 80 ? `${now.label.slice(0, 79)}…` : now.label;
+    const name = Dom.isolated(now.label, 80);
     const title = Dom.element("a", { href: Dom.address("/item", { id: now.item }) }, Dom.isolated(now.title, 80));
     proposal.replaceChildren(`${words[now.kind][0]} `, name, now.kind === "wrong" ? " from " : " to ", title, "?");
     section.classList.toggle("wrong", now.kind === "wrong");

@@ -1,18 +1,14 @@
 // The map of a lesson: what belongs, what likely does, and the rest, coloured after each answer.
 "use strict";
 globalThis.TeachMap = (() => {
+  const { element } = Dom;
   const KEY = [["yes", "belongs"], ["likely", "likeliest"], ["no", "does not"], ["other", "others"]];
   const VARIABLES = { yes: "--c2", likely: "--c1", no: "--c5", other: "--point" };
 
   // Draws the points when they are there; `colour(answer)` takes what /teach/map.json says.
   const start = async (section) => {
-    // The map may still be drawn.
-    for (;;) {
-      const state = await fetch("/map.json").then((one) => one.json(), () => ({ state: "failed" }));
-      if (state.state === "ready") break;
-      if (state.state !== "drawing") return null;
-      await Dom.wait(2);
-    }
+    const asked = () => Dom.ask("/map.json").catch(() => ({ state: "failed" }));
+    while ((await asked()).state === "drawing") await Dom.wait(2);
     const answer = await fetch("/map/points.bin").catch(() => null);
     if (!answer?.ok) return null;
     const { ids, titles, arrays } = MapData.decode(await answer.arrayBuffer());
@@ -21,8 +17,7 @@ globalThis.TeachMap = (() => {
     const scatter = new Scatter(plot, arrays.positions);
     const numbers = new Map(ids.map((id, n) => [id, n]));
     const key = section.querySelector(".key");
-    const probe = document.createElement("span");
-    probe.hidden = true;
+    const probe = element("span", { hidden: true });
     section.append(probe);
     const rgb = (name) => {
       probe.style.color = `var(${VARIABLES[name]})`;
@@ -49,13 +44,8 @@ globalThis.TeachMap = (() => {
       scatter.paint(colours, Uint32Array.from(ids.keys()).sort((a, b) => ranks[a] - ranks[b]));
       const likely = Object.keys(now.likely).length;
       const counts = { yes: now.yes.length, no: now.no.length, likely };
-      key.replaceChildren(...KEY.map(([name, words]) => {
-        const line = document.createElement("li");
-        const dot = document.createElement("span");
-        dot.className = `dot ${name}`;
-        line.append(dot, name in counts ? `${words}: ${counts[name].toLocaleString("en")}` : words);
-        return line;
-      }));
+      key.replaceChildren(...KEY.map(([name, words]) =>
+        element("li", {}, element("span", { className: `dot ${name}` }), name in counts ? `${words}: ${Dom.number(counts[name])}` : words)));
     };
     scatter.overlay = (pen) => {
       if (current < 0) return;

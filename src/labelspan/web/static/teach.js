@@ -88,8 +88,8 @@
     let drawn = true; // whether the map shows what was answered
     let drawing = false;
     const draw = async () => {
-      const answer = await fetch(address("/teach/map.json", { label })).catch(() => null);
-      if (answer?.ok) map?.colour(await answer.json());
+      const colours = await Dom.ask(address("/teach/map.json", { label })).catch(() => null);
+      if (colours) map?.colour(colours);
     };
     // The map follows, one request at a time.
     const drawSoon = async () => {
