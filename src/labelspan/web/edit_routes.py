@@ -17,10 +17,10 @@ from ..curation import LabelEdit
 from ..errors import InvalidFile, InvalidInput, NewLabels
 from ..index import HistoryEntry, SemanticIndex
 from .changes_page import BarData, barred
-from .editing import Name, Who
+from .editing import EditBody, Name
 from .endpoint import Given
 from .requests import Refused
-from .schema import Body, Count, MaxLen
+from .schema import Count, MaxLen
 from .snapshot import Served
 
 __all__ = [
@@ -51,47 +51,42 @@ Shown = Annotated[
 ]
 
 
-class LabelsBody(Body):
+class _ChangeBody(EditBody):
+    create: NotRequired[Create]
+    similar: NotRequired[Similar]
+    preview: NotRequired[bool]
+    show: NotRequired[Shown]
+
+
+class LabelsBody(_ChangeBody):
     """Labels to add to items, and to remove from them."""
 
     items: Annotated[list[Name], MaxLen(MOST_ITEMS)]
     add: NotRequired[Labels]
     remove: NotRequired[Labels]
-    create: NotRequired[Create]
-    similar: NotRequired[Similar]
-    preview: NotRequired[bool]
-    show: NotRequired[Shown]
-    who: NotRequired[Who]
 
 
-class ReplaceBody(Body):
+class ReplaceBody(_ChangeBody):
     """Labels to rename, to merge into another, or to drop."""
 
     labels: Labels
     by: Name | None
-    create: NotRequired[Create]
-    similar: NotRequired[Similar]
-    preview: NotRequired[bool]
-    show: NotRequired[Shown]
-    who: NotRequired[Who]
 
 
-class DecideBody(Body):
+class DecideBody(EditBody):
     """Findings to decide about."""
 
     findings: Annotated[list[Name], MaxLen(_MOST_FINDINGS)]
     decision: Literal["accept", "reject", "skip"]
     reason: NotRequired[Note]
     note: NotRequired[Note]
-    who: NotRequired[Who]
 
 
-class UndoBody(Body):
+class UndoBody(EditBody):
     """A change to undo; the last one by default."""
 
     number: NotRequired[Count | None]
     show: NotRequired[Shown]
-    who: NotRequired[Who]
 
 
 class EditedData(TypedDict):

@@ -7,7 +7,7 @@ an index.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NotRequired
 
 from pydantic import Field
 
@@ -18,13 +18,19 @@ from ..index.history import LONGEST_WHO
 from .access import Access
 from .endpoint import Given
 from .requests import LONGEST_NAME
-from .schema import MaxLen
+from .schema import Body, MaxLen
 
-__all__ = ["Editing", "Name", "Text", "Who"]
+__all__ = ["EditBody", "Editing", "Name", "Text", "Who"]
 
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
 Text = Annotated[str, MaxLen(LONGEST_NAME)]
 Who = Annotated[str, MaxLen(LONGEST_WHO), "who decides, for the history"]
+
+
+class EditBody(Body):
+    """What changes something: who decides is in the history."""
+
+    who: NotRequired[Who]
 
 
 class Editing:

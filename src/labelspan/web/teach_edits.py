@@ -17,10 +17,10 @@ from ..answers.lessons import StateData, lesson_state
 from ..curation import Teacher
 from ..curation.screening_files import read_decisions
 from ..index import SemanticIndex
-from .editing import Name, Text, Who
+from .editing import EditBody, Name, Text
 from .endpoint import File, Given
 from .requests import LONGEST_QUERY, Refused, text_input
-from .schema import Body, Count, MaxLen, Unit
+from .schema import Count, MaxLen, Unit
 from .snapshot import Served
 
 __all__ = [
@@ -57,20 +57,21 @@ LESSON = text_input("label", "The label that is taught.", None)
 Note = Annotated[str, MaxLen(_LONGEST_NOTE)]
 
 
-class StartBody(Body):
+class _OfLesson(EditBody):
+    label: Name
+
+
+class StartBody(_OfLesson):
     """A lesson to start or to continue."""
 
-    label: Name
     items: NotRequired[Annotated[list[Name], MaxLen(_MOST_EXAMPLES)]]
     query: NotRequired[Annotated[str, MaxLen(LONGEST_QUERY)]]
     within: NotRequired[Text]
-    who: NotRequired[Who]
 
 
-class AnswerBody(Body):
+class AnswerBody(_OfLesson):
     """An answer about an item, and which item is shown now."""
 
-    label: Name
     item: Name
     answer: Literal["yes", "no", "skip"]
     shown: NotRequired[Annotated[Text, "the item that is shown now"]]
@@ -78,61 +79,48 @@ class AnswerBody(Body):
     reason: NotRequired[Note]
     note: NotRequired[Note]
     blind: NotRequired[Annotated[bool, "whether this is a second reading"]]
-    who: NotRequired[Who]
 
 
-class LessonBody(Body):
+class LessonBody(_OfLesson):
     """A lesson, for the questions of a second reading or of the first."""
 
-    label: Name
     blind: NotRequired[bool]
-    who: NotRequired[Who]
 
 
-class CommentBody(Body):
+class CommentBody(_OfLesson):
     """Reason and note of an answer."""
 
-    label: Name
     item: Name
     reason: NotRequired[Note]
     note: NotRequired[Note]
-    who: NotRequired[Who]
 
 
-class AimBody(Body):
+class AimBody(_OfLesson):
     """What is to be found, and the reasons for an exclusion."""
 
-    label: Name
     target: NotRequired[Annotated[float, Field(ge=0.5, le=1.0)]]
     reasons: NotRequired[Annotated[list[Note], MaxLen(5)]]
-    who: NotRequired[Who]
 
 
-class DecisionsBody(Body):
+class DecisionsBody(_OfLesson):
     """The text of a csv or RIS file of decisions."""
 
-    label: Name
     content: Annotated[str, MaxLen(_LONGEST_FILE)]
-    who: NotRequired[Who]
 
 
-class UndoAnswerBody(Body):
+class UndoAnswerBody(_OfLesson):
     """An item whose last answer is undone; without one, the last answer of a person."""
 
-    label: Name
     item: NotRequired[Text]
-    who: NotRequired[Who]
 
 
-class ApplyBody(Body):
+class ApplyBody(_OfLesson):
     """How answers become labels."""
 
-    label: Name
     form: Literal["add", "split", "clean"]
     rest: NotRequired[Text]
     at_least: NotRequired[Unit | None]
     preview: NotRequired[bool]
-    who: NotRequired[Who]
 
 
 class AppliedData(TypedDict):

@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 from ..curation import MetadataEdits, SavedSearches
 from ..index import HistoryEntry
 from .edit_routes import known_items
-from .editing import Name, Who
+from .editing import EditBody, Name
 from .endpoint import Given
 from .fragments import link
 from .requests import LONGEST_ADDRESS, Refused, read_pairs, read_parameters
@@ -38,13 +38,12 @@ class MergedValues(Body):
     by: Name
 
 
-class ValuesBody(Body):
+class ValuesBody(EditBody):
     """Values of a field to replace."""
 
     field: Name
     groups: Annotated[list[MergedValues], MaxLen(1000)]
     preview: NotRequired[bool]
-    who: NotRequired[Who]
 
 
 class LinksBody(Body):
@@ -52,15 +51,13 @@ class LinksBody(Body):
 
     add: NotRequired[_Links]
     remove: NotRequired[_Links]
-    who: NotRequired[Who]
 
 
-class SearchBody(Body):
+class SearchBody(EditBody):
     """A search to save under a name; without a query, the one of that name is removed."""
 
     name: Annotated[str, MaxLen(200)]
     query: NotRequired[Annotated[str, MaxLen(LONGEST_ADDRESS)]]
-    who: NotRequired[Who]
 
 
 class ValueChangeData(TypedDict):

@@ -6,6 +6,13 @@ globalThis.Dom = (() => {
     made.append(...children);
     return made;
   };
+  // A part of a picture.
+  const svg = (name, attributes = {}, ...children) => {
+    const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, String(value));
+    made.append(...children);
+    return made;
+  };
   const button = (text, act, properties = {}) => {
     const made = element("button", { type: "button", ...properties }, text);
     made.addEventListener("click", act);
@@ -71,5 +78,5 @@ globalThis.Dom = (() => {
   };
   const chip = (name) => element("li", {}, element("a", { className: "label", href: address("/label", { name }) }, isolated(name)));
 
-  return { element, button, status, saying, failed, remembered, remember, number, plural, wait, shown, isolated, address, ask, chip };
+  return { element, svg, button, status, saying, failed, remembered, remember, number, plural, wait, shown, isolated, address, ask, chip };
 })();

@@ -1,27 +1,19 @@
 // A histogram with two ends, to choose a range of numbers or dates: in the list and on the map.
 "use strict";
 globalThis.Facets = (() => {
-  const { element } = Dom;
+  const { element, svg } = Dom;
   const HIGH = 36;
 
   // bins: {low, high, count} from the least to the largest, low and high as texts;
   // choose(low, high) is called with texts, empty where there is no limit.
   const histogram = (field, kind, bins, low, high, choose) => {
     const most = Math.max(1, ...bins.map((bin) => bin.count));
-    const picture = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-    picture.setAttribute("viewBox", `0 0 ${bins.length} ${HIGH}`);
-    picture.setAttribute("preserveAspectRatio", "none");
-    picture.setAttribute("class", "bars");
-    picture.setAttribute("aria-hidden", "true");
     const bars = bins.map((bin, n) => {
-      const bar = document.createElementNS(picture.namespaceURI, "rect");
       // A bin with few items is still seen.
       const tall = bin.count ? Math.max(2, (HIGH * bin.count) / most) : 0;
-      for (const [name, value] of Object.entries({ x: n + 0.06, y: HIGH - tall, width: 0.88, height: tall }))
-        bar.setAttribute(name, String(value));
-      picture.append(bar);
-      return bar;
+      return svg("rect", { x: n + 0.06, y: HIGH - tall, width: 0.88, height: tall });
     });
+    const picture = svg("svg", { viewBox: `0 0 ${bins.length} ${HIGH}`, preserveAspectRatio: "none", class: "bars", "aria-hidden": "true" }, ...bars);
     const input = (name, value, limit) => {
       const made = element("input", { value: value || "", placeholder: limit, size: 10, autocomplete: "off" });
       made.type = kind === "date" ? "text" : "number";

@@ -11,18 +11,12 @@ globalThis.Icons = (() => {
     view: "M2 10s3-5 8-5 8 5 8 5-3 5-8 5-8-5-8-5zM10 7.500a2.500 2.500 0 1 1 0 5 2.500 2.500 0 0 1 0-5",
     picture: "M3 15v2h14v-2M10 3v10M6 9l4 4 4-4",
   };
-  const NAMESPACE = "http://www.w3.org/2000/svg";
   // A button with a picture; its name is read out, and shown under the pointer.
   const button = (icon, name, act, properties = {}) => {
     const made = Dom.button("", act, { title: name, ...properties });
     made.classList.add("icon");
     made.setAttribute("aria-label", name);
-    const drawing = document.createElementNS(NAMESPACE, "svg");
-    for (const [key, value] of Object.entries({ viewBox: "0 0 20 20", width: 20, height: 20, "aria-hidden": "true" })) drawing.setAttribute(key, String(value));
-    const path = document.createElementNS(NAMESPACE, "path");
-    path.setAttribute("d", PATHS[icon]);
-    drawing.append(path);
-    made.append(drawing);
+    made.append(Dom.svg("svg", { viewBox: "0 0 20 20", width: 20, height: 20, "aria-hidden": "true" }, Dom.svg("path", { d: PATHS[icon] })));
     return made;
   };
   return { button };

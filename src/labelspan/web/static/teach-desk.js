@@ -2,35 +2,28 @@
 // the decisions, each of which can be changed.
 "use strict";
 globalThis.TeachDesk = (() => {
-  const { element, button, isolated, address, ask, number, plural, saying } = Dom;
-  const SPACE = "http://www.w3.org/2000/svg";
+  const { element, svg, button, isolated, address, ask, number, plural, saying } = Dom;
   const [WIDE, HIGH, LEFT, LOW] = [320, 190, 34, 22];
   const TARGETS = [80, 90, 95, 98, 100];
   const NAMES = { yes: "Include", no: "Exclude", skip: "Skip" };
   const AT_ONCE = 50;
 
-  const drawn = (name, attributes, text = "") => {
-    const made = document.createElementNS(SPACE, name);
-    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, String(value));
-    made.textContent = text;
-    return made;
-  };
   // Found against read: a line up to now, then what is expected, in a band.
   const curve = ({ read, found, ahead, expected, low, high }) => {
     const [last, most] = [Math.max(1, ...read, ...ahead), Math.max(1, ...found, ...high)];
     const x = (value) => LEFT + ((WIDE - LEFT - 8) * value) / last;
     const y = (value) => HIGH - LOW - ((HIGH - LOW - 8) * value) / most;
     const line = (across, up) => across.map((value, n) => `${x(value).toFixed(1)},${y(up[n]).toFixed(1)}`).join(" ");
-    const picture = drawn("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, role: "img", "aria-label": `Found ${found.at(-1)} after ${plural(read.at(-1), "answer")}${ahead.length ? `; ${Math.round(low.at(-1))} to ${Math.round(high.at(-1))} of all ${number(last)} are expected to belong` : ""}` });
+    const picture = svg("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, role: "img", "aria-label": `Found ${found.at(-1)} after ${plural(read.at(-1), "answer")}${ahead.length ? `; ${Math.round(low.at(-1))} to ${Math.round(high.at(-1))} of all ${number(last)} are expected to belong` : ""}` });
     picture.append(
-      drawn("polygon", { class: "band", points: `${line(ahead, low)} ${line([...ahead].reverse(), [...high].reverse())}` }),
-      drawn("polyline", { class: "expected", points: line(ahead, expected) }),
-      drawn("polyline", { class: "found", points: line(read, found) }),
-      drawn("path", { class: "axes", d: `M${LEFT} 4V${HIGH - LOW}H${WIDE - 4}` }),
-      drawn("text", { x: LEFT - 4, y: 14, "text-anchor": "end" }, number(most)),
-      drawn("text", { x: LEFT - 4, y: HIGH - LOW, "text-anchor": "end" }, "0"),
-      drawn("text", { x: WIDE - 4, y: HIGH - 6, "text-anchor": "end" }, `${number(last)} read`),
-      drawn("text", { x: LEFT + 4, y: 14 }, "found"),
+      svg("polygon", { class: "band", points: `${line(ahead, low)} ${line([...ahead].reverse(), [...high].reverse())}` }),
+      svg("polyline", { class: "expected", points: line(ahead, expected) }),
+      svg("polyline", { class: "found", points: line(read, found) }),
+      svg("path", { class: "axes", d: `M${LEFT} 4V${HIGH - LOW}H${WIDE - 4}` }),
+      svg("text", { x: LEFT - 4, y: 14, "text-anchor": "end" }, number(most)),
+      svg("text", { x: LEFT - 4, y: HIGH - LOW, "text-anchor": "end" }, "0"),
+      svg("text", { x: WIDE - 4, y: HIGH - 6, "text-anchor": "end" }, `${number(last)} read`),
+      svg("text", { x: LEFT + 4, y: 14 }, "found"),
     );
     return picture;
   };
