@@ -42,8 +42,12 @@ globalThis.Edit = (() => {
   };
   // One after the other, in the order of the presses; what fails does not stop the next.
   let last = Promise.resolve();
+  let sending = 0;
   const post = (path, body) => {
-    const mine = last.then(() => send(path, body));
+    sending += 1;
+    const mine = last.then(() => send(path, body)).finally(() => {
+      sending -= 1;
+    });
     last = mine.catch(() => {});
     return mine;
   };
@@ -110,6 +114,10 @@ globalThis.Edit = (() => {
       if (event.target.closest(`input:not([type="checkbox"]), textarea, select${key.startsWith("arrow") ? ", .text" : ""}`)) return;
       event.preventDefault();
       act(keys[key]);
+    });
+    // What is still to be sent is not lost by leaving.
+    window.addEventListener("beforeunload", (event) => {
+      if (sending) event.preventDefault();
     });
   };
 

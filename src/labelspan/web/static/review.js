@@ -88,15 +88,6 @@
   };
 
   let sent = Promise.resolve();
-  let sending = 0;
-  const post = async (path, body) => {
-    sending += 1;
-    try {
-      return await Edit.post(path, body);
-    } finally {
-      sending -= 1;
-    }
-  };
   const failed = (error, back) => {
     stopped = true;
     back();
@@ -125,7 +116,7 @@
     if (decision !== "skip") progress(1);
     one.decision = decision;
     waiting(one.kind, -1);
-    one.made = post("/edit/decide.json", { findings: [one.key], decision });
+    one.made = Edit.post("/edit/decide.json", { findings: [one.key], decision });
     sent = one.made.catch((error) => failed(error, () => {
       done.splice(done.indexOf(one), 1);
       queue.push(one);
@@ -142,7 +133,7 @@
     const back = async () => {
       const made = await one?.made;
       if (made && !made.decision) throw new Error("Another window had decided about it before.");
-      return post("/edit/undo.json", made ? { number: made.decision.number } : {});
+      return Edit.post("/edit/undo.json", made ? { number: made.decision.number } : {});
     };
     sent = back().then((undone) => said(undone.said), (error) => failed(error, () => one && done.push(one)));
     if (!one) {
@@ -195,10 +186,6 @@
     if (!may || !section) return;
     take([...(list?.children ?? [])].map((row) => ({ ...row.dataset, title: row.querySelector(".of")?.textContent ?? "" })));
     Edit.decided(section, KEYS, act);
-    // What is still to be sent is not lost by leaving.
-    window.addEventListener("beforeunload", (event) => {
-      if (sending) event.preventDefault();
-    });
     show();
     fill();
   });

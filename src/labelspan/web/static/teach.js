@@ -173,9 +173,6 @@
     blind.addEventListener("change", again);
     const digits = Object.fromEntries([1, 2, 3, 4, 5].map((n) => [String(n), `reason${n}`]));
     Edit.decided(section, { y: "yes", i: "yes", n: "no", e: "no", s: "skip", m: "note", u: "undo", h: "mark", ...digits }, act);
-    window.addEventListener("beforeunload", (event) => {
-      if (waiting) event.preventDefault();
-    });
 
     // --- the end -----------------------------------------------------------------------
 
