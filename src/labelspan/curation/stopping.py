@@ -60,12 +60,9 @@ def _limit(found: Array, drawn: Array, unseen: int) -> int:
     low, high = 0, unseen
     while low < high:
         left = (low + high + 1) // 2
-        low, high = (low, left - 1) if _rejected(found, drawn, unseen, left) else (left, high)
+        rejected = _least_chance(found, drawn, unseen, left) <= LEVEL
+        low, high = (low, left - 1) if rejected else (left, high)
     return low
-
-
-def _rejected(found: Array, drawn: Array, unseen: int, left: int) -> bool:
-    return _least_chance(found, drawn, unseen, left) <= LEVEL
 
 
 def _least_chance(found: Array, drawn: Array, unseen: int, left: int) -> float:

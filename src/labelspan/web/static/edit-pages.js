@@ -251,21 +251,16 @@
     const chosen = () => groups.map((one) => ({ ...one.take(), box: one.box })).filter(({ values, by }) => by && values.some((one) => one !== by));
     // Each group of labels is a decision of its own; values of the metadata are one change.
     const send = async (wanted, preview) => {
-      if (field) {
-        const found = [await post("/edit/values.json", { field, groups: wanted.map(({ values, by }) => ({ values, by })), preview })];
-        return { items: found[0].items, said: found[0].said, undo: found.filter((one) => one.number !== null).map((one) => ["/edit/undo.json", { number: one.number }]) };
-      }
       const found = [];
-      for (const { values, by } of wanted)
-        found.push(await post("/edit/replace.json", { labels: values.filter((one) => one !== by), by, create: true, similar: true, preview }));
-      const made = found.filter(({ decision }) => decision).reverse();
-      return {
-        items: found.reduce((sum, one) => sum + one.items, 0), said: found.map((one) => one.said).join(" "),
-        undo: made.map((one) => ["/edit/undo.json", { number: one.decision.number }]),
-      };
+      if (field) found.push(await post("/edit/values.json", { field, groups: wanted.map(({ values, by }) => ({ values, by })), preview }));
+      else
+        for (const { values, by } of wanted)
+          found.push(await post("/edit/replace.json", { labels: values.filter((one) => one !== by), by, create: true, similar: true, preview }));
+      const made = found.map((one) => one.number ?? one.decision?.number).filter(Boolean).reverse();
+      return { items: found.reduce((sum, one) => sum + one.items, 0), said: found.map((one) => one.said).join(" "), made };
     };
-    const back = (steps) => button("Undo", saying(line, async () => {
-      for (const [path, body] of steps) await post(path, body);
+    const back = (made) => button("Undo", saying(line, async () => {
+      for (const number of made) await post("/edit/undo.json", { number });
       told();
       location.reload();
     }));
@@ -279,7 +274,7 @@
       const words = wanted.map(({ values, by }) => `${values.filter((one) => one !== by).map((one) => `“${cut(one)}”`).join(", ")} into “${cut(by)}”`).join("; ");
       const apply = button(`Change ${plural(plan.items, "item")}`, saying(line, async () => {
         const done = await send(wanted, false);
-        line.replaceChildren(element("span", {}, done.said), " ", back(done.undo));
+        line.replaceChildren(element("span", {}, done.said), " ", back(done.made));
         for (const { box } of wanted) box.remove();
         told();
       }), "danger");
