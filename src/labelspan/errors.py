@@ -85,7 +85,7 @@ class NewLabels(InvalidInput):
     """
 
     def __init__(self, doubt: str, allow: str) -> None:
-        super().__init__(f'{doubt} Correct it, or say that it is to be created ("{allow}": true).')
+        super().__init__(f'{doubt} Correct it, or allow it ("{allow}": true).')
         self.doubt, self.allow = doubt, allow
 
 

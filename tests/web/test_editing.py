@@ -330,7 +330,7 @@ def test_a_new_label_that_is_spelt_nearly_like_another_is_asked_about(folder, na
         for path, given in (("labels", body), ("replace", rename)):
             refused = post(path, **given, create=True)
             assert refused.status_code == 409, path
-            assert "say that it is to be created" in refused.json()["detail"]
+            assert "Correct it, or allow it" in refused.json()["detail"]
         assert dict(index.labels) == before
         made = post("replace", **rename, create=True, similar=True).json()
         assert made["decision"]["action"] == "rename"

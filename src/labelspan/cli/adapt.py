@@ -76,7 +76,7 @@ def adapt(  # noqa: PLR0917 - typer reads options from parameters
         bool,
         typer.Option(
             "--by-labels",
-            help="Map the saved vectors by their known labels, too, as items of a collection.",
+            help="Also use the known labels to compute the saved vectors.",
         ),
     ] = False,
     force: Force = False,
@@ -85,7 +85,7 @@ def adapt(  # noqa: PLR0917 - typer reads options from parameters
     """Compress model embeddings, and adapt them to your labels.
 
     One linear map, written for numpy, ONNX, faiss or sentence-transformers. It is compared on
-    held-out rows with the original vectors and with PCA; if nothing is gained, it is PCA.
+    held-out rows with the original vectors and with PCA; if the labels bring no gain, it is PCA.
     Files are read in batches and may be larger than memory.
 
     For example:

@@ -62,10 +62,9 @@ def add(  # noqa: PLR0917 - typer reads options from parameters
 ) -> None:
     """Add items to an index: all of them or, if anything fails, none.
 
-    The fields are those of the fit if the corpus has them, and so is how labels are written, and
-    what an empty field of labels means. The embedding is not learned again; run
-    fit again when much has changed. A new label that is spelt nearly like one of the index is
-    refused without --similar-label.
+    Fields, separators and the meaning of an empty field of labels are those of the fit, if the
+    corpus has these fields. The embedding is not learned again; run fit again after many changes.
+    A new label that is spelt nearly like an existing one needs --similar-label.
 
     For example:
       labelspan add more.jsonl
@@ -138,7 +137,7 @@ def _join(opened: Any) -> None:
         opened.save()
     except (MemoryError, OSError) as error:
         typer.echo(
-            "The items were added. They are not joined with the others, which would make searches "
+            "The items were added, but not merged with the others, which would make searches "
             f"faster: {str(error) or 'not enough memory'}.",
             err=True,
         )
@@ -148,7 +147,7 @@ def relabel(  # noqa: PLR0917 - typer reads options from parameters
     item: Annotated[str | None, typer.Argument(metavar="ID", help="Id of the item.")] = None,
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="LABEL", help="Its new labels, instead of those that it has."),
+        typer.Argument(metavar="LABEL", help="Its new labels, which replace the present ones."),
     ] = None,
     index: IndexOption = DEFAULT,
     unknown: Annotated[
@@ -206,7 +205,7 @@ def relabel(  # noqa: PLR0917 - typer reads options from parameters
         print_json(answers if changes is not None else answers[0])
     elif changes is not None:
         different = sum(before[one] != own for one, own in after.items())
-        typer.echo(f"{len(after):,} items, of which {different:,} have other labels now.")
+        typer.echo(f"{len(after):,} items; the labels of {different:,} have changed.")
     else:
         assert item is not None
         own = after[item]

@@ -32,7 +32,7 @@ def demo(
     ),
     force: Force = False,
 ) -> None:
-    """Try it out: fit an index on 4,899 tagged Debian programs, and search it.
+    """Try labelspan: fit an index on 4,899 tagged Debian programs, and search it.
 
     Works offline. `labelspan fit debtags` makes the same index; `labelspan evaluate debtags`
     compares methods on programs not used for training.

@@ -48,8 +48,9 @@ def evaluate(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Judgements of --queries in the format of TREC: query, 0, item, grade. --queries "
-            "then has lines with an id, a tab and a text, or objects with `id` and `query`.",
+            help="Relevance judgements of --queries in TREC format: query, 0, item, grade. "
+            "--queries then has lines with an id, a tab and a text, or objects with `id` and "
+            "`query`.",
         ),
     ] = None,
     as_json: AsJson = False,
@@ -57,12 +58,12 @@ def evaluate(
 ) -> None:
     """Compare methods on your corpus, and recommend one.
 
-    Raw features, LSI, MLSI, OPLS, CCA, HSL and the scores of a ridge regression are fitted on
+    All features, LSI, MLSI, OPLS, CCA, HSL and the scores of a ridge regression are fitted on
     one part of the corpus and evaluated on another: how well they find items with the same
     labels, and how well they predict labels, for labels used in training and for held-out
     labels. Then tags are predicted for a fifth of the items, by linear SVMs and by the tagger of
     an index, and search is evaluated: items found again by title and by words, and the queries
-    of --queries, with TF-IDF, LSI, BM25, the space, and words and space together. Of a large
+    of --queries, with TF-IDF, LSI, BM25, the embedding, and words and embedding. Of a large
     corpus, a random sample of 6,000 items is compared and tagged. With --queries, a corpus with
     too few labels to compare methods or to predict tags is only searched.
 

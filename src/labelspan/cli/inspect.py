@@ -36,7 +36,7 @@ def info(
     index: IndexArgument = DEFAULT,
     verify: Annotated[
         bool,
-        typer.Option("--verify", help="Check that every file and item is what was written."),
+        typer.Option("--verify", help="Check all files and items for damage."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -24,7 +24,7 @@ _COLOUR = {"holds": "green", "holds in part": "yellow", "does not hold": "red", 
 
 def reproduce(  # noqa: PLR0917 - typer reads options from parameters
     paper: Annotated[
-        str | None, typer.Argument(help="yu2005, sun2009 or wang2010; all three without it.")
+        str | None, typer.Argument(help="yu2005, sun2009 or wang2010; by default all three.")
     ] = None,
     figure: Annotated[int | None, typer.Option(help="Run only this figure.", min=1)] = None,
     table: Annotated[int | None, typer.Option(help="Run only this table.", min=1)] = None,

@@ -81,8 +81,8 @@ def search(  # noqa: PLR0917 - typer reads options from parameters
     balance: Annotated[
         float | None,
         typer.Option(
-            help="Weight of the space: 0 compares only words, 1 only meaning (default: 0.4, or 0.5 "
-            "with a language model).",
+            help="Weight of the embedding: 0 compares only words, 1 only meaning (default: 0.4, "
+            "or 0.5 with a language model).",
             min=0,
             max=1,
         ),

@@ -29,12 +29,10 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
         list[str] | None,
         typer.Option(help="Another host name of this server; repeat for several."),
     ] = None,
-    read_only: Annotated[
-        bool, typer.Option("--read-only", help="Let nobody change anything.")
-    ] = False,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Allow no changes.")] = False,
     edit: Annotated[bool, typer.Option("--edit", hidden=True)] = False,
     who: Annotated[
-        str, typer.Option("--as", metavar="NAME", help="The name recorded with changes.")
+        str, typer.Option("--as", metavar="NAME", help="Your name, recorded with changes.")
     ] = "",
     token_file: Annotated[
         Path | None,
@@ -58,7 +56,7 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
         bool,
         typer.Option(
             "--images",
-            help="Show the images that items link to, which tells other servers what you look at.",
+            help="Show images that items link to; their servers then see what you look at.",
         ),
     ] = False,
     browser: Annotated[
@@ -67,10 +65,10 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
 ) -> None:
     """Explore an index in a browser: search, items, map, axes, labels and tags, also as JSON.
 
-    Only this machine can connect unless --host says otherwise; whoever connects can read the
-    whole index. Who opens the printed address, which contains a secret, can change labels, review
-    and teach them, and download the corrected file; --read-only turns that off. If there is no
-    index yet, a page takes a file and fits one. Ctrl-C stops it.
+    Only this machine can connect unless you set --host; everyone who can connect can read the
+    whole index. The printed URL contains a token that allows changes, reviews and teaching,
+    unless --read-only is given. If there is no index yet, drop a file on the page to fit one.
+    Press Ctrl-C to stop.
 
     For example:
       labelspan serve
@@ -91,7 +89,7 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
         entrance = address if served.editing is None else served.editing.access.address(address)
         typer.echo(f"Serving {counted(count, 'item')} at {entrance} (Ctrl-C ends it)", err=True)
         if served.editing is None and not read_only:
-            words = "Another process writes to this index, so that nothing can be changed here."
+            words = "Another process is writing to this index, so it cannot be changed here."
             typer.echo(words, err=True)
         if not is_loopback(host):
             typer.echo(f"Others on the network can read this index at {address}", err=True)

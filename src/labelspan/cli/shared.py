@@ -309,8 +309,9 @@ class CommandGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command, in whose help flags have no type."""
         command = super().get_command(ctx, cmd_name)
-        if command is not None:
-            _untyped(command.get_params(ctx))
+        inner = getattr(command, "commands", {}).values()
+        for one in (command, *inner) if command is not None else ():
+            _untyped(one.get_params(ctx))
         return command
 
     def get_params(self, ctx: Any) -> Any:
@@ -523,7 +524,8 @@ def takes_index(command: Callable[..., None]) -> Callable[..., None]:
         inspect.Parameter.KEYWORD_ONLY,
         default=None,
         annotation=Annotated[
-            Path | None, typer.Option("--index", "-i", help="The same, as for other commands.")
+            Path | None,
+            typer.Option("--index", "-i", help="Folder of the index, instead of the argument."),
         ],
     )
     parameters = [*signature.parameters.values(), option]
@@ -632,15 +634,14 @@ _READING: dict[str, tuple[Any, str | None, str]] = {
     "vocabulary": (
         Path | None,
         "FILE",
-        "Names for labels that are URIs or codes: per line a URI, a tab and a name, or a SKOS "
-        "thesaurus (.ttl, .rdf), of which --language chooses the names, and whose other names are "
-        "replaced by these.",
+        "Names of labels that are URIs or codes: lines with a URI, a tab and a name, or a SKOS "
+        "thesaurus (.ttl, .rdf), which is read in the language of --language.",
     ),
     "links": (
         Path | None,
         "FILE",
-        "Links between items: two ids in a line of csv or tsv, and perhaps a weight. By default "
-        "fields and texts that name other items are found.",
+        "Links between items: csv or tsv with two ids per line, and optionally a weight. By "
+        "default links are recognised in fields and texts.",
     ),
     "no_links": (bool, None, "Read no links between items."),
     "min_count": (int, None, "Leave out labels with fewer items than this."),

@@ -65,7 +65,7 @@ def tag(  # noqa: PLR0917 - typer reads options from parameters
 ) -> None:
     """Suggest labels, with probabilities, for one text or many.
 
-    One word that is the name of a file or folder is read as --corpus is. With several texts,
+    A single word that names a file or folder is read like --corpus. With several texts,
     --json prints one object per line.
 
     For example:

@@ -37,16 +37,21 @@ def teach(  # noqa: PLR0917 - typer reads options from parameters
     index: IndexOption = DEFAULT,
     items: Annotated[
         list[str] | None,
-        typer.Option("--item", metavar="ID", help="An item that belongs; repeat for several."),
+        typer.Option(
+            "--item", metavar="ID", help="An item that has the label; repeat for several."
+        ),
     ] = None,
     query: Annotated[
-        str, typer.Option("--search", metavar="TEXT", help="Ask first about what this finds.")
+        str,
+        typer.Option(
+            "--search", metavar="TEXT", help="Ask first about the results of this search."
+        ),
     ] = "",
     within: Annotated[
         str, typer.Option(metavar="LABEL", help="Ask only about items with this label.")
     ] = "",
     who: Annotated[
-        str, typer.Option("--as", metavar="NAME", help="The name recorded with the answers.")
+        str, typer.Option("--as", metavar="NAME", help="Your name, recorded with the answers.")
     ] = "",
     target: Annotated[
         float | None,
@@ -54,19 +59,22 @@ def teach(  # noqa: PLR0917 - typer reads options from parameters
             metavar="P",
             min=0.5,
             max=1.0,
-            help="Say that it is enough when this share of what belongs is found (default 0.95).",
+            help="Fraction of the matching items to find before it says Enough (default 0.95).",
         ),
     ] = None,
     export: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Write the answers to .csv or .ris, or - for csv here."),
+        typer.Option(
+            metavar="FILE",
+            help="Write the answers to .csv or .ris, or - for csv on standard output.",
+        ),
     ] = None,
     taken: Annotated[
         Path | None,
         typer.Option(
             "--import",
             metavar="FILE",
-            help="Take over decisions from .csv or .ris, by id or title.",
+            help="Import decisions from .csv or .ris, by id or title.",
         ),
     ] = None,
     apply: Annotated[
@@ -112,7 +120,7 @@ def teach(  # noqa: PLR0917 - typer reads options from parameters
         from ..errors import InvalidParameter  # noqa: PLC0415
 
         if apply not in ("", "add", "clean", "split"):
-            raise InvalidParameter(f"--apply takes add, clean or split, but {apply!r} was given.")
+            raise InvalidParameter(f"--apply must be add, clean or split, but {apply!r} was given.")
         if (rest or at_least is not None) and not apply:
             raise InvalidParameter("--rest and --at-least are only used with --apply.")
         if export not in (None, "-") and Path(export).suffix.lower() not in (".csv", ".ris"):
@@ -142,7 +150,7 @@ def _take(teacher: Teacher, file: Path) -> None:
         found = read_decisions(file.read_bytes().decode())
     except UnicodeDecodeError:
         raise InvalidFile(f"{file}: the text is not UTF-8.") from None
-    typer.echo(f"{teacher.take(found):,} of {len(found):,} decisions taken from {file}.")
+    typer.echo(f"{teacher.take(found):,} of {len(found):,} decisions imported from {file}.")
 
 
 def _export(teacher: Teacher, target: str) -> None:

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 __all__ = ["history", "undo"]
 
 _MOST_SHOWN = 20
-WhoOption = Annotated[str, typer.Option("--as", metavar="NAME", help="The name to record.")]
+WhoOption = Annotated[
+    str, typer.Option("--as", metavar="NAME", help="Your name, recorded with the change.")
+]
 
 
 @takes_index
@@ -35,7 +37,7 @@ def history(  # noqa: PLR0917 - typer reads options from parameters
     item: Annotated[str, typer.Option(metavar="ID", help="Only changes of this item.")] = "",
     label: Annotated[str, typer.Option(metavar="LABEL", help="Only changes of this label.")] = "",
     number: Annotated[
-        int, typer.Option("--number", metavar="N", help="Show each value of this change.")
+        int, typer.Option("--number", metavar="N", help="Show the values of this change.")
     ] = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -86,9 +88,9 @@ def undo(
     who: WhoOption = "",
     as_json: AsJson = False,
 ) -> None:
-    """Undo a change of an index: put back what it replaced, where that was not changed since.
+    """Undo a change of an index: restore what it replaced, unless it was changed again since.
 
-    An undo is a change as well: to do it again, undo the undo.
+    An undo is a change, too, and can be undone.
 
     For example:
       labelspan undo
