@@ -184,4 +184,4 @@ def test_an_index_is_given_in_two_ways(spelt, command):
     )
     assert by_argument.exit_code == by_option.exit_code == 0
     assert by_argument.stdout == by_option.stdout
-    assert "Give one index" in one_sentence(run(command, "other", "-i", spelt))
+    assert "Give one index" in run(command, "other", "-i", spelt).output

@@ -6,13 +6,14 @@ from _support.shapes_fifth import FIFTH
 from _support.shapes_first import FIRST
 from _support.shapes_fourth import FOURTH
 from _support.shapes_second import SECOND
+from _support.shapes_sixth import SIXTH
 from _support.shapes_third import THIRD
 from _support.tagged import write_all
 
 from labelspan.corpus import read_corpus
 from labelspan.errors import InvalidFile, InvalidParameter
 
-SHAPES = {**FIRST, **SECOND, **THIRD, **FOURTH, **FIFTH}
+SHAPES = {**FIRST, **SECOND, **THIRD, **FOURTH, **FIFTH, **SIXTH}
 # Where a person has to say what is meant, and is told so.
 ASKED = {
     "requests of citizens": "refused",

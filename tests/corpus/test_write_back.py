@@ -154,8 +154,8 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "a.csv"
     path.write_text("id,text,tags\na,one,x;y\nb,two,y\n")
     monkeypatch.setattr(
-        "labelspan.corpus.edit._edit_table",
-        lambda text, plan: path.write_text("id,text,tags\n") and text,
+        "labelspan.corpus.readers.edit_table",
+        lambda plan, text: path.write_text("id,text,tags\n") and text,
     )
     with pytest.raises(InvalidInput, match=r"read differently|while it was read"):
         edit_corpus(path, {"a": {"x": False}})

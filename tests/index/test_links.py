@@ -65,7 +65,8 @@ def expected(index):
         norms = np.linalg.norm(rows, axis=1, keepdims=True)
         return rows / np.where(norms > 0, norms, 1)
 
-    pair = np.hstack([unit(mean @ own), unit(mean @ mean @ own)])
+    parts = [unit(mean @ own), unit(mean @ mean @ own)]
+    pair = np.hstack(parts)
     pair = pair.astype(np.float32).astype(np.float16).astype(np.float32)
     row = np.hstack([words.toarray(), np.float32(blocks.links.lengths[0]) * pair])
     space = index.model.space

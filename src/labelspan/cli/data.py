@@ -67,7 +67,7 @@ def info(name: Name, data_home: Home = None, as_json: AsJson = False) -> None:
 
 
 @data.command()
-def get(name: Name, data_home: Home = None) -> None:
+def get(name: Name, data_home: Home = None, as_json: AsJson = False) -> None:
     """Download a data set if it is not in the folder yet, and verify it."""
     from ..datasets import card, load  # noqa: PLC0415
     from ..datasets.registry import find  # noqa: PLC0415
@@ -76,6 +76,9 @@ def get(name: Name, data_home: Home = None) -> None:
         one = card(name)
         with Console(stderr=True).status(f"loading {name} ..."):
             loaded = load(name, data_home)
+    if as_json:
+        print_json(_described(one, data_home))
+        return
     found = find(one, data_home)
     verified = found is not None and found[1] is not None
     typer.echo(f"{loaded!r} from {loaded.source}" + (", sha256 verified" if verified else ""))

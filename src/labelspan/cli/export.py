@@ -12,14 +12,14 @@ import typer
 from .._install import install_command
 from .shared import (
     DEFAULT,
-    IndexArgument,
+    AsJson,
     IndexOption,
     check_index,
     counted,
     open_index,
     plain_errors,
+    print_json,
     progress_bar,
-    takes_index,
 )
 
 __all__ = ["corpus_map", "export"]
@@ -27,9 +27,8 @@ __all__ = ["corpus_map", "export"]
 _ENDINGS = (".png", ".html")
 
 
-@takes_index
 def corpus_map(
-    index: IndexArgument = DEFAULT,
+    index: IndexOption = DEFAULT,
     out: Annotated[
         list[Path] | None,
         typer.Option(
@@ -41,6 +40,7 @@ def corpus_map(
     title: Annotated[
         str | None, typer.Option(help="Title of the map (default: the name of the index).")
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Draw a map of all items: similar items are close, labels give colours and region names.
 
@@ -64,6 +64,11 @@ def corpus_map(
             found = CorpusMap.from_index(opened, progress=report)
             for path in files:
                 write_whole(path, _writer(found, path, name))
+    if as_json:
+        print_json(
+            {"items": len(found.ids), "regions": found.regions, "files": list(map(str, files))}
+        )
+        return
     items, regions = counted(len(found.ids), "item"), counted(len(found.regions), "region")
     for path in files:
         typer.echo(f"{items} and {regions}: {path}")

@@ -13,14 +13,13 @@ from .._texts import as_dict, csv_text
 from .shared import (
     DEFAULT,
     AsJson,
-    IndexArgument,
+    IndexOption,
     PlainConsole,
     echo,
     open_index,
     plain_errors,
     plain_table,
     print_json,
-    takes_index,
 )
 
 if TYPE_CHECKING:
@@ -31,9 +30,8 @@ __all__ = ["audit", "info", "labels", "print_facts"]
 _MOST_LABELS = 10
 
 
-@takes_index
 def info(
-    index: IndexArgument = DEFAULT,
+    index: IndexOption = DEFAULT,
     verify: Annotated[
         bool,
         typer.Option("--verify", help="Check all files and items for damage."),
@@ -101,9 +99,8 @@ def print_facts(found: Mapping[str, Any]) -> None:
     PlainConsole().print(table)
 
 
-@takes_index
 def labels(
-    index: IndexArgument = DEFAULT,
+    index: IndexOption = DEFAULT,
     number: Annotated[
         int | None, typer.Option("--number", "-n", help="Maximum number of labels.", min=1)
     ] = None,
@@ -162,9 +159,8 @@ def labels(
 _COLUMNS = ("kind", "score", "items", "titles", "labels", "reason")
 
 
-@takes_index
 def audit(
-    index: IndexArgument = DEFAULT,
+    index: IndexOption = DEFAULT,
     number: Annotated[
         int, typer.Option("--number", "-n", help="Maximum number of findings of a kind.", min=1)
     ] = 10,

@@ -11,7 +11,8 @@ from rich.text import Text
 
 from .shared import (
     DEFAULT,
-    IndexArgument,
+    AsJson,
+    IndexOption,
     PlainConsole,
     check_index,
     counted,
@@ -19,8 +20,8 @@ from .shared import (
     open_index,
     plain_errors,
     pressed_keys,
+    print_json,
     reason_lines,
-    takes_index,
 )
 
 if TYPE_CHECKING:
@@ -41,9 +42,8 @@ _PROPOSALS = {
 _MOST_MERGES = 1000
 
 
-@takes_index
 def review(  # noqa: PLR0917 - typer reads options from parameters
-    index: IndexArgument = DEFAULT,
+    index: IndexOption = DEFAULT,
     label: Annotated[
         str,
         typer.Option("--label", metavar="LABEL", help="Only this label."),
@@ -75,13 +75,15 @@ def review(  # noqa: PLR0917 - typer reads options from parameters
             metavar="COPY", help="With --apply: write a changed copy of the corpus with this name."
         ),
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Decide about labels to merge, and labels that look missing or wrong, the clearest first.
 
     Keys: y accepts the proposal (merges labels, adds a missing one, removes a wrong one), n rejects
     it, s skips, u undoes the last decision, q quits; r merges or renames labels to a name that you
     type. Each decision is saved immediately, and the tagger learns from it. A rejected merge is
-    proposed again by the next review. Keys can also be piped, one per line.
+    proposed again by the next review. Keys can also be piped, one per line. With --json the
+    findings that wait are listed, and nothing is asked.
 
     For example:
       labelspan review
@@ -109,7 +111,12 @@ def review(  # noqa: PLR0917 - typer reads options from parameters
             if out is not None:
                 corrected.edit.write(out)
             _report(corrected.edit, corrected.notes)
-        if export is None and apply is None:
+        if as_json:
+            from ..curation import Review  # noqa: PLC0415
+
+            with open_index(index) as opened:
+                print_json(_queue(Review(opened), label, kind, skipped=skipped))
+        elif export is None and apply is None:
             _ask(index, label, kind, skipped=skipped)
 
 

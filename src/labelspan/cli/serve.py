@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .._install import install_command, missing_for_app
-from .shared import DEFAULT, IndexArgument, check_index, counted, plain_errors, takes_index
+from .shared import DEFAULT, IndexOption, check_index, counted, plain_errors
 
 if TYPE_CHECKING:
     from ..web import Served
@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["mcp", "serve"]
 
 
-@takes_index
 def serve(  # noqa: PLR0917 - typer reads options from parameters
-    index: IndexArgument = DEFAULT,
+    index: IndexOption = DEFAULT,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[
         int, typer.Option(help="Port to listen on; 0 chooses a free one.", min=0, max=65535)
@@ -130,8 +129,7 @@ def serve(  # noqa: PLR0917 - typer reads options from parameters
             )
 
 
-@takes_index
-def mcp(index: IndexArgument = DEFAULT) -> None:
+def mcp(index: IndexOption = DEFAULT) -> None:
     """Let an assistant search, read and tag with an index, using the Model Context Protocol.
 
     The assistant starts this command and communicates with it over standard input and output. Only

@@ -10,7 +10,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import wraps
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Protocol
@@ -46,7 +45,6 @@ __all__ = [
     "CommandGroup",
     "CorpusName",
     "Force",
-    "IndexArgument",
     "IndexOption",
     "PlainConsole",
     "check_corpus",
@@ -69,7 +67,6 @@ __all__ = [
     "reason_lines",
     "standard_input",
     "standard_lines",
-    "takes_index",
     "tell_problem",
 ]
 
@@ -277,7 +274,11 @@ def _checked_words(command: Any, words: list[str]) -> list[str]:
                 f"write {option}={value}."
             )
     first = words[0] if words else ""
-    if "--index" not in options or not _names_index(first):
+    if not first or first.startswith("-") or "--index" not in options:
+        return words
+    # A command that takes nothing else has no other word.
+    single = not any(one.param_type_name == "argument" for one in command.params)
+    if not single and not _names_index(first):
         return words
     others = [one for one in words if one in ("-i", "--index") or one.startswith("--index=")]
     if others:
@@ -287,10 +288,10 @@ def _checked_words(command: Any, words: list[str]) -> list[str]:
 
 def _names_index(word: str) -> bool:
     """Return whether a word is the folder of an index, or is called like one."""
-    if not word or word.startswith("-"):
-        return False
     try:
-        return word.rstrip("/").endswith(DEFAULT.suffix) or (Path(word) / "manifest.json").is_file()
+        return (bool(word) and word.rstrip("/").endswith(DEFAULT.suffix)) or (
+            Path(word) / "manifest.json"
+        ).is_file()
     except OSError:
         return False
 
@@ -496,41 +497,13 @@ DEFAULT = Path("index.labelspan")
 _FEW = 5
 
 IndexOption = Annotated[
-    Path, typer.Option("--index", "-i", help="Folder of the index made by `labelspan fit`.")
+    Path,
+    typer.Option(
+        "--index",
+        "-i",
+        help="Folder of the index made by `labelspan fit`; also as the first word.",
+    ),
 ]
-IndexArgument = Annotated[
-    Path, typer.Argument(metavar="[INDEX]", help="Folder of the index made by `labelspan fit`.")
-]
-
-
-def takes_index(command: Callable[..., None]) -> Callable[..., None]:
-    """Let a command take its index as an argument or, like all commands, with -i."""
-
-    @wraps(command)
-    def run(*, other_index: Path | None = None, **given: Any) -> None:
-        with plain_errors():
-            if other_index not in (None, given["index"]) and given["index"] != DEFAULT:
-                from ..errors import Mismatch  # noqa: PLC0415
-
-                raise Mismatch(
-                    f"Give one index, but {str(given['index'])!r} and --index {other_index} were "
-                    "given."
-                )
-        command(**given | ({} if other_index is None else {"index": other_index}))
-
-    signature = inspect.signature(command, eval_str=True)
-    option = inspect.Parameter(
-        "other_index",
-        inspect.Parameter.KEYWORD_ONLY,
-        default=None,
-        annotation=Annotated[
-            Path | None,
-            typer.Option("--index", "-i", help="Folder of the index, instead of the argument."),
-        ],
-    )
-    parameters = [*signature.parameters.values(), option]
-    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    return run
 
 
 def check_index(path: Path) -> None:

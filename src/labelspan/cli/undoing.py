@@ -9,14 +9,12 @@ import typer
 from .shared import (
     DEFAULT,
     AsJson,
-    IndexArgument,
     IndexOption,
     check_index,
     echo,
     open_index,
     plain_errors,
     print_json,
-    takes_index,
 )
 
 if TYPE_CHECKING:
@@ -30,9 +28,8 @@ WhoOption = Annotated[
 ]
 
 
-@takes_index
 def history(  # noqa: PLR0917 - typer reads options from parameters
-    index: IndexArgument = DEFAULT,
+    index: IndexOption = DEFAULT,
     n: Annotated[int, typer.Option("-n", min=1, help="Maximum number of changes.")] = 20,
     item: Annotated[str, typer.Option(metavar="ID", help="Only changes of this item.")] = "",
     label: Annotated[str, typer.Option(metavar="LABEL", help="Only changes of this label.")] = "",

@@ -9,10 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import InvalidFile, InvalidInput
-from .json_files import flat
-from .label_values import INLINE
 from .names import known_names, listed, normal
-from .notes import inline_tags, note_fields
+from .notes import note_row
 from .readers import FileFormat, ReadFile, format_at, kind_of_suffix, reader_of
 from .sheets import arrow_errors
 from .sources import LONGEST, READABLE, Member, encoding_of, open_text, text_of
@@ -29,7 +27,7 @@ from .tables import (
 )
 from .xml_records import xml_kind
 
-__all__ = ["CorpusFiles", "Placed", "arrow_errors", "note_row"]
+__all__ = ["CorpusFiles", "Placed", "arrow_errors"]
 
 # Characters from which formats and columns are guessed.
 _SAMPLE = 1 << 21
@@ -218,18 +216,6 @@ def _note_title(name: str, row: dict[str, Any]) -> dict[str, str]:
     known = any(normal(key) in known_names("headings") for key in row)
     own = known or slug or row["text"].lstrip().startswith("# ") or name in ("index", "README")
     return {} if own else {"title": name}
-
-
-def note_row(text: str, tally: Tally) -> dict[str, Any]:
-    """Return the fields of a note, with its text and the tags in it."""
-    try:
-        fields, body = note_fields(text)
-    except ValueError as error:
-        tally[f"with malformed fields, which are part of the text ({error!s:.80})"] = [1]
-        fields, body = {}, text
-    tags = inline_tags(body)
-    plain = {key: one.strip() if isinstance(one, str) else one for key, one in fields.items()}
-    return {**flat(plain), "text": body, **({INLINE: tags} if tags else {})}
 
 
 def _find_format(

@@ -265,6 +265,8 @@ def _parts_repeat(texts: Sequence[str], mark: str) -> bool:
     few = len(set(inner)) <= 0.8 * len(several) and single >= 0.05 * len(texts)
     # "Arts / Culture" has parts of its own.
     few = few or (mark == _SLASH and len(set(inner)) <= 1.3 * len(several))
+    # No name of several words is made of codes, as "cs.LG hep-ph".
+    few = few or (mark == " " and again >= 0.5 and not any(map(str.isalpha, inner)))
     return (again >= 0.5 and again > 1.5 * whole) or few
 
 

@@ -15,11 +15,13 @@ from typing import Any
 import yaml
 
 from ..errors import InvalidFile, InvalidInput
+from .json_files import flat
 from .label_values import INLINE
 from .label_writing import LabelChange, rewritten
 from .names import known_names, normal
 
-__all__ = ["CODE", "inline_tags", "note_fields", "note_with_labels", "split_note", "yaml_values"]
+__all__ = ["CODE", "inline_tags", "note_fields", "note_row", "note_with_labels", "split_note"]
+__all__ += ["yaml_values"]
 
 _FENCES = {"---": ("---", "..."), "+++": ("+++",)}
 # Properties below a title, as Notion exports them, or at the beginning, as Pelican, Nikola (behind
@@ -307,3 +309,15 @@ def _without_inline(text: str, labels: Set[str]) -> str:
         yield text[at:]
 
     return "".join(pieces())
+
+
+def note_row(text: str, tally: dict[str, list[int]]) -> dict[str, Any]:
+    """Return the fields of a note, with its text and the tags in it."""
+    try:
+        fields, body = note_fields(text)
+    except ValueError as error:
+        tally[f"with malformed fields, which are part of the text ({error!s:.80})"] = [1]
+        fields, body = {}, text
+    tags = inline_tags(body)
+    plain = {key: one.strip() if isinstance(one, str) else one for key, one in fields.items()}
+    return {**flat(plain), "text": body, **({INLINE: tags} if tags else {})}

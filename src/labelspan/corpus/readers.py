@@ -7,11 +7,11 @@ package under the entry point ``labelspan.readers``.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import entry_points
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from ..errors import InvalidFile
 from .json_files import flat, json_object, json_values, unwrapped
@@ -21,6 +21,16 @@ from .record_files import bibtex_rows, bookmark_rows, mail_rows, marc_rows, ris_
 from .sheets import ods_rows, open_database, parquet_rows, sqlite_rows, xlsx_rows
 from .sources import Member, lines_of, open_text, text_of
 from .tables import Row, TableLayout, Tally, split_fasttext, split_tagged, table_rows
+from .writers import (
+    edit_bibtex,
+    edit_calibre,
+    edit_json,
+    edit_lines,
+    edit_notes,
+    edit_ris,
+    edit_table,
+    edit_workbook,
+)
 from .xml_records import XML_KINDS, xml_kind, xml_rows
 
 __all__ = ["GROUP", "FileFormat", "ReadFile", "Reader", "format_at", "kind_of_suffix"]
@@ -28,22 +38,6 @@ __all__ += ["all_readers", "reader_of"]
 
 # The entry point by which other packages add readers.
 GROUP = "labelspan.readers"
-
-
-class _Plan(Protocol):
-    """Changes of a corpus, and what writes them in the formats of this package."""
-
-    edits: Any
-
-    def text_with(self, changed: Callable[[str], str]) -> dict[str, bytes]: ...
-    def json_lines(self, text: str) -> str: ...
-    def json(self, text: str) -> str: ...
-    def table(self, text: str) -> str: ...
-    def bibtex(self, text: str) -> str: ...
-    def ris(self, text: str) -> str: ...
-    def workbook(self) -> dict[str, bytes]: ...
-    def markdown(self) -> dict[str, bytes]: ...
-    def calibre(self) -> dict[str, bytes]: ...
 
 
 @dataclass(frozen=True)
@@ -249,7 +243,7 @@ class Reader:
         """
         yield from enumerate(map(flat, self.records(file)), 1)
 
-    def write(self, plan: _Plan) -> dict[str, bytes]:
+    def write(self, plan: Any) -> dict[str, bytes]:
         """Return the new content of each file that changes, by its path; "" for one file.
 
         Parameters
@@ -322,8 +316,8 @@ class JsonLines(_LineReader):
     def item(self, file: ReadFile, number: int, line: str) -> dict[str, Any]:
         return flat(as_item(json_object(file.member.name, number, line)))
 
-    def write(self, plan: _Plan) -> dict[str, bytes]:
-        return plan.text_with(plan.json_lines)
+    def write(self, plan: Any) -> dict[str, bytes]:
+        return plan.text_with(partial(edit_lines, plan))
 
 
 class FastText(_LineReader):
@@ -356,8 +350,8 @@ class _Table(Reader):
             if layout is not None:
                 yield from table_rows(file.member.name, lines, layout, file.tally)
 
-    def write(self, plan: _Plan) -> dict[str, bytes]:
-        return plan.text_with(plan.table)
+    def write(self, plan: Any) -> dict[str, bytes]:
+        return plan.text_with(partial(edit_table, plan))
 
 
 class Csv(_Table):
@@ -403,8 +397,8 @@ class Json(Reader):
             # A folder of JSON files has a record in each.
             yield from json_values(file.member.name, text, only_file=file.alone)
 
-    def write(self, plan: _Plan) -> dict[str, bytes]:
-        return plan.text_with(plan.json)
+    def write(self, plan: Any) -> dict[str, bytes]:
+        return plan.text_with(partial(edit_json, plan))
 
 
 class Yaml(Reader):
@@ -449,8 +443,8 @@ class Xlsx(Reader):
     def rows(self, file: ReadFile) -> Iterator[Row]:
         return xlsx_rows(file.member, file.table, file.notes)
 
-    def write(self, plan: _Plan) -> dict[str, bytes]:
-        return plan.workbook()
+    def write(self, plan: Any) -> dict[str, bytes]:
+        return edit_workbook(plan)
 
 
 class Ods(Reader):
@@ -485,8 +479,8 @@ class Calibre(Reader):
     def records(self, file: ReadFile) -> Iterator[dict[str, Any]]:
         return sqlite_rows(file.member, file.table, file.notes)
 
-    def write(self, plan: _Plan) -> dict[str, bytes]:
-        return plan.calibre()
+    def write(self, plan: Any) -> dict[str, bytes]:
+        return edit_calibre(plan)
 
 
 # --- bibliographies, links and mail -----------------------------------------------------------
@@ -502,8 +496,8 @@ class Bibtex(Reader):
     def records(self, file: ReadFile) -> Iterator[dict[str, Any]]:
         return bibtex_rows(file.member, file.encoding, file.tally)
 
-    def write(self, plan: _Plan) -> dict[str, bytes]:
-        return plan.text_with(plan.bibtex)
+    def write(self, plan: Any) -> dict[str, bytes]:
+        return plan.text_with(partial(edit_bibtex, plan))
 
 
 class Ris(Reader):
@@ -516,8 +510,8 @@ class Ris(Reader):
     def records(self, file: ReadFile) -> Iterator[dict[str, Any]]:
         return ris_rows(file.member, file.encoding)
 
-    def write(self, plan: _Plan) -> dict[str, bytes]:
-        return plan.text_with(plan.ris)
+    def write(self, plan: Any) -> dict[str, bytes]:
+        return plan.text_with(partial(edit_ris, plan))
 
 
 class Marc(Reader):
@@ -601,8 +595,8 @@ class Markdown(Reader):
 
     name, suffixes, unit, writable = "markdown", (".md", ".markdown"), "file", True
 
-    def write(self, plan: _Plan) -> dict[str, bytes]:
-        return plan.markdown()
+    def write(self, plan: Any) -> dict[str, bytes]:
+        return edit_notes(plan)
 
 
 _BUILT_IN: list[type[Reader]] = [

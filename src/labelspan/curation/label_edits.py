@@ -253,6 +253,8 @@ class LabelEdits:
         _check_apart(right, wrong, "feedback", "accepted and rejected")
         with self._lock:
             self.index.store.row(item)
+            new = [one for one in right if not self.index.store.has_label(one)]
+            check_labels(new, self.index.corpus_fields)
             answers: dict[Pair, Answer] = {(item, label): "yes" for label in right}
             answers |= {(item, label): "no" for label in wrong}
             return self._answer(answers, By(who, "feedback"), change=True)

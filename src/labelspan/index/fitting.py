@@ -549,7 +549,7 @@ class _Fit:
         found = leading_directions(sample, most=LINK_DIRECTIONS)
         if not found.axes.shape[1]:
             return blocks, units
-        links = LinkBlock(*found, sample.shape[1], (0.0, 0.0))
+        links = LinkBlock(*found, sample.shape[1])
         blocks = Blocks(blocks.model, links)
         parts = list[Array]()
         for start in range(0, count, _DIRECTION_ROWS):
@@ -557,6 +557,7 @@ class _Fit:
             own = links.own(base(index))
             parts.append(own if units is None else np.hstack([units[index], own]))
         stored = np.concatenate(parts)
+        links.expect(lambda rows: stored[rows, -links.width :], graph)
         choose_space_lengths(blocks, stored, graph, self._space_quality(rows, labels))
         return blocks, stored
 

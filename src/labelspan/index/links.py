@@ -7,7 +7,7 @@ of its file. A name of no item is kept: the link points to nothing until there i
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -83,6 +83,10 @@ class LinkFields:
         addresses = {name_key(one) for one in own if isinstance(one, str)}
         return item_names(item.id, item.text) | addresses
 
+    def among(self, fields: Iterable[str]) -> bool:
+        """Return whether links follow from one of some fields."""
+        return any(one in self.marks or one in self.addresses for one in fields)
+
     def with_field(self, field: str, mark: str) -> LinkFields:
         """Return it with one more field."""
         return LinkFields({**self.marks, field: mark}, self.addresses)
@@ -123,6 +127,7 @@ class LinkGraph:
         self.size, self.nothing = size, dict(nothing or {})
         start, end = (np.asarray(one, dtype=np.int64) for one in links[:2])
         weights = np.asarray(links[2], dtype=np.float64)
+        self.links = start, end, weights
         order = np.lexsort((-weights, end, start))
         start, end, weights = start[order], end[order], weights[order]
         first = np.ones(start.size, dtype=bool)
@@ -171,6 +176,11 @@ class LinkGraph:
     @cached_property
     def _turned(self) -> sparse.csr_matrix:
         return sparse.csr_matrix(self.directed.T)
+
+    @cached_property
+    def linked(self) -> Array:
+        """Which rows have links that count in their means."""
+        return np.diff(self.mean.indptr) > 1
 
     @cached_property
     def mean(self) -> sparse.csr_matrix:
@@ -237,8 +247,17 @@ def _among(weights: sparse.csr_matrix, columns: Array) -> sparse.csr_matrix:
     return sparse.csr_matrix(parts, shape=(weights.shape[0], columns.size))
 
 
-def read_graph(database: Any, size: int, fields: LinkFields) -> LinkGraph:
-    """Make the graph of the first ``size`` rows of an :class:`.ItemDatabase`."""
+def read_graph(
+    database: Any,
+    size: int,
+    fields: LinkFields,
+    old: LinkGraph | None = None,
+    changed: Mapping[int, Mapping[str, Any]] | None = None,
+) -> LinkGraph:
+    """Make the graph of the first ``size`` rows of an :class:`.ItemDatabase`.
+
+    With the graph of the same items before a change, only the metadata that ``changed`` is read.
+    """
     ids = {
         name: row for row, name in database.select("SELECT row, id FROM items") if 0 <= row < size
     }
@@ -247,6 +266,15 @@ def read_graph(database: Any, size: int, fields: LinkFields) -> LinkGraph:
         every = database.select("SELECT row, id, substr(text, 1, 400) FROM items")
         return ((row, name, text) for row, name, text in every if ids.get(name) == row)
 
-    tables = ((row, table) for row, table in database.metadata() if row < size)
-    found = find_links(tables, ids, texts(), fields.marks, fields.addresses)
-    return LinkGraph(size, (found.starts, found.ends, found.weights), found.nothing)
+    every: Any = (changed or {}).items()
+    if old is None or fields.addresses:
+        # An address may be that of any link.
+        old = LinkGraph(size, ((), (), ()))
+        every = ((row, table) for row, table in database.metadata() if row < size)
+    found = find_links(every, ids, texts(), fields.marks, fields.addresses)
+    rows = [*(changed or {})]
+    same = ~np.isin(old.links[0], rows)
+    new = found.starts, found.ends, found.weights
+    links = [np.concatenate([own[same], more]) for own, more in zip(old.links, new, strict=True)]
+    nothing = {row: own for row, own in old.nothing.items() if row not in rows} | found.nothing
+    return LinkGraph(size, (links[0], links[1], links[2]), nothing)

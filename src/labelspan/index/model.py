@@ -280,7 +280,7 @@ class IndexModel:
     def query_features(self, texts: Sequence[str]) -> Any:
         """Compute the features of queries; the model's are zeros if it is missing."""
         words, stored = self.of_queries(texts)
-        return self.blocks.of_new(words, stored, SPACE_LENGTH)
+        return self.blocks.of_new(words, stored, SPACE_LENGTH, query=True)
 
     def of_queries(self, texts: Sequence[str]) -> tuple[Any, Array | None]:
         """Return the words of queries, and what blocks would store of them."""
@@ -331,7 +331,7 @@ class IndexModel:
         units = self.block.rows(read_vectors(vectors, len(vectors), "search"))
         nothing = sparse.csr_matrix((len(vectors), self.features.size), dtype=np.float32)
         stored = self.blocks.store(nothing, units)
-        return self.space.vectors(self.blocks.of_new(nothing, stored, SPACE_LENGTH))
+        return self.space.vectors(self.blocks.of_new(nothing, stored, SPACE_LENGTH, query=True))
 
     @cached_property
     def names(self) -> Array | None:

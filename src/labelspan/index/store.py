@@ -281,11 +281,12 @@ class ItemStore:
         vocabulary: LabelVocabulary | None,
         *,
         rewritten: bool = False,
+        relinked: Mapping[int, Item] | None = None,
     ) -> Self:
         """Remove the items of some rows, add others after the last row, and write labels.
 
-        ``rewritten`` says that the metadata of others was written before, or that the vectors may
-        be those of other links.
+        ``rewritten`` says that the metadata of others was written before, and ``relinked`` which
+        items may have other links by that; the vectors may be those of other links, too.
         """
         self._database.remove(cursor, gone)
         if items:
@@ -303,9 +304,10 @@ class ItemStore:
         made._drop(gone)
         made._name_labels()
         rows = [*touched]
-        if items or gone or rewritten:
-            made._graph = None
-            rows += made._follow_links(cursor, self, again=rewritten)
+        if items or gone or relinked:
+            old = None if items or gone else self._graph
+            made._graph = None if old is None else made._read_graph(old, relinked or {})
+            rows += made._follow_links(cursor, self, again=relinked is not None)
         rows = list(dict.fromkeys(rows))
         before = np.count_nonzero(
             self.labels.known[[row for row in rows if row < len(self.labels)]]
@@ -332,11 +334,18 @@ class ItemStore:
     @property
     def graph(self) -> LinkGraph | None:
         """The links between the items; None if no field has any."""
-        if self._graph is None and self.link_fields is not None:
-            with self._lock:
-                size = self.vectors.alive.size
-                self._graph = read_graph(self._database, size, self.link_fields)
+        if self._graph is None:
+            self._graph = self._read_graph(None, {})
         return self._graph
+
+    def _read_graph(self, old: LinkGraph | None, changed: Mapping[int, Item]) -> LinkGraph | None:
+        """Read the links; those of all items that have not changed may be known."""
+        if self.link_fields is None:
+            return None
+        with self._lock:
+            tables = {row: item.metadata for row, item in changed.items()}
+            size = self.vectors.alive.size
+            return read_graph(self._database, size, self.link_fields, old, tables)
 
     def columns(self, rows: Array, use: int) -> Array:
         """Return the columns of the blocks next to the words, for the embedding or the tagger."""
@@ -487,8 +496,13 @@ class ItemStore:
         gone = [there[name] for name in (*wanted.gone, *(one for one in put if one in there))]
         items, vectors = [wanted.items[name] for name in put], self._vectors_of(put, embed)
         labels, vocabulary = table.changed(lists), wanted.vocabulary
+        linking = self.link_fields is not None and self.link_fields.among(
+            key for own in wanted.metadata.values() for key in own
+        )
         return self._put(
-            cursor, items, vectors, gone, labels, lists, vocabulary, rewritten=bool(in_place or put)
+            *(cursor, items, vectors, gone, labels, lists, vocabulary),
+            rewritten=bool(in_place or put),
+            relinked=in_place if put or linking else None,
         )
 
     def _vectors_of(self, put: Mapping[str, tuple[str, int]], embed: Embed | None) -> Array:
