@@ -11,14 +11,19 @@ from rich.console import Console
 from rich.table import Table
 
 from .inspect import print_facts
-from .shared import AsJson, plain_errors, print_json
+from .shared import AsJson, CommandGroup, plain_errors, print_json
 
 if TYPE_CHECKING:
     from ..datasets import Card
 
 __all__ = ["data"]
 
-data = typer.Typer(name="data", help="List, describe and download data sets.", no_args_is_help=True)
+data = typer.Typer(
+    name="data",
+    cls=CommandGroup,
+    help="List, describe and download data sets.",
+    no_args_is_help=True,
+)
 
 Name = Annotated[str, typer.Argument(help="A name from `labelspan data list`.")]
 Home = Annotated[

@@ -7,11 +7,11 @@ package under the entry point ``labelspan.readers``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.metadata import entry_points
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from ..errors import InvalidFile
 from .json_files import flat, json_object, json_values, unwrapped
@@ -38,6 +38,12 @@ __all__ += ["all_readers", "reader_of"]
 
 # The entry point by which other packages add readers.
 GROUP = "labelspan.readers"
+
+
+class _Plan(Protocol):
+    edits: Any
+
+    def text_with(self, changed: Callable[[str], str]) -> dict[str, bytes]: ...
 
 
 @dataclass(frozen=True)
@@ -243,7 +249,7 @@ class Reader:
         """
         yield from enumerate(map(flat, self.records(file)), 1)
 
-    def write(self, plan: Any) -> dict[str, bytes]:
+    def write(self, plan: _Plan) -> dict[str, bytes]:
         """Return the new content of each file that changes, by its path; "" for one file.
 
         Parameters
@@ -316,7 +322,7 @@ class JsonLines(_LineReader):
     def item(self, file: ReadFile, number: int, line: str) -> dict[str, Any]:
         return flat(as_item(json_object(file.member.name, number, line)))
 
-    def write(self, plan: Any) -> dict[str, bytes]:
+    def write(self, plan: _Plan) -> dict[str, bytes]:
         return plan.text_with(partial(edit_lines, plan))
 
 
@@ -350,7 +356,7 @@ class _Table(Reader):
             if layout is not None:
                 yield from table_rows(file.member.name, lines, layout, file.tally)
 
-    def write(self, plan: Any) -> dict[str, bytes]:
+    def write(self, plan: _Plan) -> dict[str, bytes]:
         return plan.text_with(partial(edit_table, plan))
 
 
@@ -397,7 +403,7 @@ class Json(Reader):
             # A folder of JSON files has a record in each.
             yield from json_values(file.member.name, text, only_file=file.alone)
 
-    def write(self, plan: Any) -> dict[str, bytes]:
+    def write(self, plan: _Plan) -> dict[str, bytes]:
         return plan.text_with(partial(edit_json, plan))
 
 
@@ -443,7 +449,7 @@ class Xlsx(Reader):
     def rows(self, file: ReadFile) -> Iterator[Row]:
         return xlsx_rows(file.member, file.table, file.notes)
 
-    def write(self, plan: Any) -> dict[str, bytes]:
+    def write(self, plan: _Plan) -> dict[str, bytes]:
         return edit_workbook(plan)
 
 
@@ -479,7 +485,7 @@ class Calibre(Reader):
     def records(self, file: ReadFile) -> Iterator[dict[str, Any]]:
         return sqlite_rows(file.member, file.table, file.notes)
 
-    def write(self, plan: Any) -> dict[str, bytes]:
+    def write(self, plan: _Plan) -> dict[str, bytes]:
         return edit_calibre(plan)
 
 
@@ -496,7 +502,7 @@ class Bibtex(Reader):
     def records(self, file: ReadFile) -> Iterator[dict[str, Any]]:
         return bibtex_rows(file.member, file.encoding, file.tally)
 
-    def write(self, plan: Any) -> dict[str, bytes]:
+    def write(self, plan: _Plan) -> dict[str, bytes]:
         return plan.text_with(partial(edit_bibtex, plan))
 
 
@@ -510,7 +516,7 @@ class Ris(Reader):
     def records(self, file: ReadFile) -> Iterator[dict[str, Any]]:
         return ris_rows(file.member, file.encoding)
 
-    def write(self, plan: Any) -> dict[str, bytes]:
+    def write(self, plan: _Plan) -> dict[str, bytes]:
         return plan.text_with(partial(edit_ris, plan))
 
 
@@ -595,7 +601,7 @@ class Markdown(Reader):
 
     name, suffixes, unit, writable = "markdown", (".md", ".markdown"), "file", True
 
-    def write(self, plan: Any) -> dict[str, bytes]:
+    def write(self, plan: _Plan) -> dict[str, bytes]:
         return edit_notes(plan)
 
 

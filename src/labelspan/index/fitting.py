@@ -467,8 +467,9 @@ class _Fit:
         if features is not None:
             words = WordSearch(self._vocabulary, list(self._segments()))
         self._report(_STEPS, _STEPS, "done")
+        model = IndexModel(features, space, tagger, blocks.used())
         return Fitted(
-            IndexModel(features, space, tagger, blocks.used()),
+            model,
             self.database,
             vectors,
             self._kept(blocks, stored),
@@ -477,7 +478,7 @@ class _Fit:
             self._options.language,
             int(chosen.size),
             self._undercount,
-            links=self._told(blocks, graph),
+            links={} if graph is None else {**graph.summary(), **model.link_use},
         )
 
     def _learn_space(
@@ -591,12 +592,6 @@ class _Fit:
             return rows
         self.files.write(ROWS_FILE, {"rows": rows})
         return None
-
-    def _told(self, blocks: Blocks, graph: LinkGraph | None) -> dict[str, Any]:
-        if graph is None:
-            return {}
-        used = blocks.lengths(SPACE_LENGTH)[1] > 0, blocks.lengths(TAG_LENGTH)[1] > 0
-        return {**graph.summary(), "in_space": used[0], "in_tags": used[1]}
 
     def _vectors(self, space: Space, rows: Any) -> Array | None:
         """Compute the vectors of all items: in memory, or in a file of the index."""

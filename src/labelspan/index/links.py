@@ -121,7 +121,7 @@ class LinkGraph:
     def __init__(
         self,
         size: int,
-        links: tuple[Sequence[int], Sequence[int], Sequence[float]],
+        links: Sequence[Any],
         nothing: Mapping[int, Sequence[str]] | None = None,
     ) -> None:
         self.size, self.nothing = size, dict(nothing or {})
@@ -180,7 +180,7 @@ class LinkGraph:
     @cached_property
     def linked(self) -> Array:
         """Which rows have links that count in their means."""
-        return np.diff(self.mean.indptr) > 1
+        return np.asarray(np.diff(self.mean.indptr) > 1)
 
     @cached_property
     def mean(self) -> sparse.csr_matrix:
@@ -277,4 +277,4 @@ def read_graph(
     new = found.starts, found.ends, found.weights
     links = [np.concatenate([own[same], more]) for own, more in zip(old.links, new, strict=True)]
     nothing = {row: own for row, own in old.nothing.items() if row not in rows} | found.nothing
-    return LinkGraph(size, (links[0], links[1], links[2]), nothing)
+    return LinkGraph(size, links, nothing)
