@@ -255,7 +255,7 @@ class FileFit:
                     else:
                         other.append(line.rstrip())
         with self._lock:
-            self._process, stopped = None, self._stopped
+            self._process, stopped = None, bool(self._stopped)
         # A process that was stopped while it imported a module may not have noticed.
         if process.returncode == 0 and not stopped:
             return json.loads(answer.read_bytes()), ""
