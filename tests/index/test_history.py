@@ -222,6 +222,21 @@ def test_a_new_name_breaks_nothing(index):
         index.undo(made.number)
 
 
+def test_labels_that_exchanged_their_names_get_them_back(index):
+    edits = LabelEdits(index)
+    first = edits.apply(edits.plan_replace("image", "photo"), create=True)
+    undone = index.undo(first.number)
+    index.relabel("item0", ["photo"])
+    index.relabel("item0", [])
+    # Nothing has the name "photo", which is that of another label now.
+    redone = index.undo(undone.number)
+    index.relabel("item0", ["image"])
+    labels = index.labels
+    assert index.undo(redone.number).kept == {}
+    assert index.labels["image"] == labels["photo"]
+    assert index.undo().entry.action == "relabel"
+
+
 def test_the_corrected_file_is_what_differs_from_what_was_read(index):
     """The rows of the review, each of which contradicted the index."""
     edits = LabelEdits(index)

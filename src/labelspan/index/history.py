@@ -597,12 +597,14 @@ class History:
         rows = self._store.log_rows("part_of = ? ORDER BY number", number)
         present = self._store.present((item, field) for _, _, item, field, _, _ in rows)
         there = set(self._store.known_ids({item for _, _, item, _, _, _ in rows}))
+        # Labels that get their names back together may exchange them.
+        renamed = {field_number(row[3]) for row in rows if field_kind(row[3]) == "name"}
         wanted: dict[Cell, str | None] = {}
         late: dict[str, int] = {}
         for last, _, item, field, before, after in rows:
             # An item that is gone has no value as well as one whose value was removed.
             gone = field_kind(field) == "metadata" and item not in there
-            if not gone and self._can_restore(field, present[item, field], before, after):
+            if not gone and self._can_restore(field, present[item, field], before, after, renamed):
                 wanted[item, field] = before
             else:
                 late[item or field] = self._changed_by(item, field, last)
@@ -633,7 +635,12 @@ class History:
         return next((one for one in every if one not in undone and one not in skipped), None)
 
     def _can_restore(
-        self, field: str, present: str | None, before: str | None, after: str | None
+        self,
+        field: str,
+        present: str | None,
+        before: str | None,
+        after: str | None,
+        renamed: set[int],
     ) -> bool:
         if not same(field, present, after):
             return False
@@ -641,7 +648,7 @@ class History:
             return True
         # The name may be that of another label now.
         holder = self._store.labels.number.get(value_of(before))
-        return holder is None or not self._store.labels.support[holder]
+        return holder is None or holder in renamed or not self._store.labels.support[holder]
 
     def _changed_by(self, item: str, field: str, number: int) -> int:
         """Return the number of the change after which a value is not what it was."""
