@@ -464,7 +464,7 @@ def test_kills_and_replaced_indexes_lose_nothing(browser, tmp_path):
     (made,) = exported(folder)
     with SemanticIndex.load(folder) as index:
         # Decision and label are one transaction.
-        assert (made["label"] in index.item(made["item"]).labels) == (made["kind"] == "missing")
+        assert (made["label"] in index.item(made["item"]).labels) == (made["answer"] == "yes")
     copy = shutil.copytree(folder, tmp_path / "copy")
     with serving(folder) as address, opened(browser, address, "/review", complaints=[]) as page:
         assert page.locator(f'[data-key="{key}"]').count() == 0
