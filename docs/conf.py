@@ -74,6 +74,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "show_signature": False,
+    "thumbnail_size": (800, 448),  # each page begins with it
     "write_computation_times": False,  # its page would ask other hosts for scripts
     "backreferences_dir": "gallery/used",
     "doc_module": ("labelspan",),

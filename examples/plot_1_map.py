@@ -1,13 +1,16 @@
 """
 A map of programs: LSI and MLSI
-==================================
+===============================
 
-Debian programs that neither method has seen, embedded from their descriptions only. LSI learned
-its embedding from words, MLSI from words and from the tags of *other* programs.
+.. image:: images/thumb/sphx_glr_plot_1_map_thumb.png
+   :alt: Two maps of the same programs, coloured by tag; MLSI's groups are tighter than LSI's
+
+MLSI, which learned from words and from the tags of other programs, places new programs with the
+same tags closer together than LSI, which learned from words only.
 """
 
 # %%
-# Half of the training set is enough to learn from; the map shows the test set.
+# Both methods learn from half of the training set; the map shows the test set.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer

@@ -2,15 +2,17 @@
 Sentence embeddings, adapted to tags
 ====================================
 
-A sentence encoder computes 384 dimensions without knowing your tags. An adapter reduces them to
-fewer dimensions that take the tags into account, by a linear map whose axes are sorted, so that any
-number of them can be used. What is lost, and what is gained?
+.. image:: images/thumb/sphx_glr_plot_2_embeddings_thumb.png
+   :alt: nDCG by number of dimensions, for the original vectors, PCA and an adapter
+
+An adapter reduces the 384 dimensions of a sentence encoder to a few that take your tags into
+account.
 """
 
 # %%
 # Embeddings of the descriptions of 2,450 Debian programs by all-MiniLM-L6-v2, stored with one byte
-# per number by ``tools/make_embeddings.py``. Some tags are hidden from all maps: they stand for
-# tags that are added later.
+# per number by ``tools/make_embeddings.py``. Some tags are hidden from all methods, as tags that
+# are added later.
 import sys
 from pathlib import Path
 
@@ -36,17 +38,17 @@ print(f"{train.size} programs to learn from, {test.size} to evaluate on")
 print(f"{(~hidden).sum()} tags seen, {hidden.sum()} hidden")
 
 # %%
-# ``fit`` compares the map with the original vectors and with PCA on held-out programs, for several
-# numbers of dimensions and with confidence intervals. From this it chooses the number of
-# dimensions; if nothing is gained, the result is PCA.
+# ``fit`` compares the adapter with the original vectors and with PCA on held-out programs, with
+# confidence intervals, and chooses the number of dimensions; if the labels bring no gain, the
+# result is PCA.
 adapter = Adapter().fit(X[train], Y[train][:, ~hidden])
 print(adapter.report_)
 
 # %%
-# Now evaluate it on programs and tags that the fit has never seen, by the nDCG of the ten nearest
-# training programs, whose relevance is the overlap of their tags with those of the query. One map
-# of 128 dimensions is used for all sizes. Results depend on which tags are hidden: the mean of
-# three draws is shown.
+# It is evaluated on programs and tags that the fit has not seen, by the nDCG of the ten nearest
+# training programs, whose relevance is the overlap of their tags with those of the query. One
+# adapter of 128 dimensions is used for all sizes. The mean over three choices of hidden tags is
+# shown.
 SIZES = [8, 16, 32, 64, 128]
 NAMES = ["all 384, as they are", "PCA", "adapted", "adapted, items by their tags"]
 COLOURS = ["black", "#888888", "#0072B2", "#D55E00"]
@@ -93,6 +95,6 @@ axes[0].legend(frameon=False, loc="lower right")
 plt.show()
 
 # %%
-# For training tags, 16 adapted dimensions find better neighbours than all 384, with a twenty-fourth
+# For training tags, 16 adapted dimensions find better neighbours than all 384, in a twenty-fourth
 # of the memory; for hidden tags they are slightly worse than PCA. Items with known tags are
 # embedded with their tags as well, which helps queries without tags to find them.

@@ -2,16 +2,19 @@
 LDA, CCA and OPLS compared with scikit-learn
 ============================================
 
-Two libraries that solve the same problem must give the same answer. A question without a single
-answer follows: which few dimensions are best to classify digits?
+.. image:: images/thumb/sphx_glr_plot_3_discriminants_thumb.png
+   :alt: Crosses of scikit-learn in rings of labelspan, for LDA and CCA
+
+LDA and CCA give the same results as in scikit-learn, and with up to four dimensions LDA is best to
+classify digits.
 """
 
 # %%
-# LDA and CCA: the same spaces
-# ----------------------------
+# LDA and CCA: the same results
+# -----------------------------
 # scikit-learn scales by the scatter within classes, divided by the number of rows, labelspan by the
-# total scatter: the two differ by a known factor for each direction. The crosses fall into the
-# rings.
+# total scatter, so the two differ by a known factor for each direction. With this factor, the
+# crosses fall into the rings.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.cross_decomposition import CCA as PeerCCA

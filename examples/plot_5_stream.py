@@ -2,13 +2,16 @@
 Learning from a stream
 ======================
 
-``partial_fit`` stores means and sums of products: after each batch the embedding is the one that
-``fit`` finds on all rows so far. How many rows does an embedding need?
+.. image:: images/thumb/sphx_glr_plot_5_stream_thumb.png
+   :alt: Quality of neighbours by the number of rows seen, for MLSI and IncrementalPCA
+
+``partial_fit`` stores means and sums of products, so after each batch the embedding is the one
+that ``fit`` finds on all rows so far.
 """
 
 # %%
-# Noisy vectors, similar to those of a sentence encoder, with 30 labels, in batches of 50. From time
-# to time the neighbours of unseen rows are evaluated.
+# Noisy vectors, similar to those of a sentence encoder, with 30 labels, in batches of 50. The
+# neighbours of unseen rows are evaluated at several sizes.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.decomposition import IncrementalPCA

@@ -2,11 +2,14 @@
 Kernels: labels that no line separates
 ======================================
 
-Two moons, three labels. A row may have several labels, and no straight line separates any of them.
+.. image:: images/thumb/sphx_glr_plot_6_kernel_thumb.png
+   :alt: Scores of two models in the plane, above two moons
+
+A kernel separates labels that no straight line can separate.
 """
 
 # %%
-# Each moon is a label; the third label is on all rows where one moon reaches into the other.
+# Each of two moons is a label; the third label is on rows where one moon reaches into the other.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import make_moons

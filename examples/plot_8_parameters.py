@@ -2,11 +2,14 @@
 Choosing alpha and beta
 =======================
 
-The same grid is evaluated on labels that were used in training, and on labels that were not.
+.. image:: images/thumb/sphx_glr_plot_8_parameters_thumb.png
+   :alt: Heat maps of nDCG by alpha and beta, for training tags and hidden tags
+
+The best weight of the labels is small for labels that were not used in training.
 """
 
 # %%
-# Sentence embeddings of programs (the example on embeddings says how they were made).
+# The sentence embeddings of programs are those of the example on adapted embeddings.
 import sys
 from pathlib import Path
 
