@@ -83,8 +83,10 @@ def _guess_labels(free: Sequence[Field], n_fields: int, *, by_name: bool) -> _Gu
         full = [one for one in rest if one.filled >= 0.8]
         if seldom and full and len(chosen) == 1:
             return _Guess((*chosen, *full), sure=False)
-        one = sum(one.n_labels for one in chosen) == 1 and 0 < first.filled < _SOME
-        return _Guess(chosen, others, "name", sure=not one)
+        # Of few items, one label or labels that are never used again.
+        single = sum(one.n_labels for one in chosen) == 1 or not any(one.repeats for one in chosen)
+        sure = not (single and 0 < first.filled < _SOME)
+        return _Guess(chosen, others, "name", sure=sure)
     decided = [one for one in free if one.indicates and one.is_named("decisions")]
     if decided and not named and len(columns) < 3 and not by_name:
         return _Guess(decided[:1], [*decided[1:], *rest])
