@@ -164,6 +164,9 @@ def test_links_that_do_not_help_are_not_used():
     assert_allclose(index.vectors(), plain.vectors(), atol=1e-6)
     # They are shown all the same.
     assert index.links("0").to
+    bare = SemanticIndex(LSI(6)).fit(texts, links=links)
+    # Without labels nothing says whether they help, and there are no tags.
+    assert (bare.link_use["in_space"], bare.link_use["in_tags"]) == (True, False)
 
 
 @pytest.mark.parametrize("seed", range(2))

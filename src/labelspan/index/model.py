@@ -269,8 +269,8 @@ class IndexModel:
     @property
     def link_use(self) -> dict[str, bool]:
         """Whether the space and the tagger use links."""
-        used = (self.blocks.lengths(use)[1] > 0 for use in (SPACE_LENGTH, TAG_LENGTH))
-        return dict(zip(("in_space", "in_tags"), used, strict=True))
+        space, tags = (self.blocks.lengths(use)[1] > 0 for use in (SPACE_LENGTH, TAG_LENGTH))
+        return {"in_space": space, "in_tags": tags and self.can_tag}
 
     @property
     def balance(self) -> float:
