@@ -41,6 +41,7 @@ __all__ = [
     "LabelledRows",
     "RowView",
     "add_sparse",
+    "column_sizes",
     "labels_of",
     "select_columns",
     "turned",
@@ -99,10 +100,10 @@ def turned(features: Any) -> Any:
     return features.T.tocsr() if sparse.issparse(features) else features.T
 
 
-def _column_sizes(rows: Any) -> tuple[Array, Array]:
+def column_sizes(rows: Any) -> tuple[Array, Array]:
     """Return the sums of squares of columns, and numbers of rows that have them."""
     if isinstance(rows, JoinedRows):
-        parts = zip(_column_sizes(rows.words), _column_sizes(rows.block), strict=True)
+        parts = zip(column_sizes(rows.words), column_sizes(rows.block), strict=True)
         squares, counts = (np.concatenate(pair) for pair in parts)
         return squares, counts
     d = rows.shape[1]
@@ -201,7 +202,7 @@ class FeatureRows:
     @cached_property
     def _sizes(self) -> tuple[Array, Array]:
         """Sums of squares of the features, and numbers of rows that have them."""
-        return _column_sizes(self.features)
+        return column_sizes(self.features)
 
     def scaled(self, features: Any, own: Array | None = None) -> Any:
         """Divide features by their lengths over the other rows; ``own`` as in `RowView`."""

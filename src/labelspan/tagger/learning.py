@@ -20,6 +20,7 @@ from .label_regression import (
     LabelledRows,
     LabelRegression,
     add_sparse,
+    column_sizes,
     select_columns,
     turned,
 )
@@ -38,6 +39,11 @@ _BEST, _RANDOM = 30, 30
 # length 1; multiples of the first two that are tried, and weights of votes.
 _USUAL = (1.0, 0.15, 0.25)
 _ALPHAS = (1.0, 3.0, 0.1)
+# Columns in very different units, as a block of vectors may have, take smaller multiples too: each
+# this fraction of the one before, down to this fraction of the square of the shortest column.
+_LOWER, _LOWEST, _ALIKE = 0.1, 1e-2, 1e4
+# The smallest multiple for each row, because products of rows have the digits of float32.
+_DIGITS = 1e-6
 _RESTS = (5.3, 3.3, 2.3, 1.7, 1.1, 0.8, 0.5, 0.33, 0.2, 0.13)
 _VOTES = (0.0, 0.1, 0.25, 0.5, 1.0)
 # Number of best labels of an item that count.
@@ -164,6 +170,8 @@ def _settings(
 ) -> tuple[_Pairs, _Weights, float]:
     """Choose the weights by the scores of held-out rows; return their pairs and quality too."""
     scale = max(_mean_square(features), 1e-12) if features.shape[0] else 1.0
+    if len(alphas) > 1:
+        alphas = (*alphas, *_lower_penalties(features, min(alphas), scale))
     usual = _Weights(_USUAL[0] * scale, _USUAL[1] / scale, _USUAL[2])
     pairs = _Pairs.join([block for one in held for block in _pairs(one, usual, rng, alphas)])
     return pairs, *_choose(pairs, usual)
@@ -175,6 +183,20 @@ def _mean_square(features: Any) -> float:
     if isinstance(features, JoinedRows):
         found += float(row_squares(features.block).mean())
     return found
+
+
+def _lower_penalties(features: Any, alpha: float, scale: float) -> list[float]:
+    """Return penalties below alpha that columns in small units need; none in similar units."""
+    squares, counts = column_sizes(features)
+    found = squares[counts > 0] / counts[counts > 0]
+    found = found[found > 0]
+    lower: list[float] = []
+    if found.size and found.max() > _ALIKE * found.min():
+        lowest = _LOWEST * float(found.min() * counts[counts > 0].mean()) / scale
+        lowest = max(lowest, _DIGITS * features.shape[0])
+        while (alpha := _LOWER * alpha) > lowest:
+            lower.append(alpha)
+    return lower
 
 
 def leading_directions(features: Any, seed: int = 0, most: int = _MOST) -> Directions:
