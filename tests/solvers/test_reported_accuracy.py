@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from _support.units import KINDS, Reference, labelled
-from scipy import sparse
+from scipy import linalg, sparse
 
 from labelspan import CCA, HSL, LDA, LSI, MLSI, OPLS
 from labelspan.errors import NotConverged
@@ -122,9 +122,9 @@ def test_krylov_by_name_on_small_data(method):
 # --- a few dominant factors, in any units, and any penalty ------------------------------
 
 
-def dominated(rng):
+def dominated(rng, sides=(120, 700)):
     """Return data with up to five dominant factors in units over up to six decades, and labels."""
-    n, d = int(rng.integers(120, 700)), int(rng.integers(120, 700))
+    n, d = int(rng.integers(*sides)), int(rng.integers(*sides))
     factors, k = int(rng.integers(1, 6)), int(rng.choice([2, 3, 8, 30]))
     S = rng.standard_normal((n, d)) * np.geomspace(1, 10 ** -rng.uniform(0, 3), d)
     common = rng.standard_normal((n, factors)) @ rng.standard_normal((factors, d))
@@ -187,6 +187,52 @@ def test_what_is_missing_next_to_dominant_factors_of_fresh_data():
     fresh = int(np.random.SeedSequence().generate_state(1)[0])
     warned = sum(check_dominated([fresh, seed]) for seed in range(170))
     assert warned <= 170
+
+
+def squared(matrix, count):
+    """Return the largest squared singular values."""
+    square = matrix @ matrix.T
+    return linalg.eigvalsh(square, subset_by_index=[len(square) - count, len(square) - 1])[::-1]
+
+
+def check_large(seed):
+    """Fit both sides above the limit of direct solutions, by default; return what warned."""
+    rng = np.random.default_rng(seed)
+    X, Y = dominated(rng, (4100, 5200))
+    reference = Reference(X)
+    alpha = 10 ** rng.uniform(-3, 0) * float(np.square(reference.X).sum(axis=0).mean())
+    given, hat = X.astype(rng.choice([np.float64, np.float32])), reference.hat(alpha)
+    T, warned = Y - Y.mean(axis=0), []
+    T = T * equalizing_weights(np.square(T).mean(axis=0))
+    for method in (OPLS, CCA, HSL, MLSI, LSI):
+        model = LSI(5, center=True) if method is LSI else method(8, alpha=alpha)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model.fit(given, Y)
+        count = model.eigenvalues_.size
+        if any(issubclass(warning.category, NotConverged) for warning in caught):
+            warned.append((method.__name__, model.status_))
+            continue
+        if method is LSI:
+            expected = squared(reference.X, count)
+        elif method is MLSI:
+            fitted, beta = hat @ T, model.beta_
+            parts = [np.sqrt(1 - beta) * reference.X / np.linalg.norm(reference.X)]
+            parts.append(np.sqrt(beta) * fitted / np.linalg.norm(fitted))
+            expected = squared(np.hstack(parts), count)
+        else:
+            H = factor(model, Y)
+            expected = np.linalg.eigvalsh(H.T @ hat @ H)[::-1][:count]
+        missing = abs(1 - model.eigenvalues_.sum() / expected.sum())
+        told = (seed, method.__name__, X.shape, missing, model.status_)
+        assert missing <= 2 * said(model) + 1e-4, told
+        assert missing <= (1e-2 if method is MLSI else 5e-3) + 1e-4, told
+    return warned
+
+
+def test_what_is_missing_where_both_sides_are_large():
+    fresh = int(np.random.SeedSequence().generate_state(1)[0])
+    assert len([check_large([fresh, seed]) for seed in range(3)]) == 3
 
 
 def test_frequent_words_are_not_a_unit():

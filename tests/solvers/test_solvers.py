@@ -186,7 +186,7 @@ def test_the_leverage_comes_with_the_regression(rows, columns, alpha):
     assert fit.leverage == pytest.approx(expected, rel=0.1)
     assert leverage_of(X, alpha) == pytest.approx(expected, rel=0.1)
     assert fit.n_iter == without.n_iter
-    np.testing.assert_allclose(fit.agreement, without.agreement, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(fit.agreement, without.agreement, rtol=1e-3, atol=1e-2)
 
 
 def test_a_regression_that_iterates_slowly_is_solved_directly():

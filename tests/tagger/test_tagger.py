@@ -11,7 +11,7 @@ from sklearn.preprocessing import normalize
 
 from labelspan.errors import InvalidFile
 from labelspan.tagger import NEVER, Tagger, learning
-from labelspan.tagger.label_regression import LabelledRows
+from labelspan.tagger.label_regression import FeatureRows, LabelledRows
 from labelspan.tagger.learning import leading_directions, learn_tagger
 from labelspan.text import TAGS, FeatureCounts, Vocabulary
 
@@ -236,7 +236,7 @@ def test_columns_in_small_units_are_learned_from(seed):
     X, Y, words = generated(seed, "tall")
     X, Y = sparse.csr_matrix(X, dtype=np.float32), sparse.csr_matrix(Y > 0, dtype=np.float32)
     X = sparse.csr_matrix(normalize(X))
-    rows = LabelledRows(X, Y, leading_directions(X))
+    rows = LabelledRows(FeatureRows(X, leading_directions(X)), Y)
     every = learning._ScoredRows(rows, X, Y, np.arange(X.shape[0]))
 
     def quality(alphas):

@@ -110,6 +110,14 @@ def block_cg(  # noqa: PLR0917
     state = _Progress(factor, lengths, probes, least)
     smallest = _ROUNDING if error < np.inf else noise
     n_iter, unsure = 0, False
+
+    def of_fit() -> float:
+        if shrink is None:
+            return 1.0
+        squares = solution * (solution if fitted is None else fitted) * shrink
+        penalty = float(host(column_sums(squares)) @ np.square(state.lengths))
+        return _of_fit(penalty, shrink, sum(state.gains), noise)
+
     while (state.worst > tol or unsure) and n_iter < max_iter and residual_basis.shape[1]:
         n_iter, worst = n_iter + 1, state.worst
         image = apply(direction) if shift is None else plus(along, direction, shift)
@@ -120,16 +128,19 @@ def block_cg(  # noqa: PLR0917
         add_product(solution, direction, step)
         if fitted is not None:
             add_product(fitted, along, step)
+        if rtol and shift is not None and state.after_step <= rtol:
+            # The product for the next residual would only lower the bound.
+            state.to_come = state.after_step * of_fit()
+            if state.to_come <= rtol:
+                break
         rest = plus(residual_basis, times(image, inverse), -1.0)
         residual_basis, newest, factor = orthonormalized(
             rest, None if shift is None else apply(rest)
         )
         state.turn(inverse, factor)
         if rtol:
-            if state.to_come <= rtol and shrink is not None:
-                squares = solution * (solution if fitted is None else fitted) * shrink
-                penalty = float(host(column_sums(squares)) @ np.square(state.lengths))
-                state.to_come *= _of_fit(penalty, shrink, sum(state.gains), noise)
+            if state.to_come <= rtol:
+                state.to_come *= of_fit()
             # Where rounding brings a long direction back, the solution lacks what the gains say.
             reached = state.to_come <= rtol and state.worst <= worst
             if reached or state.iterations_left(rtol) > patience:
@@ -166,7 +177,8 @@ class _Progress:
         self._counted = np.arange(lengths.size) < lengths.size - probes
         self.lengths = lengths * self._counted
         self._probed = lengths * ~self._counted if probes else lengths
-        self._coefficients, self._inverse_trace, self._gained = factor, 0.0, 0.0
+        self._coefficients, self._inverse_trace = factor, 0.0
+        self._gained = self._latest = 0.0
         self._rng, self._least = np.random.default_rng(0), least
         self._probe = self._rng.standard_normal((factor.shape[0], _PROBES))
         self._bound = _Bound(least, factor.shape[0])
@@ -178,15 +190,21 @@ class _Progress:
         step: Array = inverse @ self._coefficients
         gained = (self._coefficients * step).sum(axis=0)
         self.gains.append(float(gained @ np.square(self.lengths)))
-        self._gained += float(gained @ np.square(self._probed))
+        self._latest = float(gained @ np.square(self._probed))
+        self._gained += self._latest
         return step
+
+    @property
+    def after_step(self) -> float:
+        """The bound of what is missing before the next residual is known."""
+        return max(self._bound.root**2 - self.gains[-1], 0.0) / (sum(self.gains) or 1.0)
 
     def turn(self, inverse: Array, factor: Array) -> None:
         """Go on to the next residual block."""
         self._inverse_trace += float((self._probe * (inverse @ self._probe)).sum()) / _PROBES
         fresh = self._rng.standard_normal((factor.shape[0], _PROBES))
         self._probe = factor @ self._probe + fresh
-        self._coefficients = factor @ self._coefficients
+        self._coefficients, self._latest = factor @ self._coefficients, 0.0
         most = self._bound.after(inverse, factor, self._coefficients * self.lengths)
         self.to_come = most / (sum(self.gains) or 1.0)
         self.worst = _worst(self._coefficients[:, self._counted])
@@ -204,7 +222,8 @@ class _Progress:
 
     @property
     def halfway(self) -> float:
-        return self._gained + self._bound.of(self._coefficients * self._probed) / 2
+        missing = self._bound.of(self._coefficients * self._probed) - self._latest
+        return self._gained + missing / 2
 
     def iterations_left(self, rtol: float) -> float:
         return self._bound.iterations_left(rtol * sum(self.gains))

@@ -27,6 +27,8 @@ __all__ = [
     "squared_units",
 ]
 
+# Products of blocks whose width is a multiple of this are fastest.
+SMOOTH_WIDTH = 4
 # Rounding error of a sum of eigenvalues, in units of epsilon.
 ROUNDINGS = 16
 # The largest square array that a solver forms unless the user names the solver:

@@ -20,14 +20,20 @@ from ..operators.array_backend import column_norms, concatenate, host, inner, ti
 from ..operators.compositions import Without
 from .block_krylov import KrylovSpace
 from .decomposition import DIGITS, positive
-from .limits import ROUNDINGS, column_lengths, combinations, finest_tolerance, rounding
+from .limits import (
+    ROUNDINGS,
+    SMOOTH_WIDTH,
+    column_lengths,
+    combinations,
+    finest_tolerance,
+    rounding,
+)
 from .small_dense import few_leading, leading, leading_values, orthonormalize, remove
 
 __all__ = ["BLOCK_WIDTH", "SVD", "Inspection", "direct_svd", "inspect", "truncated_svd"]
 
-# Products process blocks of a multiple of four columns fastest; a block of BLOCK_WIDTH has all
-# copies of an eigenvalue.
-_SMOOTH_WIDTH, BLOCK_WIDTH = 4, 32
+# A block of this number of columns has all copies of an eigenvalue.
+BLOCK_WIDTH = 32
 # Number of random directions by which a space is tested before it is accepted, and the bound on
 # the gain of further ones relative to theirs.
 _PROBES, _SAFETY = 4, 16.0
@@ -105,7 +111,13 @@ def _has_digits(values: Array, least: float = DIGITS) -> bool:
 
 
 def truncated_svd(
-    X: Operator, count: int, *, tol: float, max_iter: int, rng: np.random.Generator
+    X: Operator,
+    count: int,
+    *,
+    tol: float,
+    max_iter: int,
+    rng: np.random.Generator,
+    start: Callable[[int], Array] | None = None,
 ) -> SVD:
     """Find the ``count`` leading singular directions by block Krylov with thick restarts.
 
@@ -117,11 +129,14 @@ def truncated_svd(
     gets another random block and grows further. Rows in files or on other machines are read once
     for each block of ``count`` columns, and no array with n rows is stored.
 
+    ``start`` returns up to so many columns of n rows in which much of the energy is expected,
+    instead of random ones.
+
     Squares have only half of the digits of short directions, such as those next to a column in
     large units: these are found afterwards, from what is left of X without the long ones.
     """
     tol = max(min(tol, _COARSE), finest_tolerance(X.dtype))
-    found, more = _longest(X, count, tol=tol, max_iter=max_iter, rng=rng)
+    found, more = _longest(X, count, tol=tol, max_iter=max_iter, rng=rng, start=start)
     lengths = column_lengths(X) if more else None
     while more:
         # The length of the columns outside the directions that are known.
@@ -174,6 +189,7 @@ def _longest(
     max_iter: int,
     rng: np.random.Generator,
     floor: float = 0.0,
+    start: Callable[[int], Array] | None = None,
 ) -> tuple[SVD, bool]:
     """Find the leading directions with squares that have digits, and whether there may be more."""
     rows, columns = X.shape
@@ -182,14 +198,21 @@ def _longest(
     streaming = X.one_pass and not flipped
     # A pass over rows in files costs more than additional columns.
     width = max(BLOCK_WIDTH, count) if streaming else max(8, -(-count // 3))
-    width = min(-(-width // _SMOOTH_WIDTH) * _SMOOTH_WIDTH, side.shape[1])
+    width = min(-(-width // SMOOTH_WIDTH) * SMOOTH_WIDTH, side.shape[1])
 
-    def random_rows() -> Array:
+    def random_rows(width: int) -> Array:
         if streaming:
             return X.normal(X.random_block(columns, width, rng))
         return side.rmatmat(side.random_block(side.shape[0], width, rng))
 
-    space = KrylovSpace(side, random_rows(), passes=streaming, floor=floor)
+    if start is None or streaming:
+        first = random_rows(width)
+    else:
+        first = start(width)
+        first = orthonormalize(first if flipped else X.rmatmat(first))[0]
+        if first.shape[1] < width:
+            first = concatenate([first, random_rows(width - first.shape[1])], axis=1)
+    space = KrylovSpace(side, first, passes=streaming, floor=floor)
     if floor > 0 and not space.size:
         none, found = X.place(np.zeros((columns, 0))), Inspection(0.0, 0.0, 0.0)
         return SVD(np.zeros(0), none, 1, 0.0, converged=True, shown=found), False
@@ -208,7 +231,7 @@ def _longest(
         shown = inspect(X, values, right, rng)
         if shown.missing <= tol or shown.error_bound > tol or n_iter >= max_iter:
             break
-        if not space.add(random_rows()):
+        if not space.add(random_rows(width)):
             break
     claimed = 0.0 if space.exhausted else _SHARPEST * tol
     rest = float(max(rest, shown.missing, claimed))

@@ -32,6 +32,7 @@ from ..operators.array_backend import (
     inner,
     put_rows,
     scale_columns,
+    times,
 )
 from ..operators.operator import Composite
 from .decomposition import DIGITS, Basis, Decomposition, basis_of_gram, factorise
@@ -75,6 +76,9 @@ _NOISE = 64.0
 # The smallest tolerance for which float32 is used, the smallest penalty relative to the sum of
 # squares, and the range of that sum.
 _ROUGH, _PENALTY, _LOW, _HIGH = 1e-3, 1e-5, 1e-20, 1e20
+# The part of the tolerance that the regression may take, because a block of the directions costs
+# less than one of its iterations.
+_OF_LABELS = 0.75
 # Number of subspace iterations for the leading directions of many labels.
 _LABEL_STEPS = 3
 
@@ -200,6 +204,15 @@ class Stacked(Composite):
         if self.regressed is None or X.one_pass or X.shape[0] >= X.shape[1]:
             return None
         return self.regressed.fit.fitted(X)
+
+    def label_images(self, width: int, rng: np.random.Generator) -> Array:
+        """Return combinations of the fitted labels, or these if they are fewer than ``width``."""
+        assert self._slopes is not None
+        count = self.shape[1] - self.base.shape[1]
+        mixing = np.eye(count) if count <= width else rng.standard_normal((count, width))
+        if self._fitted is not None:
+            return times(self._fitted, mixing)
+        return self.base.matmat(self.place(self._slopes.matmat(mixing)))
 
     def combined(self, block: Array) -> Array:
         """Return the coefficients of X for coefficients of both parts."""
@@ -597,7 +610,9 @@ class Krylov:
         axes = None
         if not self._each(problem):
             axes = self._leading(labels, problem.n_components + BLOCK_WIDTH)
-        fit = self._to_rtol(problem, axes, rtol / 2, fitted=True, leverage=problem.leverage)
+        fit = self._to_rtol(
+            problem, axes, _OF_LABELS * rtol, fitted=True, leverage=problem.leverage
+        )
         if X.shape[0] < X.shape[1] and not X.one_pass:
             fit = replace(fit, known=fit.fitted(X))
         others = 0.0 if axes is None else self._square_of_others(problem, axes, rtol)
@@ -705,8 +720,11 @@ class Krylov:
                 W, A.feature_scale**2 * svd.values, None, self._report(svd, tol)
             )
         fit, tol = regressed.fit, self._tolerance(X, self.options.labels_tol)
-        left = max(tol - max(fit.missing, 0.0), tol / 2)
-        svd = truncated_svd(A, count, tol=left, max_iter=most, rng=rng)
+        left = max(tol - max(fit.missing, 0.0), (1 - _OF_LABELS) * tol)
+        # Most of the objective is in the labels: one block less is needed than from random columns.
+        svd = truncated_svd(
+            A, count, tol=left, max_iter=most, rng=rng, start=lambda n: A.label_images(n, rng)
+        )
         W = scale_columns(A.combined(svd.right), 1 / np.sqrt(svd.values))
         labels = host(svd.right[X.shape[1] :]).astype(np.float64)
         return LeadingDirections(W, svd.values, labels, self._report(svd, tol, regressed))
