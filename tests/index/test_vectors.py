@@ -152,5 +152,5 @@ def test_more_like_this_goes_by_labels_and_vectors(tmp_path):
         again.save()
     wrong = index.model.space.directions.directions[:, :3]
     rewritten(tmp_path / "i", "space", estimator_label_directions_=wrong)
-    with pytest.raises(InvalidFile, match="space do not fit together"):
+    with pytest.raises(InvalidFile, match="embedding do not fit together"):
         SemanticIndex.load(tmp_path / "i")

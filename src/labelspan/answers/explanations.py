@@ -39,7 +39,7 @@ class WhyData(TypedDict):
     title: Annotated[str, "first line of the item"]
     score: Annotated[float, "as in the search"]
     from_words: Annotated[float, "part of it from words of the query"]
-    from_space: Annotated[float, "part of it from closeness in the space"]
+    from_space: Annotated[float, "part of it from closeness in the embedding"]
     exact: Annotated[
         Literal["id", "title"] | None, "whether the query is the id or the title of the item"
     ]

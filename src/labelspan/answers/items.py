@@ -66,7 +66,7 @@ class HitData(ItemData):
         float | None, "share of the largest possible score, from 0 to 1; null if there is none"
     ]
     from_words: Annotated[float, "part of it from words of the query"]
-    from_space: Annotated[float, "part of it from closeness in the space"]
+    from_space: Annotated[float, "part of it from closeness in the embedding"]
     exact: Annotated[
         Literal["id", "title"] | None, "whether the query is the id or the title of the item"
     ]

@@ -88,7 +88,7 @@ class SearchData(PageData):
     groups: Annotated[list[GroupData], "labels of all items that match, by their beginnings"]
     facets: Annotated[list[FacetData], "metadata of all items that match"]
     saved: Annotated[dict[str, str], "saved searches: the query string of each name"]
-    balance: Annotated[Count, "weight of the space in percent"]
+    balance: Annotated[Count, "weight of the embedding in percent"]
     problem: Annotated[str, "why the language model of the index is not used; else empty"]
 
 

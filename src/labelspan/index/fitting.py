@@ -445,7 +445,7 @@ class _Fit:
         if features is not None:
             blocks, stored = self._block(rows, labels)
             blocks, stored = self._link_block(blocks, stored, rows, labels, graph)
-        self._report(_LEARNING, _STEPS, "learning the space")
+        self._report(_LEARNING, _STEPS, "learning the embedding")
         if columns := self._columns(blocks, stored, graph, SPACE_LENGTH):
             rows = _Beside(rows, columns(np.arange(self.n_items)))
         estimator, space = self._learn_space(rows, labels, graph)

@@ -151,7 +151,9 @@ class Space:
             fits = fits and all(one.dtype.kind == "f" for one in directions)
             fits = fits and all(np.isfinite(one).all() for one in directions)
         if not fits:
-            raise InvalidFile("The parts of the space do not fit together; the index is damaged.")
+            raise InvalidFile(
+                "The parts of the embedding do not fit together; the index is damaged."
+            )
         packed = dict(described), {**arrays, _COMPONENTS: weights.T}
         return cls(weights, offset, eigenvalues, directions, packed=packed)
 
@@ -401,7 +403,7 @@ def read_model(
         arrays = files.open("features").arrays()
         features = TextFeatures.from_arrays(language, arrays, stems=False)
         if features.size + blocks.width != len(space.weights):
-            raise InvalidFile("The features do not fit the space; the index is damaged.")
+            raise InvalidFile("The features do not fit the embedding; the index is damaged.")
     elif described is not None:
         raise InvalidFile("manifest.json: the kind of the features is unknown.")
     # Opened now, because a later save deletes the file; read only if it is asked for.

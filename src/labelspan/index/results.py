@@ -89,8 +89,8 @@ class Tag:
     ----------
     label : str
     probability, threshold : float
-        All labels have one threshold, but 1 if fewer than two items have the label: it is then
-        never chosen.
+        Frequent labels have a common threshold; it is 1 if fewer than two items have the label,
+        which is then never chosen.
 
     See Also
     --------

@@ -340,8 +340,8 @@ def check_balance(owner: str, balance: Any, model: IndexModel) -> float:
     fine = isinstance(balance, int | float | np.number) and not isinstance(balance, bool)
     if not fine or not 0 <= float(balance) <= 1:
         raise InvalidParameter(
-            f"{owner}: balance must be a number from 0 (only words) to 1 (only the space), but "
-            f"{balance!r} was given."
+            f"{owner}: balance must be a number from 0 (only words) to 1 (only the embedding), "
+            f"but {balance!r} was given."
         )
     return float(balance)
 

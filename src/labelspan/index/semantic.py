@@ -103,7 +103,7 @@ class SemanticIndex:
         Language of the texts, for word search: "auto" detects it, "none" neither stems words nor
         ignores frequent ones; otherwise a code, for example "en" or "fi".
     model : str, path or None, default=None
-        A language model whose vectors are used next to the words, for the space and for tags: a
+        A language model whose vectors are used next to the words, for the embedding and tags: a
         name in the local cache of the hub, the folder of a transformer (ONNX, or for
         sentence-transformers) or of model2vec, a file of word vectors, or a server and its model,
         ``http://127.0.0.1:11434/v1#nomic-embed-text``. It is opened when it is needed first.
@@ -120,11 +120,11 @@ class SemanticIndex:
 
     See Also
     --------
-    MLSI, LSI, OPLS, CCA : Estimators that learn the space.
+    MLSI, LSI, OPLS, CCA : Estimators that learn the embedding.
 
     Notes
     -----
-    The score of an item :math:`z` for a query :math:`q` in the space is the cosine
+    The score of an item :math:`z` for a query :math:`q` in the embedding is the cosine
     :math:`q^\top z / (\lVert q \rVert \lVert z \rVert)` of their vectors. A query of a text,
     items and labels is the mean of their unit vectors. For a text, the words count as well:
 
@@ -232,7 +232,7 @@ class SemanticIndex:
         progress : function or None, default=None
             Called with the number of steps done, their total, and what is being done.
         device : str, torch device or None, default=None
-            Where the space is learned and the model runs, for example "cuda"; needs torch.
+            Where the embedding is learned and the model runs, for example "cuda"; needs torch.
             Everything else is done on the host, and the index is the same up to rounding. Only for
             the linear estimators.
 
@@ -509,7 +509,7 @@ class SemanticIndex:
 
     @property
     def link_use(self) -> dict[str, Any]:
-        """How links are used: their numbers, and whether they help in the space and the tags.
+        """How links are used: their numbers, and whether they help the embedding and the tags.
 
         ``links`` between ``items`` of the index, those to ``nothing``, and whether they are
         ``in_space`` and ``in_tags``; empty without links.
@@ -780,7 +780,7 @@ class SemanticIndex:
 
     @property
     def n_dimensions(self) -> int:
-        """Number of dimensions of the space."""
+        """Number of dimensions of the embedding."""
         return self.model.space.n_dimensions
 
     @property
