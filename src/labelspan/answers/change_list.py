@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, NotRequired
 
 from .._typing import TypedDict
+from ..curation import LabelEdit
 from ..index import CellChange, HistoryEntry, SemanticIndex
 from .common import Count, Given
 
-__all__ = ["ChangeData", "cells", "change_data", "history"]
+__all__ = ["ChangeData", "EditedData", "cells", "change_data", "edited", "history"]
 
 
 class ChangeData(TypedDict):
@@ -25,6 +26,25 @@ class ChangeData(TypedDict):
     undone: bool
     undoes: Annotated[Count, "number of the change that it undoes; 0 for another"]
     examples: Annotated[list[str], "ids of some of its items"]
+
+
+class EditedData(TypedDict):
+    """What a change of labels did, or would do."""
+
+    items: Annotated[Count, "number of items whose labels it changes"]
+    added: list[str]
+    removed: list[str]
+    new_labels: Annotated[list[str], "labels that no item had"]
+    said: Annotated[str, "the change as a sentence"]
+    decision: Annotated[ChangeData | None, "null if nothing was changed"]
+    labels: Annotated[dict[str, list[str] | None], "of the items to show, as they are stored now"]
+    similar: NotRequired[Annotated[dict[str, list[str]], "labels spelt nearly like new ones"]]
+    asked: NotRequired[Annotated[str, "what to confirm before new labels are created"]]
+    number: NotRequired[Annotated[Count, "of an undo, which can be undone as well"]]
+    restored: NotRequired[Annotated[Count, "number of items that are as before"]]
+    kept: NotRequired[
+        Annotated[dict[str, Count], "items that stay as they are, by the change that changed them"]
+    ]
 
 
 class CellsData(TypedDict):
@@ -54,6 +74,24 @@ def change_data(entry: HistoryEntry) -> ChangeData:
         "undone": entry.undone,
         "undoes": entry.undoes,
         "examples": list(entry.examples),
+    }
+
+
+def edited(
+    index: SemanticIndex, edit: LabelEdit, made: HistoryEntry | None, given: Given
+) -> EditedData:
+    """Return the changes of an edit, planned or made, and labels as they are stored now."""
+    # A page may show an item that was removed since.
+    there = index.items([name for name in given.get("show", ()) if name in index])
+    change = edit if made is None else made
+    return {
+        "items": change.n_items,
+        "added": list(change.added),
+        "removed": list(change.removed),
+        "new_labels": list(edit.new_labels),
+        "said": change.said,
+        "decision": None if made is None else change_data(made),
+        "labels": {item.id: None if item.labels is None else list(item.labels) for item in there},
     }
 
 

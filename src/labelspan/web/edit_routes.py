@@ -12,10 +12,10 @@ from typing import Annotated, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
-from ..answers.change_list import ChangeData, change_data
+from ..answers.change_list import EditedData, edited
 from ..curation import LabelEdit
 from ..errors import InvalidFile, InvalidInput, NewLabels
-from ..index import HistoryEntry, SemanticIndex
+from ..index import SemanticIndex
 from .changes_page import BarData, barred
 from .editing import EditBody, Name
 from .endpoint import Given
@@ -89,25 +89,6 @@ class UndoBody(EditBody):
     show: NotRequired[Shown]
 
 
-class EditedData(TypedDict):
-    """What a change of labels did, or would do."""
-
-    items: Annotated[Count, "number of items whose labels it changes"]
-    added: list[str]
-    removed: list[str]
-    new_labels: Annotated[list[str], "labels that no item had"]
-    said: Annotated[str, "the change as a sentence"]
-    decision: Annotated[ChangeData | None, "null if nothing was changed"]
-    labels: Annotated[dict[str, list[str] | None], "of the items to show, as they are stored now"]
-    similar: NotRequired[Annotated[dict[str, list[str]], "labels spelt nearly like new ones"]]
-    asked: NotRequired[Annotated[str, "what to confirm before new labels are created"]]
-    number: NotRequired[Annotated[Count, "of an undo, which can be undone as well"]]
-    restored: NotRequired[Annotated[Count, "number of items that are as before"]]
-    kept: NotRequired[
-        Annotated[dict[str, Count], "items that stay as they are, by the change that changed them"]
-    ]
-
-
 class SessionData(TypedDict):
     """What a page needs to change something."""
 
@@ -148,7 +129,7 @@ def decide(served: Served, given: Given) -> EditedData:
         found = [one for one in review.find(given["findings"]) if one.key in there]
         why = {key: given.get(key, "") for key in ("reason", "note")}
         made = review.decide(found, given["decision"], who=served.editor.name(given), **why)
-        return _edited(review.index, LabelEdit("edit", ()), made, given)
+        return edited(review.index, LabelEdit("edit", ()), made, given)
 
 
 def undo(served: Served, given: Given) -> EditedData:
@@ -161,7 +142,7 @@ def undo(served: Served, given: Given) -> EditedData:
             # An item may come back or go.
             decided = made.entry.action == "review"
             served.renew(values=True, items=len(index) != items, decided=decided)
-            answer = _edited(index, LabelEdit("edit", ()), made.entry, given)
+            answer = edited(index, LabelEdit("edit", ()), made.entry, given)
     except InvalidFile:
         raise
     except InvalidInput as error:
@@ -173,30 +154,13 @@ def undo(served: Served, given: Given) -> EditedData:
     return answer
 
 
-def _edited(
-    index: SemanticIndex, edit: LabelEdit, made: HistoryEntry | None, given: Given
-) -> EditedData:
-    """Return the changes of an edit, planned or made, and labels as they are stored now."""
-    # A page may show an item that was removed since.
-    there = index.items([name for name in given.get("show", ()) if name in index])
-    return {
-        "items": edit.n_items if made is None else made.n_items,
-        "added": list(edit.added if made is None else made.added),
-        "removed": list(edit.removed if made is None else made.removed),
-        "new_labels": list(edit.new_labels),
-        "said": edit.said if made is None else made.said,
-        "decision": None if made is None else change_data(made),
-        "labels": {item.id: None if item.labels is None else list(item.labels) for item in there},
-    }
-
-
 def _apply(
     served: Served, edit: LabelEdit, given: Given, replaced: Sequence[str] = ()
 ) -> EditedData:
     review = served.editor.review
     new = edit.new_labels if edit.pairs else ()
     if given.get("preview"):
-        answer = _edited(review.index, edit, None, given)
+        answer = edited(review.index, edit, None, given)
         answer["similar"] = review.similar(new, replaced)
         try:
             review.check_new_labels(new, replaced, create=True)
@@ -207,7 +171,7 @@ def _apply(
     allowed = {key: given.get(key, False) for key in ("create", "similar")}
     review.check_new_labels(new, replaced, **allowed)
     made = review.apply(edit, who=served.editor.name(given), create=True)
-    return _edited(review.index, edit, made, given)
+    return edited(review.index, edit, made, given)
 
 
 def known_items(index: SemanticIndex, ids: list[str]) -> list[str]:
