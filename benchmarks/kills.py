@@ -301,7 +301,7 @@ class Kills:
                 review.apply(review.plan_replace(["sound"], "melody"), create=True)
 
         def undo() -> None:
-            self.change(lambda index: Review(index).undo())
+            self.change(lambda index: index.undo())
 
         self.killed("rename", decide, undo)
         if self.between("rename", before, after):
@@ -325,7 +325,7 @@ class Kills:
         def undo() -> None:
             nonlocal label
             label += " again"
-            self.change(lambda index: Review(index).undo())
+            self.change(lambda index: index.undo())
 
         self.killed("teach", learn, undo)
         with SemanticIndex.load(self.out) as index:
@@ -363,7 +363,7 @@ class Kills:
         assert not there or self.copy.read_bytes() == whole != self.content
         self.seen["write-back", "after" if there else "before"] += 1
         with SemanticIndex.load(self.out, write=True) as index:
-            Review(index).undo()
+            index.undo()
 
     # --- damaged files, a full disk, and a folder that is read only -----------------------
 

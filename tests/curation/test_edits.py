@@ -121,7 +121,7 @@ def test_bad_edits_are_refused(review):
         with pytest.raises(InvalidInput, match=message):
             plan()
     for edit in (review.plan_edit("item0", add="sond"), review.plan_replace("game", "sond")):
-        with pytest.raises(InvalidInput, match=r"did you mean 'sound'.*to be created"):
+        with pytest.raises(InvalidInput, match=r"did you mean 'sound'.*or allow it"):
             review.apply(edit)
     with pytest.raises(InvalidInput, match="200 characters"):
         review.apply(review.plan_edit("item0", add="y"), who="w" * 201, create=True)
