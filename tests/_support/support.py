@@ -99,7 +99,7 @@ def assert_equals_dense(operator, reference, tol):
     assert not reference.any() or dottest(operator) <= 10 * tol
     if operator.dual:
         assert_close(operator.cogram(), reference @ reference.T, tol)
-        for whole in (operator.toarray(), operator.formed()):
+        for whole in (operator.toarray(), operator.to_block()):
             assert_close(whole, reference, tol)
 
 

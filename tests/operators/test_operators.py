@@ -366,7 +366,7 @@ X = features("tall", 0)
         ({"gram": lambda self: X.T @ X + 1e-3}, "gram differs from the dense"),
         ({"gram": lambda self: (X.T @ X)[0]}, r"gram has shape \(12,\)"),
         ({"cogram": lambda self: 2 * X @ X.T}, "cogram"),
-        ({"formed": lambda self: X + 1e-3}, "rmatmat differs"),
+        ({"to_block": lambda self: X + 1e-3}, "rmatmat differs"),
         ({"column_means": lambda self: X[1:].mean(axis=0)}, "column_means"),
         ({"sum_of_squares": lambda self: 1.01 * float((X**2).sum())}, "sum_of_squares"),
         ({"cross": lambda self, block: -X.T @ block}, "cross"),

@@ -26,12 +26,12 @@ METHODS = {
     "column_means": None,
     "column_squares": None,
     "sum_of_squares": None,
-    "formed": None,
+    "to_block": None,
     "toarray": None,
     "wide_rows": slice(2, 9),
 }
 # What is no product: about storage, or a new operator (its products are compared).
-OTHERS = {"rows", "shifted", "centered", "T", "arranged", "in_type", "place", "random_block"}
+OTHERS = {"rows", "shifted", "centered", "T", "arranged", "in_type", "to_device", "random_block"}
 OTHERS |= {"matmat", "rmatmat", "short_side", "column_counts", "column_blocks"}
 OTHERS |= {"_matmat", "_rmatmat", "_matmat_less_row", "_rmatmat_less_outer", "_block"}
 

@@ -206,7 +206,7 @@ def test_directions_lost_to_rounding_are_found_by_full_convergence(large):
     assert fit.to_come is None
     dense = large[0].toarray()
     exact = np.linalg.solve(dense.T @ dense + 0.1 * np.eye(500), dense.T @ Y)
-    np.testing.assert_allclose(fit.slopes.formed(), exact, atol=1e-6)
+    np.testing.assert_allclose(fit.slopes.to_block(), exact, atol=1e-6)
 
 
 # --- factors that hold the features ---------------------------------------------------
@@ -355,7 +355,7 @@ def test_a_rough_direct_regression_has_the_digits_that_it_needs(shape, penalty, 
     assert fit.slopes.dtype == dtype
     wide = X.astype(float)
     expected = wide @ np.linalg.solve(wide.T @ wide + alpha * np.eye(shape[1]), wide.T @ T)
-    fitted = wide @ fit.slopes.formed()
+    fitted = wide @ fit.slopes.to_block()
     error = np.linalg.norm(fitted - expected) / np.linalg.norm(expected)
     assert error < (1e-4 if dtype == "float32" else 1e-5)
     assert error < 2 * fit.error + 1e-5

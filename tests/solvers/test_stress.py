@@ -369,7 +369,7 @@ def graded(power, rng):
 def test_iterating_without_a_penalty_knows_its_error(power):
     X, targets, truth = graded(power, np.random.default_rng(0))
     fit = ridge.ridge(as_operator(X), targets, 0.0, direct=0)
-    off = np.linalg.norm(X @ (fit.slopes.formed() - truth)) / np.linalg.norm(targets)
+    off = np.linalg.norm(X @ (fit.slopes.to_block() - truth)) / np.linalg.norm(targets)
     assert fit.method == "block conjugate gradients"
     assert fit.converged == (fit.error <= 1e-6)
     # Beyond, the residual over the shortest direction is rounding: whether the iteration is sure
@@ -392,7 +392,7 @@ def test_iterating_is_sure_of_ordinary_and_singular_data(alpha, targets):
         border = np.sqrt(alpha) * np.eye(X.shape[1])
         tall, wanted = np.vstack([X, border]), np.vstack([T, np.zeros((X.shape[1], targets))])
         exact = np.linalg.lstsq(tall, wanted, rcond=1e-12)[0]
-        off = np.linalg.norm(tall @ (fit.slopes.formed() - exact)) / np.linalg.norm(T)
+        off = np.linalg.norm(tall @ (fit.slopes.to_block() - exact)) / np.linalg.norm(T)
         assert fit.converged
         # Rounding comes on top of what the iteration leaves.
         assert off <= (1e-7 if fit.error is None else fit.error + 1e-12)

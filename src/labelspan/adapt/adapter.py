@@ -207,7 +207,7 @@ class Adapter(Embedding):
         labels = self._read_labels(y, rows.shape[0], keep_sparse=sparse_table(y))
         sample = RowSample.of(rows, labels, start=0, seed=seed_of(self))
         counts = int(labels.labelled.sum()), rows.shape[0]
-        solver = "auto" if labels.many else "exact"
+        solver = "auto" if labels.sparse else "exact"
         self._set_map(sample, counts, solver, lambda model: model.fit(rows, labels))
         return self
 

@@ -60,7 +60,7 @@ class LabelMap(MLSI):
     def _keep_common_labels(self, rows: TrainingRows) -> None:
         super()._keep_common_labels(rows)
         means = on_host(rows.label_means)
-        self.label_means_ = rows.place(means - common_labels(means))
+        self.label_means_ = rows.to_device(means - common_labels(means))
         length = float(np.sqrt(squared_norm(self, self._less_mean(rows).X)))
         self.eigenvalues_ = self.eigenvalues_ * length**2
         self.components_ = self.components_ * length

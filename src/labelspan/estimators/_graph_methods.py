@@ -69,7 +69,7 @@ def coordinates(owner: str, data: Any, *, center: bool = True) -> tuple[Coordina
     # direction u in them is V u in the features.
     basis = complete_basis(X, np.zeros((rows, 0)), 0.0)
     # Centred, n rows span n - 1 directions; far from zero, rounding adds one more.
-    right = basis.right.formed()[:, : rows - center]
+    right = basis.right.to_block()[:, : rows - center]
     if right.shape[1] == 0:
         raise InvalidInput(f"{owner}: all rows of X are equal; there is no direction to find.")
     return Coordinates(as_operator(X.matmat(right)), right.__matmul__, basis.shortest), means

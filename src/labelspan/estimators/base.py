@@ -194,9 +194,9 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self._forget()
         weights = on_columns(rows.X, weights)
         signs = fixed_signs(weights)
-        self.components_ = rows.place(scaled_transpose(weights, signs))
+        self.components_ = rows.to_device(scaled_transpose(weights, signs))
         # In float64: rounded to float32, a mean is off by more than columns far from zero vary.
-        self.mean_ = rows.place(rows.means, np.float64)
+        self.mean_ = rows.to_device(rows.means, np.float64)
         self.eigenvalues_ = eigenvalues
         self.n_components_ = eigenvalues.size
         if solution is not None:
@@ -474,8 +474,8 @@ class LabelledEmbedding(Embedding):
         self.classes_ = rows.labels.names
         self.label_kind_ = cast(Kind, rows.labels.kind)
         self.label_ndim_ = rows.labels.ndim
-        self.label_loadings_ = rows.place(loadings)
-        self.label_means_ = rows.place(rows.label_means)
+        self.label_loadings_ = rows.to_device(loadings)
+        self.label_means_ = rows.to_device(rows.label_means)
 
     def _set_more(self, rows: TrainingRows, H: Operator, images: Array, scatter: Array) -> None:
         """Set additional attributes of a method, from Y and its regression on the directions.
@@ -538,7 +538,7 @@ class LabelledEmbedding(Embedding):
         fitted = self._fitted()
         scores = host(fitted.label_scores(X))
         labels = labels_as_fitted(fitted, y, scores.shape[0], new_classes=True)
-        values = labels.operator.formed()
+        values = labels.operator.to_block()
         if labels.unknown is not None:
             known = ~labels.unknown.any(axis=1)
             scores, values = scores[known], values[known]

@@ -99,7 +99,7 @@ def accuracy(self: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
     else:
         found = fitted.predict(X)
         labels = labels_as_fitted(fitted, y, found.shape[0], new_classes=True)
-        right = np.all(host(labels.operator.formed()) == found, axis=1)
+        right = np.all(host(labels.operator.to_block()) == found, axis=1)
     weights = np.ones(right.size) if sample_weight is None else np.asarray(sample_weight)
     if labels.unknown is not None:
         weights = np.where(labels.unknown.any(axis=1), 0.0, weights)

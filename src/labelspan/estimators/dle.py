@@ -288,7 +288,7 @@ def _regress_labels(model: Any, latent: Array, labels: Labels) -> tuple[Array, A
     lengths = np.linalg.norm(here - center, axis=0)
     lengths[lengths == 0] = 1.0
     unit = (here - center) / lengths
-    found = np.linalg.lstsq(unit, Y.formed(), rcond=rank_tolerance(np.float64, unit.shape))[0]
+    found = np.linalg.lstsq(unit, Y.to_block(), rcond=rank_tolerance(np.float64, unit.shape))[0]
     loadings = found / lengths[:, None]
     return loadings, means - center @ loadings
 

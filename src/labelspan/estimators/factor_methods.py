@@ -139,7 +139,7 @@ def fit_factor(
 def _fit_stream(model: Any, stream: Stream) -> None:
     """Fit a method by its factor, to the rows of a stream."""
     rows = stream_rows(model, stream)
-    block, k = rows.Y.formed(), stream.names.size
+    block, k = rows.Y.to_block(), stream.names.size
     H = as_operator(model._stream_factor(block, rows.n * stream.seen(type(model).__name__).b_mean))
     label_means = rows.label_means[-k:]
     fit_factor(model, replace(rows, Y=as_operator(block[:, -k:]), label_means=label_means), H)
@@ -151,12 +151,12 @@ def _label_coordinates(
     """Return a function that gives the coordinates of rows' labels, from H and ``W'X'H``."""
     X, H, seen = problem.X, cast(Operator, problem.labels), solution.images
     if seen is None:
-        seen = _seen_by(X.matmat(X.place(solution.weights)), H)
+        seen = _seen_by(X.matmat(X.to_device(solution.weights)), H)
     values = np.where(solution.eigenvalues > 0, solution.eigenvalues, np.inf)
     directions = host(seen).T * (lengths / values)
 
     def coordinates(rows: Array, _: Array) -> Array:
-        return host(H.rows(rows).matmat(H.place(directions)))
+        return host(H.rows(rows).matmat(H.to_device(directions)))
 
     return coordinates
 
@@ -164,7 +164,7 @@ def _label_coordinates(
 def _rank(model: Any, H: Operator) -> int:
     if not H.dense:
         return H.shape[1]
-    block = H.formed()
+    block = H.to_block()
     return block.shape[1] * bool(block.any()) if model._factor_is_basis else block_rank(block)
 
 
@@ -173,13 +173,13 @@ def _images(model: Any, solution: Solution, rows: TrainingRows, H: Operator) -> 
     X, labels = rows.X, rows.Y
     images = solution.images
     if images is not None and model._factor_is_basis and H.dense:
-        images = images @ inner(H.formed(), labels.formed())  # Y = H H'Y
+        images = images @ inner(H.to_block(), labels.to_block())  # Y = H H'Y
     elif images is None or labels is not H:
         W = solution.weights
         if labels.dense:
-            images = inner(W, X.cross(labels.formed()))
+            images = inner(W, X.cross(labels.to_block()))
         else:
-            images = _seen_by(X.matmat(X.place(W)), labels)
+            images = _seen_by(X.matmat(X.to_device(W)), labels)
     if solution.metric is None:
         return images
     root = whitening(solution.metric)
@@ -194,7 +194,7 @@ def _count(model: Any, trained: TrainingRows, rank: int) -> int:
         (rows - model.center, f"X has {rows} labelled sample(s)"),
     ]
     most, reason = min(limits, key=lambda pair: pair[0])
-    sparse = trained.raw is not None and trained.labels.many
+    sparse = trained.raw is not None and trained.labels.sparse
     few = sparse or model.n_components == "auto"
     return int(model._count(most, reason, default=dimensions_for(rank, rows) if few else most))
 
@@ -205,7 +205,7 @@ def _refuse_rounding(model: Any, solution: Solution, X: Operator, H: Operator) -
     if not H.dense or solution.eigenvalues[0] > _FAINT * square:
         return
     least = (64 * np.finfo(np.float64).eps) ** 2 * X.sum_of_squares() * square
-    if sum_of_squares(X.cross(H.formed())) <= least:
+    if sum_of_squares(X.cross(H.to_block())) <= least:
         raise InvalidInput(
             f"{type(model).__name__}: X does not explain y, because every eigenvalue is zero "
             "up to rounding; check that X varies with y."
@@ -444,7 +444,7 @@ class CCA(LabelledEmbedding):
 
     def label_factor(self, labels: Labels) -> Any:
         """Return H, an orthonormal basis of the labels of labelled rows."""
-        if labels.many:
+        if labels.sparse:
             k = labels.values.shape[1]
             refuse_too_large(
                 "CCA",
@@ -645,7 +645,7 @@ def _on_labels(H: Operator, Y: Operator, images: Array) -> Array:
     if isinstance(H, Product):
         root = H.right.toarray()
         return np.asarray(root @ (root.T @ images))
-    inside = inner(H.formed(), Y.formed())  # Y = H inside
+    inside = inner(H.to_block(), Y.to_block())  # Y = H inside
     lengths = np.linalg.norm(inside, axis=0)[:, None]
     lengths[lengths == 0] = 1.0
     basis, triangle = np.linalg.qr(inside.T / lengths)
@@ -772,4 +772,4 @@ class HSL(LabelledEmbedding):
 
 def _seen_by(block: Array, labels: Operator) -> Array:
     """Return ``block.T @ L`` on the host in float64."""
-    return np.ascontiguousarray(host(labels.rmatmat(labels.place(block))).T)
+    return np.ascontiguousarray(host(labels.rmatmat(labels.to_device(block))).T)

@@ -143,7 +143,7 @@ class LPP(Embedding):
         shortest = max(min(basis.shortest, place.shortest), damped)
         if rounding(rows.dtype) > _SHORT * shortest:
             warn_unclear(type(self).__name__)
-        white = basis.right.formed() / np.sqrt(basis.values + self.alpha)
+        white = basis.right.to_block() / np.sqrt(basis.values + self.alpha)
         # Project the rows first: X'LX would have lost the digits of short directions.
         along = as_operator(rows.matmat(white))
         values, vectors = np.linalg.eigh(metric_form(along, laplacian))

@@ -233,7 +233,7 @@ class MLSI(LabelledEmbedding):
         origin = host(rows.means) - host(self.mean_)
         if origin.any():
             embedded = embedded + origin @ host(self.components_).T
-        return rows.place(embedded)
+        return rows.to_device(embedded)
 
     def _fit_rows(
         self,
@@ -263,7 +263,7 @@ class MLSI(LabelledEmbedding):
             else:
                 directions = np.zeros((scale.size, signs.size)) if beta == 0 else None
                 images = self._label_images(rows, solution.weights)  # V'Y
-            self.label_directions_ = None if directions is None else rows.place(directions)
+            self.label_directions_ = None if directions is None else rows.to_device(directions)
             self._set_label_map(rows, (signs / lengths)[:, None] * images)
             if self._has_thresholds(rows):
                 own = None
@@ -276,7 +276,7 @@ class MLSI(LabelledEmbedding):
     def _problem(self, rows: TrainingRows, scale: Array, alpha: float, beta: float) -> Problem:
         X, Y, n = rows.X, rows.Y, rows.n
         columns = X.shape[1]
-        rank = block_rank(Y.formed()) if beta == 1 else Y.shape[1]
+        rank = block_rank(Y.to_block()) if beta == 1 else Y.shape[1]
         most, reason = min(n - self.center, columns), f"X has {n} rows and {columns} columns"
         if beta == 1 and rank < most:
             most, reason = rank, f"with beta=1 only the {rank} directions of the labels count"
@@ -307,9 +307,11 @@ class MLSI(LabelledEmbedding):
             index = np.flatnonzero(rows.labels.labelled)
             known = 1.0 - float(rows.labels.unknown.mean())
         with threads_for(rows.X):
-            return rows, *self._chosen(rows, index, rows.n if index is None else index.size, known)
+            return rows, *self._choose_parameters(
+                rows, index, rows.n if index is None else index.size, known
+            )
 
-    def _chosen(
+    def _choose_parameters(
         self, rows: TrainingRows, index: Array | None, labelled: int, known: float
     ) -> tuple[float, AlphaCurve | None, float]:
         """Return alpha, its curve, and beta, for a number of rows and the part of known labels."""
@@ -347,7 +349,7 @@ class MLSI(LabelledEmbedding):
         """Return V'Y, for a solver that does not tell the directions of the labels."""
         # At unit length, because products of large targets may overflow the dtype of X.
         length = np.sqrt(rows.Y.sum_of_squares()) or 1.0
-        return np.asarray(length * inner(weights, rows.X.rmatmat(rows.Y.formed() / length)))
+        return np.asarray(length * inner(weights, rows.X.rmatmat(rows.Y.to_block() / length)))
 
     def _keep_common_labels(self, rows: TrainingRows) -> None:
         """Move the origin so that labels on more than half of the rows are not centred.
@@ -359,8 +361,10 @@ class MLSI(LabelledEmbedding):
         if self.label_kind_ == "targets" or directions is None or not common.any():
             return
         offset = common @ host(directions)
-        self.mean_ = rows.place(moved_origin(rows.means, self.components_, offset), np.float64)
-        self.label_means_ = rows.place(host(rows.label_means) - offset @ host(self.label_loadings_))
+        self.mean_ = rows.to_device(moved_origin(rows.means, self.components_, offset), np.float64)
+        self.label_means_ = rows.to_device(
+            host(rows.label_means) - offset @ host(self.label_loadings_)
+        )
 
     # --- maps -------------------------------------------------------------------------
 
@@ -384,12 +388,12 @@ class MLSI(LabelledEmbedding):
         if seen.n < 2:
             raise InvalidLabels("MLSI: partial_fit has not received any labelled rows; pass some.")
         rows = stream_rows(self, stream)
-        alpha, curve, beta = self._chosen(rows, None, seen.n, seen.n / stream.n)
+        alpha, curve, beta = self._choose_parameters(rows, None, seen.n, seen.n / stream.n)
         weights = self._label_weights(rows)
         if stream.unlabelled is not None:
             slopes = np.zeros((rows.X.shape[1], rows.Y.shape[1]))
             if beta > 0:
-                slopes = direct_ridge(rows.X, rows.Y.formed(), alpha).slopes.formed()
+                slopes = direct_ridge(rows.X, rows.Y.to_block(), alpha).slopes.to_block()
             fitted = stream.unlabelled.with_labels(slopes, rows.means, rows.label_means)
             rows = stream_rows(self, replace(stream, labelled=seen.join(fitted)))
         self._fit_rows(rows, alpha, curve, beta, weights)

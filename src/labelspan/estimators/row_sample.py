@@ -37,7 +37,7 @@ class RowSample:
         order = np.sort(index)
         rows = X.rows(order).toarray()[np.searchsorted(order, index)]
         chosen = labels.rows(index)
-        return cls(numbers[index], rows, replace(chosen, values=chosen.operator.formed()))
+        return cls(numbers[index], rows, replace(chosen, values=chosen.operator.to_block()))
 
     def join(self, other: RowSample) -> RowSample:
         """Return the sample of all rows of both."""

@@ -88,7 +88,7 @@ def choose_penalty(
         if rows.raw is None:
             sample = rows.labels.sample
             some = np.flatnonzero(sample.labels.labelled)
-            gram, cross = X.moments(labels.formed())
+            gram, cross = X.moments(labels.to_block())
             curve = leave_one_out_of_sample(
                 gram,
                 cross,

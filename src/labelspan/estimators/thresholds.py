@@ -62,9 +62,9 @@ def label_thresholds(
     """
     X, labels = rows.X, rows.labels
     index = _sampled(labels, seed_of(model))
-    truth = host(labels.operator.rows(index).formed())
+    truth = host(labels.operator.rows(index).to_block())
     loadings, means = on_host(model.label_loadings_), on_host(model.label_means_)
-    latent = host(X.rows(index).matmat(X.place(on_host(model.components_).T)))
+    latent = host(X.rows(index).matmat(X.to_device(on_host(model.components_).T)))
     weight = loadings.shape[0] / X.shape[0]
     if own is not None:
         weight = _leverage(rows, alpha) if leverage is None else leverage

@@ -134,7 +134,7 @@ class TrainingRows:
         if self.decomposition is None:
             object.__setattr__(self, "decomposition", Decomposition(self.X))
 
-    def place(self, values: Array, dtype: Any = None) -> Array:
+    def to_device(self, values: Array, dtype: Any = None) -> Array:
         """Move fitted arrays to the device of X, or to the host, in ``dtype`` or that of X."""
         wanted = self.dtype if dtype is None else dtype
         if self.raw is None or self.raw.device is None:
@@ -184,7 +184,7 @@ def stream_rows(model: Any, stream: Stream) -> TrainingRows:
 
 def centred_labels(model: Any, labels: Labels, dtype: Any = np.float64) -> tuple[Operator, Array]:
     """Return Y, centred if X is, and its means; many labels are in ``dtype``."""
-    if labels.many:
+    if labels.sparse:
         many = cast(Operator, labels.operator.in_type(dtype))
         return many.centered() if model.center else (many, np.zeros(labels.names.size))
     if model.center:

@@ -105,7 +105,7 @@ def cca_factor(labels: Labels, *, center: bool = True) -> Operator:
     if not H.dense:
         tolerance = rank_tolerance(np.float64, H.shape)
         return Product(H, as_operator(whitening(H.gram(), tolerance)))
-    return as_operator(label_basis(H.formed()))
+    return as_operator(label_basis(H.to_block()))
 
 
 def label_basis(block: Array) -> Array:
@@ -220,7 +220,7 @@ def _finish(H: Operator, labels: Labels, center: bool) -> Operator:
         return as_operator(labels.centred)
     known = H.shape[0] if labels.unknown is None else (~labels.unknown).sum(axis=0)
     means = _sums(H) / np.maximum(known, 1)
-    return as_operator(centered_columns(H.formed(), means, labels.unknown))
+    return as_operator(centered_columns(H.to_block(), means, labels.unknown))
 
 
 def inverse_power(values: Array, power: float) -> Array:

@@ -117,7 +117,7 @@ class Labels:
         return as_operator(self.values)
 
     @property
-    def many(self) -> bool:
+    def sparse(self) -> bool:
         """Whether there are too many labels for a dense array."""
         return not self.operator.dense
 
@@ -385,7 +385,7 @@ def indicator_on_device(y: Any, X: Operator, owner: str) -> Labels | None:
             f"{owner}: y must have one row for each row of X; X has {X.shape[0]} rows, "
             f"y has {y.shape[0]} rows."
         )
-    return Labels(X.place(y), None, np.arange(y.shape[1]), "indicator")
+    return Labels(X.to_device(y), None, np.arange(y.shape[1]), "indicator")
 
 
 def _kept_sparse(y: Any, n_rows: int, owner: str) -> Labels | None:

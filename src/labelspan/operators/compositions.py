@@ -69,7 +69,7 @@ class Scaled(Composite):
             raise InvalidInput(
                 f"Scaled: {name} must hold {length} numbers, but has shape {scale.shape}."
             )
-        return self.place(scale[:, None])
+        return self.to_device(scale[:, None])
 
     def in_type(self, dtype: Any) -> Operator | None:
         base = self.base.in_type(dtype)
@@ -86,7 +86,7 @@ class Scaled(Composite):
     def normal(self, block: Array) -> Array:
         if self._factors is None or self._columns is None:
             return super().normal(block)
-        return scaled(self.base.normal(scaled(self.place(block), self._columns)), self._columns)
+        return scaled(self.base.normal(scaled(self.to_device(block), self._columns)), self._columns)
 
     def _of_columns(self, products: Array) -> Array:
         """Return products of columns of the base with each other, scaled on both sides."""
@@ -116,7 +116,7 @@ class Scaled(Composite):
         index = np.flatnonzero(self._factors == 0)
         unit = np.zeros((self.shape[1], index.size))
         unit[index, np.arange(index.size)] = 1.0
-        left_out = host(self.base.matmat(self.place(unit)))
+        left_out = host(self.base.matmat(self.to_device(unit)))
         return np.asarray(self.base.cogram() - left_out @ left_out.T)
 
     def column_means(self) -> Array:
@@ -148,8 +148,8 @@ class Scaled(Composite):
             return super().wide_rows(part)
         return self.base.wide_rows(part) * self._factors
 
-    def formed(self) -> Array:
-        out = self.base.formed()
+    def to_block(self) -> Array:
+        out = self.base.to_block()
         out = out if self._columns is None else scale_columns(out, self._columns[:, 0])
         return out if self._rows is None else scaled(out, self._rows)
 
@@ -185,13 +185,13 @@ class Product(Composite):
         self.left, self.right = left, right
 
     def _matmat(self, block: Array) -> Array:
-        return self.place(self.left.matmat(self.right.matmat(block)))
+        return self.to_device(self.left.matmat(self.right.matmat(block)))
 
     def _rmatmat(self, block: Array) -> Array:
-        return self.place(self.right.rmatmat(self.left.rmatmat(block)))
+        return self.to_device(self.right.rmatmat(self.left.rmatmat(block)))
 
-    def formed(self) -> Array:
-        return self.place(self.left.matmat(self.right.formed()))
+    def to_block(self) -> Array:
+        return self.to_device(self.left.matmat(self.right.to_block()))
 
 
 class Without(Composite):
@@ -221,7 +221,7 @@ class Without(Composite):
     def __init__(self, base: Operator, directions: Array) -> None:
         super().__init__(base.shape, [base])
         self.base, self.one_pass = base, base.one_pass
-        self._columns = base.place(directions)
+        self._columns = base.to_device(directions)
         self._exact = host(directions).astype(np.float64)
 
     def _rest(self, block: Array) -> Array:
@@ -236,7 +236,7 @@ class Without(Composite):
         return self._rest(self.base.rmatmat(block))
 
     def normal(self, block: Array) -> Array:
-        return self._rest(self.base.normal(self._rest(self.place(block))))
+        return self._rest(self.base.normal(self._rest(self.to_device(block))))
 
     def _rest_of_products(self, products: Array) -> Array:
         return products - self._exact @ (self._exact.T @ products)
@@ -315,14 +315,14 @@ def on_columns(X: Operator, weights: Array) -> Array:
     """Return weights of the columns of X, exactly zero for columns that it is without."""
     if not isinstance(X, Scaled) or X._factors is None or X._factors.all():
         return weights
-    return scaled(weights, X.place((X._factors[:, None] != 0) * 1.0))
+    return scaled(weights, X.to_device((X._factors[:, None] != 0) * 1.0))
 
 
 def _deviations_of(X: Operator, index: Array) -> Array:
     """Return the root mean squares of some columns."""
     unit = np.zeros((X.shape[1], index.size))
     unit[index, np.arange(index.size)] = 1.0
-    return np.asarray(column_norms(X.matmat(X.place(unit))) / np.sqrt(max(1, X.shape[0])))
+    return np.asarray(column_norms(X.matmat(X.to_device(unit))) / np.sqrt(max(1, X.shape[0])))
 
 
 def _suspects(X: Operator, means: Array | None) -> Array:
@@ -336,11 +336,11 @@ def _suspects(X: Operator, means: Array | None) -> Array:
         full = counts >= X.shape[0] if means is not None else np.zeros(faint.size, dtype=bool)
         return np.asarray((counts > 0) & (faint | full))
     if X.dense:
-        some = host(X.rows(sampled_rows(X.shape[0])).formed())
+        some = host(X.rows(sampled_rows(X.shape[0])).to_block())
         deviations = np.sqrt(np.einsum("ij,ij->j", some, some) / len(some))
     else:
         rng = np.random.default_rng(0)
         signs = rng.choice([-1.0, 1.0], (X.shape[0], _SIGNS)) / np.sqrt(X.shape[0])
-        deviations = np.abs(host(X.rmatmat(X.place(signs)))).max(axis=1)
+        deviations = np.abs(host(X.rmatmat(X.to_device(signs)))).max(axis=1)
     found = rounding_columns(deviations, centre, X.dtype, margin=_MARGIN)
     return np.asarray(found & (deviations > 0))

@@ -241,7 +241,7 @@ class Dense(Operator):
     def wide_rows(self, part: slice) -> Array:
         return np.asarray(self._piece(part, np.float64))
 
-    def formed(self) -> Array:
+    def to_block(self) -> Array:
         return self._piece(slice(None))
 
 

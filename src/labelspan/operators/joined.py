@@ -60,7 +60,7 @@ class Joined(Composite):
         return ((part, values[own]) for part, own in zip(self.parts, self._own, strict=True))
 
     def _matmat(self, block: Array) -> Array:
-        first, *others = (self.place(part.matmat(own)) for part, own in self._each(block))
+        first, *others = (self.to_device(part.matmat(own)) for part, own in self._each(block))
         for other in others:
             first = plus(first, other, 1.0)
         return first
@@ -73,7 +73,7 @@ class Joined(Composite):
             return np.concatenate([np.asarray(one, dtype=self.dtype) for one in blocks])
         import torch  # noqa: PLC0415 - only where blocks are tensors
 
-        stacked: Array = torch.cat([self.place(one) for one in blocks])
+        stacked: Array = torch.cat([self.to_device(one) for one in blocks])
         return stacked
 
     def in_type(self, dtype: Any) -> Operator | None:

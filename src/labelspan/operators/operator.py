@@ -73,7 +73,7 @@ class Operator(ABC):
     fill : float
         The fraction of entries that products multiply, small if most are zeros.
     dense : bool
-        Whether every entry is stored, so that :meth:`formed` costs little.
+        Whether every entry is stored, so that :meth:`to_block` costs little.
 
     See Also
     --------
@@ -115,7 +115,7 @@ class Operator(ABC):
         """Return ``X @ block`` for a block with d rows."""
         return self._matmat(self._block(block, self.shape[1], "matmat"))
 
-    def place(self, block: Array) -> Array:
+    def to_device(self, block: Array) -> Array:
         """Move a block to the device and convert it to the type of the products."""
         if self.device is None:
             return contiguous(block, self.dtype)
@@ -135,7 +135,7 @@ class Operator(ABC):
 
     def _block(self, block: Array, rows: int, what: str) -> Array:
         self._check_block(block, rows, what)
-        return self.place(block)
+        return self.to_device(block)
 
     def _check_block(self, block: Array, rows: int, what: str) -> None:
         if block.ndim != 2 or block.shape[0] != rows:
@@ -250,13 +250,13 @@ class Operator(ABC):
         unit[index, np.arange(index.size)] = 1.0
         return np.ascontiguousarray(self.cross(unit).T)
 
-    def formed(self) -> Array:
+    def to_block(self) -> Array:
         """Return the matrix as a block, perhaps the stored one: do not modify it."""
         return self.matmat(np.eye(self.shape[1], dtype=self.dtype))
 
     def toarray(self) -> Array:
         """Return the matrix as a new dense array on the host; for tests and small problems."""
-        return np.array(on_host(self.formed()), dtype=self.dtype)
+        return np.array(on_host(self.to_block()), dtype=self.dtype)
 
 
 class _Transposed(Operator):
@@ -306,7 +306,7 @@ class Centered(Composite):
         self.base = base
         self.one_pass = base.one_pass
         self.offset = checked_offset(offset, base.shape[1])
-        self._row = base.place(self.offset[None, :])
+        self._row = base.to_device(self.offset[None, :])
 
     def in_type(self, dtype: Any) -> Operator | None:
         base = self.base.in_type(dtype)
@@ -322,8 +322,8 @@ class Centered(Composite):
         if not self.one_pass:
             return super().normal(block)
         # One pass over the rows of the base, corrected afterwards.
-        block = self.place(block)
-        sums = self.place(self.shape[0] * self.base.column_means()[:, None])
+        block = self.to_device(block)
+        sums = self.to_device(self.shape[0] * self.base.column_means()[:, None])
         along = self._row @ block
         change = self._row.T @ (self.shape[0] * along - sums.T @ block) - sums @ along
         product: Array = self.base.normal(block) + change
@@ -371,8 +371,8 @@ class Centered(Composite):
     def rows(self, index: Array) -> Operator:
         return Centered(self.base.rows(index), self.offset)
 
-    def formed(self) -> Array:
-        return subtract_row(self.base.formed(), self._row)
+    def to_block(self) -> Array:
+        return subtract_row(self.base.to_block(), self._row)
 
     def wide_rows(self, part: slice) -> Array:
         return self.base.wide_rows(part) - self.offset

@@ -298,7 +298,7 @@ class RowBlocks(Operator):
             joined = sparse.vstack(pieces, format="csr")
         return joined[np.argsort(np.argsort(index, kind="stable"))]
 
-    def formed(self) -> Array:
+    def to_block(self) -> Array:
         self._refuse_apart(
             "X stays on the workers and has no dense form here; use products with thin blocks."
         )

@@ -354,7 +354,7 @@ class Sparse(Operator):
     def wide_rows(self, part: slice) -> Array:
         return np.asarray(self._csr[part].toarray(), dtype=np.float64)
 
-    def formed(self) -> Array:
+    def to_block(self) -> Array:
         return np.asarray(self._csr.toarray())
 
 

@@ -47,16 +47,16 @@ class Tensor(Operator):
         self._values, self._offset = values, offset
         self._row = self._low = None
         if offset is not None:
-            self._row = self.place(offset[None, :])
+            self._row = self.to_device(offset[None, :])
             # What float32 lost of the offset matters if columns are far from zero.
             low = offset - host(self._row)[0]
-            self._low = self.place(low[None, :]) if low.any() else None
+            self._low = self.to_device(low[None, :]) if low.any() else None
 
     def _piece(self, part: slice) -> Any:
         piece = self._values[part] - self._row
         return piece if self._low is None else piece.sub_(self._low)
 
-    def formed(self) -> Any:
+    def to_block(self) -> Any:
         return self._values if self._row is None else self._piece(slice(None))
 
     def in_type(self, dtype: Any) -> Operator:

@@ -69,7 +69,7 @@ def choose_alpha(
         return held_out(X, labels, intercept=intercept)
     rows, k = labels.shape
     mixing = _mixing(k, min(rows, _SAMPLE) * X.short_side)
-    block = host(labels.formed() if mixing is None else labels.matmat(mixing))
+    block = host(labels.to_block() if mixing is None else labels.matmat(mixing))
     centered = _centred(X, intercept)
     if decomposition is None or decomposition.X is not centered:
         decomposition = Decomposition(centered)
@@ -85,7 +85,7 @@ def choose_alpha(
     sample = centered if index.size == rows else centered.rows(index)
     return leave_one_out(
         basis.values,
-        host(sample.matmat(sample.place(basis.to_left))),
+        host(sample.matmat(sample.to_device(basis.to_left))),
         centered.column_squares(),
         block[index],
         intercept=intercept,

@@ -158,7 +158,7 @@ class Basis:
         return replace(
             self,
             values=self.values[:count],
-            right=as_operator(self.right.formed()[:, :count]),
+            right=as_operator(self.right.to_block()[:, :count]),
             coordinates=self.coordinates[:count],
         )
 
@@ -171,7 +171,7 @@ def complete_basis(X: Operator, block: Array, alpha: float = 0.0) -> Basis:
     """
     basis = basis_of_gram(Decomposition(X), block, alpha)
     if basis is not None:
-        return replace(basis, right=as_operator(basis.right.formed()))
+        return replace(basis, right=as_operator(basis.right.to_block()))
     if small_enough(X):
         return factorise(X, block)
     values, left = psd_basis(X.cogram())
@@ -338,7 +338,7 @@ class OfRows(Operator):
 
     def _rmatmat(self, block: Array) -> Array:
         X = self.X.in_type(self.dtype) or self.X
-        return self.place(inner(self.mixing, X.matmat(block)))
+        return self.to_device(inner(self.mixing, X.matmat(block)))
 
-    def formed(self) -> Array:
+    def to_block(self) -> Array:
         return self._back(self.mixing)

@@ -30,18 +30,14 @@ from .alpha_curve import AlphaCurve, alpha_grid, minimise
 from .block_krylov import KrylovSpace
 from .limits import rounding, squared_units
 from .small_dense import psd_basis
+from .svd import leading_combinations
 
 __all__ = ["HeldOutOptions", "held_out"]
 
-# Up to this many labels, all their products take no longer than some passes over them,
-# and much less on many threads.
-_GRAM_LABELS = 128
 # By how much a penalty is divided to check, in other units, that no smaller one is better.
 _SMALLER = 30.0
 # Columns with squares below this fraction of the median are much shorter.
 _MUCH_SHORTER = 100.0
-# Number of power iterations for the leading directions of the labels, which need not be exact.
-_POWERS = 3
 
 
 @dataclass(frozen=True)
@@ -118,7 +114,7 @@ def held_out(
 
     def split() -> _HeldOutRows:
         index = np.sort(rng.permutation(rows)[:count])
-        truth = host(as_operator(targets).rows(index).formed())
+        truth = host(as_operator(targets).rows(index).to_block())
         return _HeldOutRows(X, index, truth, cross, means, intercept)
 
     first = split()
@@ -178,11 +174,7 @@ def _combinations(labels: Operator, rng: np.random.Generator, options: HeldOutOp
     if k <= options.each_label:
         return np.eye(k)
     leading = options.width // 2
-    axes = rng.standard_normal((k, leading))
-    square = labels.gram() if k <= _GRAM_LABELS else None
-    for _ in range(_POWERS):
-        product = host(labels.normal(axes)) if square is None else square @ axes
-        axes = np.linalg.qr(product)[0]
+    axes = leading_combinations(labels, leading, rng)
     random = rng.standard_normal((k, options.width - leading)) / np.sqrt(options.width - leading)
     return np.concatenate([axes, random - axes @ (axes.T @ random)], axis=1)
 
@@ -219,7 +211,7 @@ class _HeldOutRows:
             mask = np.ones(rows)
             mask[index] = 0.0
             train = Scaled(X.shifted(offset), rows=mask, columns=units)
-        self._cross = train.place(units[:, None] * cross)
+        self._cross = train.to_device(units[:, None] * cross)
         # One number in equal units.
         self._squares: Array | float = float(squares[0])
         if not self.equal_units:
@@ -311,10 +303,10 @@ class _OtherRows(Composite):
     def __init__(self, X: Operator, held: Operator, offset: Array, units: Array) -> None:
         super().__init__((X.shape[0] - held.shape[0], X.shape[1]), [X])
         self._all, self._held = X, held
-        self._offset, self._units = self.place(offset[:, None]), self.place(units[:, None])
+        self._offset, self._units = self.to_device(offset[:, None]), self.to_device(units[:, None])
 
     def normal(self, block: Array) -> Array:
-        block = self._units * self.place(block)
+        block = self._units * self.to_device(block)
         out = plus(self._all.normal(block), self._held.normal(block), -1.0)
         along = self.shape[0] * (self._offset.T @ block)
         product: Array = self._units * subtract_outer(out, self._offset, along)

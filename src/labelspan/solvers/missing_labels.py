@@ -48,7 +48,7 @@ def complete_labels(
     if not slopes.dense and asked.size < values.shape[1]:
         found = host(slopes.rmatmat(asked_rows.wide_rows(slice(None)).T)).T
     else:
-        found = host(asked_rows.matmat(X.place(slopes.formed())))
+        found = host(asked_rows.matmat(X.to_device(slopes.to_block())))
     filled[asked] = np.where(unknown[asked], found + shift, values[asked])
     return filled
 
@@ -65,7 +65,7 @@ def _by_rows(
         X, x_means = X.centered()
         y_means = values.mean(axis=0)
     fit = ridge(X, values - y_means, alpha, rtol=_COMPLETED**2, tol=_COMPLETED)
-    slopes = as_operator(host(fit.slopes.formed())) if fit.slopes.dense else fit.slopes
+    slopes = as_operator(host(fit.slopes.to_block())) if fit.slopes.dense else fit.slopes
     return slopes, y_means - host(slopes.rmatmat(x_means[:, None]))[:, 0], fit.converged
 
 
@@ -87,14 +87,14 @@ def _by_label(
 
     def product(column: Array) -> Array:
         block = column.reshape(shape) / scale
-        image = host(X.matmat(X.place(block)))
-        image = host(X.rmatmat(X.place(select(image)))) + alpha * block
+        image = host(X.matmat(X.to_device(block)))
+        image = host(X.rmatmat(X.to_device(select(image)))) + alpha * block
         return (image / scale).reshape(-1, 1)
 
     shape = (X.shape[1], values.shape[1])
     scale = np.sqrt(np.square(column_lengths(X)) + alpha)[:, None]
     scale[scale == 0] = 1.0
-    wanted = host(X.rmatmat(X.place(select(values)))) / scale
+    wanted = host(X.rmatmat(X.to_device(select(values)))) / scale
     sizes = column_norms(wanted)
     sizes[sizes == 0] = 1.0
     tol = default_tolerance(X.dtype)
@@ -102,6 +102,6 @@ def _by_label(
     slopes = run.solution.reshape(shape) * sizes / scale
     shift = np.zeros(values.shape[1])
     if intercept:
-        image = host(X.matmat(X.place(slopes)))
+        image = host(X.matmat(X.to_device(slopes)))
         shift = np.where(known, values - image, 0.0).sum(axis=0) / counts
     return as_operator(slopes), shift, run.residual <= accuracy_wanted(X.dtype)

@@ -89,7 +89,7 @@ class Problem:
     @cached_property
     def label_block(self) -> Array | None:
         """H as a block, None without labels; do not modify it."""
-        return None if self.labels is None else self.labels.formed()
+        return None if self.labels is None else self.labels.to_block()
 
 
 @dataclass(frozen=True)

@@ -140,7 +140,7 @@ class RidgeFit:
 
     def fitted(self, X: Operator) -> Array:
         """Return ``X slopes``."""
-        return X.matmat(self.slopes.formed()) if self.known is None else X.place(self.known)
+        return X.matmat(self.slopes.to_block()) if self.known is None else X.to_device(self.known)
 
     def fitted_square(self, X: Operator, alpha: float) -> float:
         """Return the squared norm of ``X slopes``, of a solved regression from its equation."""
@@ -151,7 +151,7 @@ class RidgeFit:
             if penalty < _CANCELLED * whole:
                 return whole - penalty
         if X.one_pass:
-            slopes = self.slopes.formed()
+            slopes = self.slopes.to_block()
             return float(np.trace(inner(slopes, X.normal(slopes))))
         return float(sum_of_squares(self.fitted(X)))
 
@@ -241,7 +241,7 @@ def _probes_of(X: Operator, beside: int | None = None) -> Array:
     if beside is not None:
         count += -(beside + count) % SMOOTH_WIDTH
     if rows <= _MANY_ROWS:
-        return X.place(rng.choice([-1.0, 1.0], (rows, count)).astype(X.dtype))
+        return X.to_device(rng.choice([-1.0, 1.0], (rows, count)).astype(X.dtype))
     # Where the data is: on a device, the signs of many rows would take longer than the fit.
     return X.random_block(rows, count, rng)
 
@@ -269,7 +269,7 @@ def _direct(X: Operator, targets: Array, alpha: float, *, rough: bool = False) -
     fit = direct_ridge(X, targets, alpha, rough=rough)
     if fit.known is not None and not X.one_pass:
         return fit
-    return replace(fit, slopes=as_operator(fit.slopes.formed()), known=None)
+    return replace(fit, slopes=as_operator(fit.slopes.to_block()), known=None)
 
 
 def direct_ridge(
@@ -401,7 +401,7 @@ def _check(  # noqa: PLR0917
 
 def _iterate(X: Operator, targets: Array, alpha: float, tol: float, max_iter: int) -> RidgeFit:
     """Iterate until the residual, and the error of the fitted labels that it implies, are small."""
-    targets = X.place(targets)
+    targets = X.to_device(targets)
     cross = X.rmatmat(targets)
     whole = float(np.sqrt(sum_of_squares(targets))) or 1.0
     scale, apply = _in_unit_columns(X, cross, alpha)
@@ -456,7 +456,7 @@ def _iterate_to_rtol(  # noqa: PLR0917
     of this matrix are those of the directions found; only directions are missing. Between blocks of
     many targets it holds up to the product of their errors.
     """
-    targets, tol, width = X.place(targets), default_tolerance(X.dtype), targets.shape[1]
+    targets, tol, width = X.to_device(targets), default_tolerance(X.dtype), targets.shape[1]
     if probes is not None:
         targets = concatenate([targets, probes], axis=1)
     lengths = None if X.one_pass else _unit_lengths(X, alpha)
@@ -495,7 +495,7 @@ def _iterate_to_rtol(  # noqa: PLR0917
         agreement = inner(targets[:, :width], known)
     else:
         slopes = as_operator(solution / scale)
-        agreement = inner(scale * wanted[:, :width], slopes.formed())
+        agreement = inner(scale * wanted[:, :width], slopes.to_block())
     totals = np.array([sum(run.gains) for run in runs])
     # Of targets without any gain, such as constant labels, nothing is missing.
     missing = np.where(totals > 0, [run.to_come for run in runs], 0.0)
@@ -504,7 +504,7 @@ def _iterate_to_rtol(  # noqa: PLR0917
     mixing = combinations(width)
     mixed = slopes.matmat(mixing)
     if known is None:
-        again = inner(slopes.formed(), plus(X.normal(mixed), mixed, alpha))
+        again = inner(slopes.to_block(), plus(X.normal(mixed), mixed, alpha))
     else:
         again = inner(plus(known, solution, alpha), X.matmat(mixed))
     expected = agreement @ mixing

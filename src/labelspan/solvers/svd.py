@@ -30,7 +30,15 @@ from .limits import (
 )
 from .small_dense import few_leading, leading, leading_values, orthonormalize, remove
 
-__all__ = ["BLOCK_WIDTH", "SVD", "Inspection", "direct_svd", "inspect", "truncated_svd"]
+__all__ = [
+    "BLOCK_WIDTH",
+    "SVD",
+    "Inspection",
+    "direct_svd",
+    "inspect",
+    "leading_combinations",
+    "truncated_svd",
+]
 
 # A block of this number of columns has all copies of an eigenvalue.
 BLOCK_WIDTH = 32
@@ -51,6 +59,9 @@ _NULL = 64.0
 _NOTHING = 1e-6
 # The slowest accepted decrease of the gains, and the part of its rate at which they continue.
 _SLOWEST, _CONTINUED = 0.98, 2 / 3
+# Number of powers for the leading combinations of labels; up to so many labels, all their products
+# take no longer than some passes over them, and much less on many threads.
+_POWERS, _GRAM_LABELS = 3, 128
 # Directions above this fraction of the largest eigenvalue are not affected by rounding of products
 # in float32, which is 2e-8 to 2e-7 of the largest if blocks of rows are summed in float64.
 _CLEAR = 2e-4
@@ -105,6 +116,19 @@ def direct_svd(X: Operator, count: int) -> tuple[Array, Array, Array] | None:
 
 def _has_digits(values: Array, least: float = DIGITS) -> bool:
     return bool(values.size and values[-1] > least * values[0])
+
+
+def leading_combinations(labels: Operator, width: int, rng: np.random.Generator) -> Array:
+    """Return orthonormal combinations of labels that hold most of their squared norm.
+
+    They need not be exact, so that a few powers of the products of the labels are enough.
+    """
+    axes: Array = rng.standard_normal((labels.shape[1], width))
+    square = labels.gram() if labels.dense and labels.shape[1] <= _GRAM_LABELS else None
+    for _ in range(_POWERS):
+        product = host(labels.normal(labels.to_device(axes))) if square is None else square @ axes
+        axes = orthonormalize(product)[0]
+    return axes
 
 
 # --- iterative --------------------------------------------------------------------------------
@@ -214,7 +238,7 @@ def _longest(
             first = concatenate([first, random_rows(width - first.shape[1])], axis=1)
     space = KrylovSpace(side, first, passes=streaming, floor=floor)
     if floor > 0 and not space.size:
-        none, found = X.place(np.zeros((columns, 0))), Inspection(0.0, 0.0, 0.0)
+        none, found = X.to_device(np.zeros((columns, 0))), Inspection(0.0, 0.0, 0.0)
         return SVD(np.zeros(0), none, 1, 0.0, converged=True, shown=found), False
     n_iter = 1
     while True:

@@ -64,7 +64,7 @@ from .small_dense import (
     orthonormalize,
     thin_spectrum,
 )
-from .svd import BLOCK_WIDTH, SVD, direct_svd, truncated_svd
+from .svd import BLOCK_WIDTH, SVD, direct_svd, leading_combinations, truncated_svd
 
 __all__ = ["Exact", "Krylov", "KrylovOptions", "Stacked", "two_stage"]
 
@@ -79,8 +79,6 @@ _ROUGH, _PENALTY, _LOW, _HIGH = 1e-3, 1e-5, 1e-20, 1e20
 # The part of the tolerance that the regression may take, because a block of the directions costs
 # less than one of its iterations.
 _OF_LABELS = 0.75
-# Number of subspace iterations for the leading directions of many labels.
-_LABEL_STEPS = 3
 
 
 # --- the method ---------------------------------------------------------------------------
@@ -196,7 +194,7 @@ class Stacked(Composite):
         if self.regressed is None:
             return None
         slopes = self.regressed.fit.slopes
-        return as_operator(self.base.place(slopes.formed())) if slopes.dense else slopes
+        return as_operator(self.base.to_device(slopes.to_block())) if slopes.dense else slopes
 
     @cached_property
     def _fitted(self) -> Array | None:
@@ -212,20 +210,20 @@ class Stacked(Composite):
         mixing = np.eye(count) if count <= width else rng.standard_normal((count, width))
         if self._fitted is not None:
             return times(self._fitted, mixing)
-        return self.base.matmat(self.place(self._slopes.matmat(mixing)))
+        return self.base.matmat(self.to_device(self._slopes.matmat(mixing)))
 
     def combined(self, block: Array) -> Array:
         """Return the coefficients of X for coefficients of both parts."""
         side = self.base.shape[1]
         out: Array = self.feature_scale * block[:side]
         if self._slopes is not None:
-            out += self.label_scale * self.place(self._slopes.matmat(block[side:]))
+            out += self.label_scale * self.to_device(self._slopes.matmat(block[side:]))
         return out
 
     def _apart(self, back: Array) -> Array:
         if self._slopes is None:
             return self.feature_scale * back
-        along = self.place(self.label_scale * inner(self._slopes.formed(), back))
+        along = self.to_device(self.label_scale * inner(self._slopes.to_block(), back))
         return concatenate([self.feature_scale * back, along], axis=0)
 
     def _matmat(self, block: Array) -> Array:
@@ -240,19 +238,19 @@ class Stacked(Composite):
         back = self.base.rmatmat(block)
         if self._fitted is None:
             return self._apart(back)
-        along = self.place(self.label_scale * inner(self._fitted, block))
+        along = self.to_device(self.label_scale * inner(self._fitted, block))
         return concatenate([self.feature_scale * back, along], axis=0)
 
     def normal(self, block: Array) -> Array:
         if self._fitted is not None:
             return super().normal(block)
-        return self._apart(self.base.normal(self.combined(self.place(block))))
+        return self._apart(self.base.normal(self.combined(self.to_device(block))))
 
     def column_squares(self) -> Array:
         own: Array = self.feature_scale**2 * host(self.base.column_squares())
         if self._slopes is None:
             return own
-        slopes = self._slopes.formed()
+        slopes = self._slopes.to_block()
         fitted = np.diag(inner(slopes, self.base.normal(slopes)))
         return np.concatenate([own, self.label_scale**2 * fitted])
 
@@ -645,13 +643,8 @@ class Krylov:
         )
 
     def _leading(self, labels: Operator, count: int) -> Array:
-        """Return orthonormal combinations that hold most of the squared norm of the labels."""
-        rng = np.random.default_rng(self.seed)
         width = min(labels.shape[1], max(count, 2 * BLOCK_WIDTH))
-        axes: Array = rng.standard_normal((labels.shape[1], width))
-        for _ in range(_LABEL_STEPS):
-            axes = orthonormalize(host(labels.normal(labels.place(axes))))[0]
-        return axes
+        return leading_combinations(labels, width, np.random.default_rng(self.seed))
 
     def _square_of_others(self, problem: Problem, axes: Array, rtol: float) -> float:
         """Estimate the squared norm of the fitted labels outside some combinations of them."""
@@ -673,7 +666,7 @@ class Krylov:
         for _ in range(self.options.rounds):
             fit = self._to_rtol(problem, axes, tol / 4)
             n_iter += fit.n_iter
-            seen = host(labels.rmatmat(labels.place(host(fit.fitted(X)))))
+            seen = host(labels.rmatmat(labels.to_device(host(fit.fitted(X)))))
             metric = axes.T @ seen
             values, inside = leading_pairs(seen.T @ seen, (metric + metric.T) / 2, 2 * count)
             before, total = total, float(values[:count].sum())
@@ -767,8 +760,8 @@ class Krylov:
 def _targets(X: Operator, labels: Operator, axes: Array | None = None) -> Array:
     """Return the labels, or combinations of them, as a block next to X."""
     if axes is None and labels.dense:
-        return X.place(labels.formed())
-    return X.place(labels.matmat(np.eye(labels.shape[1]) if axes is None else axes))
+        return X.to_device(labels.to_block())
+    return X.to_device(labels.matmat(np.eye(labels.shape[1]) if axes is None else axes))
 
 
 def _entries(X: Operator) -> int:

@@ -80,7 +80,7 @@ def _fit(model: Any, X: Any, y: Any, graph: Any, mu: float) -> None:
         if mu == 0:
             return problem
         # Rows with H = 0: X'X becomes X'X + mu X'LX.
-        labels = host(H.formed())
+        labels = host(H.to_block())
         labels = np.concatenate([labels, np.zeros((edges.shape[0], labels.shape[1]))])
         stacked = VStack([rows.X, Product(edges, raw)])
         return replace(problem, X=stacked, labels=as_operator(labels))
@@ -102,11 +102,11 @@ class VStack(Composite):
         self._slices = [slice(start, stop) for start, stop in pairwise(ends)]
 
     def _matmat(self, block: Array) -> Array:
-        return concatenate([self.place(part.matmat(block)) for part in self.parts])
+        return concatenate([self.to_device(part.matmat(block)) for part in self.parts])
 
     def _rmatmat(self, block: Array) -> Array:
         pieces = zip(self.parts, self._slices, strict=True)
-        first, *others = (self.place(part.rmatmat(block[rows])) for part, rows in pieces)
+        first, *others = (self.to_device(part.rmatmat(block[rows])) for part, rows in pieces)
         return sum(others, first)
 
     def shifted(self, offset: Array) -> Operator:

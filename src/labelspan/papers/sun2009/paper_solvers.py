@@ -90,4 +90,4 @@ class DirectLeastSquares(LeastSquares):
 
     def _lsqr(self, X: Operator, wanted: Array, alpha: float) -> tuple[Array, int, bool]:
         fit = ridge(X, wanted, alpha)
-        return fit.slopes.formed(), fit.n_iter, fit.converged
+        return fit.slopes.to_block(), fit.n_iter, fit.converged

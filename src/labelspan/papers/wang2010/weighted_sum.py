@@ -20,7 +20,7 @@ class WeightedSum(Composite):
 
     def _matmat(self, block: Array) -> Array:
         pairs = zip(self.weights, self.parts, strict=True)
-        first, *others = (weight * self.place(part.matmat(block)) for weight, part in pairs)
+        first, *others = (weight * self.to_device(part.matmat(block)) for weight, part in pairs)
         return sum(others, first)
 
     def _rmatmat(self, block: Array) -> Array:
