@@ -213,7 +213,9 @@ def test_values_of_the_metadata_are_written(tmp_path):
     edit = edit_corpus(tmp_path / "a.jsonl", {}, metadata={"a": {"press": "Q"}}, labels="")
     assert edit.content == b'{"id": "a", "text": "words", "press": "Q", "n": 3}\n'
     # A number, or a field that the item does not have in the file, is counted and left alone.
-    for field in ("n", "m"):
+    content = '{"id": "a", "text": "words", "n": 3, "by": [{"name": "Ann", "role": "editor"}]}\n'
+    (tmp_path / "a.jsonl").write_text(content)
+    for field in ("n", "m", "by.name"):
         edit = edit_corpus(tmp_path / "a.jsonl", {}, metadata={"a": {field: "Q"}}, labels="")
         assert (edit.n_unwritten, edit.n_replaced) == (1, 0)
         assert edit.content == (tmp_path / "a.jsonl").read_bytes()
@@ -225,7 +227,12 @@ def test_values_of_the_metadata_are_written(tmp_path):
         ("a.jsonl", '"by": ["Ann Smith", "Bo"]', "Bo; Cy", '"by": ["Bo", "Cy"]'),
         ("a.jsonl", '"by":["Ann Smith"]', "", '"by":[]'),
         ("a.json", '"by": []', "Cy; Di", '"by": ["Cy", "Di"]'),
-        ("a.jsonl", '"by": [{"name": "Ann"}, {"name": "Bo"}]', "Bo; Cy", None),
+        (
+            "a.jsonl",
+            '"to": {"by": "Ann", "n": [{"by": 3}]}',
+            "Cy",
+            '"to": {"by": "Cy", "n": [{"by": 3}]}',
+        ),
         ("a.jsonl", '"by": null', "Cy", '"by": "Cy"'),
     ],
 )
@@ -234,8 +241,7 @@ def test_lists_of_the_metadata_are_written(tmp_path, name, before, value, after)
     line = f'{{"id": "a", "text": "words", {before}, "n": 3}}'
     text = f"[{line}]" if name.endswith("json") else f"{line}\n"
     (tmp_path / name).write_text(text)
-    field = "by" if after else "by.name"
-    after = after or '"by": [{"name": "Bo"}, {"name": "Cy"}]'
+    field = "by" if before.startswith('"by') else "to.by"
     edit = edit_corpus(tmp_path / name, {}, metadata={"a": {field: value}}, labels="")
     assert edit.content.decode() == text.replace(before, after)
     assert (edit.n_replaced, edit.n_unwritten) == (1, 0)

@@ -300,7 +300,7 @@ class EditPlan:
             old = row.get(name)
             if self.reader.reading["format"] not in _VALUE_FORMATS:
                 self.unwritten.add(item)
-            elif isinstance(old, list) and all(isinstance(one, str) for one in old):
+            elif isinstance(old, list) and "." not in name and all(isinstance(x, str) for x in old):
                 parts = [one for part in value.split(";") if (one := part.strip())]
                 gone = frozenset(old) - {*parts}
                 added = tuple(one for one in parts if one not in old)

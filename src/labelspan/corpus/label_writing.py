@@ -162,17 +162,18 @@ def _safe(new: str, old: str) -> str:
 def with_labels(text: str, name: str, change: Change) -> str:
     """Return a JSON object with changed labels; everything else is unchanged."""
     dumps = partial(json.dumps, ensure_ascii=text.isascii())
-    if isinstance(change, ValueChange):
-        for key, start, stop, value in json_parts(text, text.index("{")):
-            if key == name and (value is None or isinstance(value, str)):
-                return text[:start] + dumps(change.value) + text[stop:]
-        raise InvalidInput(f"The values of {name!r} are not texts, and are not changed.")
     for key, start, stop, value in json_parts(text, text.index("{")):
         inner = name.removeprefix(key).removeprefix(".")
         if key == name or (name.startswith(f"{key}.") and isinstance(value, dict | list)):
-            if isinstance(value, dict) and not inner:
+            if isinstance(change, ValueChange) and not isinstance(value, dict):
+                if inner or not isinstance(value, str | None):
+                    raise InvalidInput(
+                        f"The values of {name!r} are not texts, and are not changed."
+                    )
+                new = dumps(change.value)
+            elif isinstance(value, dict) and not inner:
                 raise InvalidInput(f"Labels that are keys of {name!r} are not changed.")
-            if isinstance(value, dict):
+            elif isinstance(value, dict):
                 new = with_labels(text[start:stop], inner, change)
             elif isinstance(value, list) and value:
                 new = _with_elements(text[start:stop], inner, change, dumps)
