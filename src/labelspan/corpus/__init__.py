@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .edit import CorpusEdit, edit_corpus
     from .label_vocabulary import Concept, LabelVocabulary, read_vocabulary
     from .reader import CorpusReader, read_corpus
-    from .readers import FileFormat, Reader, ReadFile, all_readers
+    from .readers import Reader, ReadFile, all_readers
     from .reading_report import FieldReport, ReadingReport, RoleReport
     from .tagged_texts import TaggedTexts
 
@@ -21,7 +21,6 @@ __all__ = [
     "CorpusEdit",
     "CorpusReader",
     "FieldReport",
-    "FileFormat",
     "LabelVocabulary",
     "ReadFile",
     "Reader",
@@ -38,7 +37,7 @@ _MODULES = {
     "edit": ("CorpusEdit", "edit_corpus"),
     "label_vocabulary": ("Concept", "LabelVocabulary", "read_vocabulary"),
     "reader": ("CorpusReader", "read_corpus"),
-    "readers": ("FileFormat", "ReadFile", "Reader", "all_readers"),
+    "readers": ("ReadFile", "Reader", "all_readers"),
     "tagged_texts": ("TaggedTexts",),
     "reading_report": ("FieldReport", "ReadingReport", "RoleReport"),
 }

@@ -175,7 +175,7 @@ def with_labels(text: str, name: str, change: Change) -> str:
                 raise InvalidInput(f"Labels that are keys of {name!r} are not changed.")
             elif isinstance(value, dict):
                 new = with_labels(text[start:stop], inner, change)
-            elif isinstance(value, list) and value:
+            elif isinstance(value, list) and value and isinstance(change, LabelChange):
                 new = _with_elements(text[start:stop], inner, change, dumps)
             else:
                 new = dumps(new_value(value, inner, change))

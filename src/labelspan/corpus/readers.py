@@ -48,30 +48,9 @@ class _Plan(Protocol):
 
 @dataclass(frozen=True)
 class FileFormat:
-    """How a file is written.
+    """How a file is written: its format, whether that is guessed, and the layout of a table.
 
-    Attributes
-    ----------
-    kind : str
-        Name of the format.
-    encoding : str or None
-        Encoding of text.
-    guessed : bool
-        Whether the format was recognised by the content.
-    layout : object or None
-        How a table is split into columns.
-    angled : bool
-        Of a text and labels with tabs between them: whether the labels are URIs.
-
-    See Also
-    --------
-    ReadFile : Has it.
-
-    Examples
-    --------
-    >>> from labelspan.corpus import FileFormat
-    >>> FileFormat("csv", "utf-8").guessed
-    False
+    ``angled`` says whether the labels behind a text are URIs in angle brackets.
     """
 
     kind: str
@@ -89,8 +68,8 @@ class ReadFile:
     ----------
     member : object
         The file: ``name``, ``suffix``, ``read(size)`` and ``whole()``, which opens it as bytes.
-    how : FileFormat
-        How it is written.
+    how : object
+        How it is written: ``kind`` is the name of its format, ``encoding`` that of its text.
     encoding : str or None
         The encoding that was given.
     table : str or None
