@@ -16,7 +16,7 @@ from scipy.linalg import blas, lapack
 
 from .._typing import Array
 from .array_backend import column_norms, host, inner, like, subtract_row, width_of
-from .machine import single_thread
+from .machine import map_threads, row_parts, single_thread
 
 __all__ = [
     "above_rounding",
@@ -209,8 +209,15 @@ def orthonormal_columns(block: Array) -> Array:
         return _singular(block, found)
     if not found.columns.size:
         return np.zeros((block.shape[0], 0))
-    rows = np.divide(host(block)[:, found.columns], found.lengths[found.columns], order="C")
-    return np.asarray(blas.dtrsm(1.0, found.lower, rows.T, lower=1, overwrite_b=1).T)
+    values, lengths = host(block), found.lengths[found.columns]
+    out = np.empty((len(values), found.columns.size))
+
+    def solve(part: slice) -> None:
+        rows = np.divide(values[part][:, found.columns], lengths, order="C")
+        out[part] = blas.dtrsm(1.0, found.lower, rows.T, lower=1, overwrite_b=1).T
+
+    map_threads(solve, row_parts(len(out), 2 * out.shape[1]), blas=True)
+    return out
 
 
 class _Independent(NamedTuple):
