@@ -269,7 +269,7 @@ def read_vectors(vectors: Any, count: int, owner: str) -> Any:
     if vectors is None:
         raise Mismatch(
             f"{owner}: this index was fitted with vectors of its items; give those of the new "
-            "ones, one row per item (vectors=, or --vectors FILE)."
+            "ones, one row per item (vectors=, or --vectors FILE; vector in the API)."
         )
     try:
         found: Any = sparse.csr_matrix(vectors) if sparse.issparse(vectors) else np.asarray(vectors)

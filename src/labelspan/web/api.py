@@ -38,6 +38,7 @@ __all__ = [
 MOST_TEXTS = 100
 MOST_ITEMS = 1000
 _MOST_TAGS = 100
+_WIDEST = 1 << 16
 
 _Text = Annotated[str, MaxLen(LONGEST_TEXT)]
 
@@ -68,6 +69,7 @@ class ItemBody(Body):
     labels: NotRequired[Annotated[Labels | None, "null if they are not known"]]
     metadata: NotRequired[dict[str, str | int | float | bool | None]]
     links: NotRequired[Annotated[list[Name], MaxLen(1000), "what it links to: ids or titles"]]
+    vector: NotRequired[Annotated[list[float], MaxLen(_WIDEST), "in an index of given vectors"]]
 
 
 class ItemsBody(Body):
@@ -144,7 +146,8 @@ def put_items(served: Served, given: Given) -> KeptData:
                 else link_values(table.get(LINKS))
                 for one, table in zip(items, metadata, strict=True)
             ]
-        more = {"metadata": metadata, "links": links}
+        vectors = [one["vector"] for one in items if "vector" in one] or None
+        more = {"metadata": metadata, "links": links, "vectors": vectors}
         index.add(texts, labels, ids, **more, replace=True, who="api")
         added = len(items) - len(before)
         return {"added": added, "changed": len(before), "removed": 0, "items": len(index)}
