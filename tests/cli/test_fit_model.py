@@ -1,6 +1,9 @@
 """A language model on the command line: fit, search, tag, fit again, and without it."""
 
 import json
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
@@ -68,6 +71,49 @@ def test_a_server_is_named_remembered_and_missed(papers):
     assert "cannot be reached" in " ".join(refused.stderr.split())
     with SemanticIndex.load("i") as index:
         assert "newer" not in index
+
+
+def test_a_killed_fit_goes_on_with_what_it_encoded(papers):
+    texts, labels = corpus(300)
+    lines = [
+        json.dumps({"id": f"i{n}", "text": f"{text} n{n}", "labels": own})
+        for n, (text, own) in enumerate(zip(texts, labels, strict=True))
+    ]
+    (papers / "papers.jsonl").write_text("\n".join(lines))
+    with embedding_server() as (address, server):
+        command = ["fit", "papers.jsonl", "--model", f"{address}#tiny", "-o", "i"]
+        code = "import sys; from labelspan.cli import main; sys.exit(main())"
+        server.delay = 0.2
+
+        def asked():
+            return {text for _, body in server.asked for text in body["input"] if " n" in text}
+
+        with subprocess.Popen([sys.executable, "-c", code, *command]) as process:
+            deadline = time.monotonic() + 120
+            while len(asked()) < 90 and time.monotonic() < deadline:
+                assert process.poll() is None
+                time.sleep(0.02)
+            process.kill()
+        assert not (papers / "i" / "manifest.json").exists()
+        first = asked()
+        assert 90 <= len(first) < 300
+        server.asked.clear()
+        server.delay = 0.0
+        assert run(*command).exit_code == 0
+        # What the killed one had asked for last may not have been stored, and three are probes.
+        assert asked() | first >= {f"{text} n{n}" for n, text in enumerate(texts)}
+        assert len(asked() & first) <= 2 * 32 + 3
+        # Other parameters, and another corpus with some of the texts.
+        (papers / "more.jsonl").write_text("\n".join(lines[:200]).replace("n7", "m7"))
+        server.asked.clear()
+        assert run(*command, "--dimensions", "3", "--force").exit_code == 0
+        assert run("fit", "more.jsonl", *command[2:4], "-o", "j").exit_code == 0
+        assert len(asked()) <= 3
+        server.asked.clear()
+        with (papers / "more.jsonl").open("w") as file:
+            file.writelines(f"{line}\n" for line in (lines[5], '{"id": "new", "text": "a car n"}'))
+        assert run("add", "more.jsonl", "-i", "i", "--replace").exit_code == 0
+        assert asked() - {f"{text} n{n}" for n, text in enumerate(texts[:3])} == {"a car n"}
 
 
 def test_vectors_of_a_file(papers):

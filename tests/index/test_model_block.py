@@ -281,6 +281,24 @@ def test_a_model_by_name_is_found_again_and_texts_are_encoded_once(tmp_path, mon
         SemanticIndex.load(tmp_path / "i", model="./nowhere/at all")
 
 
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_a_device_learns_the_same(tmp_path, device):
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("onnxruntime")
+    if device == "cuda" and not torch.cuda.is_available():
+        pytest.skip("no CUDA device")
+    folder = onnx_model(pytest.importorskip("onnx") and tmp_path / "tiny")
+    texts, labels = corpus()
+    one, two = (
+        SemanticIndex(MLSI(4), model=folder).fit(texts, labels, device=where)
+        for where in (None, device)
+    )
+    assert_allclose(two.vectors() @ two.vectors().T, one.vectors() @ one.vectors().T, atol=1e-3)
+    assert [hit.id for hit in two.search("automobile", 5)] == [
+        hit.id for hit in one.search("automobile", 5)
+    ]
+
+
 def test_a_server_that_stops_is_said_and_asked_again(tmp_path, monkeypatch):
     texts, labels = corpus()
     with embedding_server() as (address, server):

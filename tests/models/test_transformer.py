@@ -127,6 +127,32 @@ def test_what_cannot_run_here_is_an_error(tmp_path):
         open_model(onnx_model(tmp_path / "c"), device="cuda")
 
 
+def test_the_device_is_that_which_was_asked_for(tmp_path, monkeypatch):
+    """With a runtime that says it has CUDA, but runs on the host."""
+    import onnxruntime
+
+    folder, asked = onnx_model(tmp_path / "m"), []
+    on_host = open_model(folder)
+    session = onnxruntime.InferenceSession
+
+    class OnDevice(session):
+        def __init__(self, file, options, providers):
+            asked.append(providers)
+            super().__init__(file, options, providers=["CPUExecutionProvider"])
+
+        def get_providers(self):
+            return asked[-1]
+
+    here = ["CUDAExecutionProvider", "CPUExecutionProvider"]
+    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: here)
+    monkeypatch.setattr(onnxruntime, "InferenceSession", OnDevice)
+    on_device = open_model(folder, device="cuda")
+    assert asked == [here]
+    assert on_device._tokens > on_host._tokens
+    texts = ["old car", "cake", "a sweet pastry"]
+    np.testing.assert_array_equal(on_device.vectors(texts), on_host.vectors(texts))
+
+
 def test_a_folder_of_model2vec(tmp_path):
     model = open_model(static_model(tmp_path / "s"))
     rows = word_rows()

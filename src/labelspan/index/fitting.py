@@ -90,8 +90,9 @@ ONE_BLOCK = (1 << 20, 1 << 28)
 TAG_SAMPLE = 10_000
 # Parts of the items of an index of vectors on which its tagger is calibrated.
 _FOLDS = 3
-# Rows from which the directions are learned that are averaged over links.
-_DIRECTION_ROWS = 20_000
+# Rows from which the directions are learned that are averaged over links, and whose vectors are
+# computed at a time.
+_DIRECTION_ROWS, _ROWS_AT_ONCE = 20_000, 4096
 # Axes of the features on which a method with a graph over the items is learned.
 _AXES = 200
 # Steps of a fit, and that which learns the space.
@@ -600,7 +601,11 @@ class _Fit:
                 ((_, rows),) = rows.blocks()
             return space.vectors(rows)
         blocks = rows.blocks() if isinstance(rows, RowFiles | _Beside) else [(0, rows)]
-        parts = (space.vectors(block) for _, block in blocks)
+        parts = (
+            space.vectors(block[start : start + _ROWS_AT_ONCE])
+            for _, block in blocks
+            for start in range(0, block.shape[0], _ROWS_AT_ONCE)
+        )
         shape = (self.n_items, space.n_dimensions)
         self.files.write("vectors", {"vectors": Rows(shape, "<f4", parts)})
         return None
