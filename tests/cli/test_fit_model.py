@@ -41,6 +41,7 @@ def test_a_server_is_named_remembered_and_missed(papers):
         model = f"{address}#tiny"
         done = run("fit", "papers.jsonl", "--model", model, "-o", "i")
         assert done.exit_code == 0, done.output
+        assert f"by MLSI and {model}: saved" in done.output
         found = json.loads(run("search", "-i", "i", "automobile", "--json").stdout)
         assert found["note"] == ""
         assert {label for hit in found["hits"] for label in hit["labels"]} == {"traffic"}
@@ -121,7 +122,8 @@ def test_vectors_of_a_file(papers):
     np.save("v.npy", np.array(encode(texts)))
     np.savez("v.npz", other=np.ones((3, 2)), own=np.array(encode(texts)))
     for given in ("v.npy", "v.npz:own"):
-        assert run("fit", "papers.jsonl", "--vectors", given, "-o", "i", "--force").exit_code == 0
+        done = run("fit", "papers.jsonl", "--vectors", given, "-o", "i", "--force", "--json")
+        assert json.loads(done.stdout)["model"] == "given vectors"
         with SemanticIndex.load("i") as index:
             assert index.model.block.takes_vectors
             assert index.problem == ""

@@ -227,6 +227,7 @@ def fit(  # noqa: PLR0917 - typer reads options from parameters
             "labels": len(found.labels.totals),
             "dimensions": found.model.space.n_dimensions,
             "method": method.value,
+            "model": "" if found.model.block is None else found.model.block.named,
             "language": found.language,
             "tag_sample": found.tag_sample,
             "undercount": found.undercount,
@@ -437,9 +438,10 @@ def _say(answer: dict[str, Any], out: Path, *, detected: bool, as_json: bool) ->
         from ..text import language_name  # noqa: PLC0415
 
         note(f"words compared as in: {language_name(answer['language'])} (detected; --language)")
+    model = f" and {answer['model']}" if answer["model"] else ""
     typer.echo(
         f"{counted(answer['items'], 'item')} with {counted(answer['labels'], 'label')}, in "
-        f"{counted(answer['dimensions'], 'dimension')} by {answer['method'].upper()}: "
+        f"{counted(answer['dimensions'], 'dimension')} by {answer['method'].upper()}{model}: "
         f"saved in {out} after {answer['seconds']:.0f} s."
     )
     named = "" if out == DEFAULT else f" -i {shlex.quote(str(out))}"

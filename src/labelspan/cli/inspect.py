@@ -59,7 +59,7 @@ def info(
             "labels": len(labels),
             "dimensions": opened.n_dimensions,
             "features": int(about["values"]["n_features_in_"]),
-            "model": opened.model_name or (block and block.takes_vectors and "given vectors") or "",
+            "model": "" if block is None else block.named,
             "method": str(about["class"]),
             "parameters": {
                 name: value

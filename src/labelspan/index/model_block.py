@@ -167,6 +167,11 @@ class ModelBlock:
     # --- the model --------------------------------------------------------------------
 
     @property
+    def named(self) -> str:
+        """Name of the model, or where the vectors come from instead."""
+        return "given vectors" if self.takes_vectors else self.name or "an encoder"
+
+    @property
     def described(self) -> str:
         """Name of the model for people."""
         return f"the model {self.name!r}" if self.name else "the encoder of the fit"
