@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial, wraps
 from pathlib import Path
 from types import TracebackType
@@ -426,17 +426,12 @@ class SemanticIndex:
         by = By(who, "relabel")
 
         def relabelled(store: ItemStore) -> ItemStore:
-            self._check_new(lists, store)
+            # The file of the index may not be able to hold a new label.
+            given = {label for own in lists for label in own or ()}
+            check_labels(sorted(given - store.labels.totals.keys()), self.corpus_fields)
             return store.relabel(wanted, by)
 
         return self.change("relabel", relabelled)
-
-    def _check_new(self, lists: Iterable[Sequence[str] | None], store: ItemStore) -> None:
-        """Raise an error for a new label that the file of the index could not hold."""
-        known = store.labels.totals
-        check_labels(
-            (one for own in lists for one in own or () if one not in known), self.corpus_fields
-        )
 
     def relink(self, ids: str | Sequence[str], links: Any, *, who: str = "") -> Self:
         """Change the links of items to others: those in the field "links" of their metadata.
@@ -673,15 +668,13 @@ class SemanticIndex:
 
         def undo(store: ItemStore) -> ItemStore:
             made: ItemStore
-            made, found = store.history.undo(number, who, self._embed)
+            embed = partial(self.model.items, vectors=None, owner="undo")
+            made, found = store.history.undo(number, who, embed)
             done.append(found)
             return made
 
         self.change("undo", undo)
         return done[0]
-
-    def _embed(self, texts: list[str]) -> tuple[Array, Array | None]:
-        return self.model.items(texts, None, "undo")
 
     @_reads
     def item(self, id: str) -> Item:
