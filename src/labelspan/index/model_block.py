@@ -48,6 +48,8 @@ BLOCK_FILE, ROWS_FILE = "model_block", "model_rows"
 _NAMED = "LABELSPAN_MODEL"
 # Items whose texts are encoded again to know the model, and the longest of these texts.
 _PROBES, _LONGEST_PROBE = 3, 2000
+# Vectors that are made rows at a time.
+_AT_ONCE = 2048
 # Queries whose vectors are kept, and seconds after which a model that failed is asked again.
 _KEPT, _PAUSE = 1000, 30.0
 
@@ -159,10 +161,14 @@ class ModelBlock:
                 f"Vectors must have {self.mean.size} dimensions as in fit, but have "
                 f"{vectors.shape[1]}."
             )
-        own = np.asarray(vectors, dtype=np.float64)[:, self.live]
-        found = unit_rows(own - self.mean[self.live])
-        # What is stored, so that a text has the same row whenever it is added.
-        return found.astype(np.float16).astype(np.float32)
+        found = np.empty((len(vectors), self.width), dtype=np.float32)
+        # A part that fits the cache takes half of the time.
+        for start in range(0, len(vectors), _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+            own = np.asarray(vectors[part], dtype=np.float64)[:, self.live] - self.mean[self.live]
+            # Rounded to what is stored, so that a text has the same row whenever it is added.
+            found[part] = unit_rows(own).astype(np.float16)
+        return found
 
     # --- the model --------------------------------------------------------------------
 
