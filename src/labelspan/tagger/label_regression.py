@@ -32,6 +32,7 @@ from scipy import linalg, sparse
 
 from .._typing import Array
 from ..errors import InvalidFile
+from ..operators import Operator, as_operator
 from ..operators.joined import JoinedRows
 
 __all__ = [
@@ -56,6 +57,8 @@ _WEIGHTS_COST, _WEIGHTS_ENTRIES = 1 / 8, 1 << 24
 # Entries of a block of labels, and of the sums over the rows with a label that are kept dense,
 # which are those of features that about a _FILLED-th of the labels have, or more.
 _ENTRIES, _SUM_ENTRIES, _FILLED = 1 << 22, 1 << 25, 8
+# Rows, and components of directions, that are multiplied at a time, so that they stay in the cache.
+_ROWS, _AT_ONCE = 1 << 14, 1 << 21
 
 
 class Directions(NamedTuple):
@@ -175,7 +178,21 @@ class FeatureRows:
     @cached_property
     def own(self) -> Array:
         """Coordinates of the rows."""
-        return self.coordinates(self.features)
+        (n, d), (columns, axes) = self.features.shape, self._precise
+        found = np.ones((n, axes.shape[1] + 1), dtype=np.float32)
+        rows, step = self._operator, max(1, _AT_ONCE // max(1, d))
+        for start in range(0, axes.shape[1], step):
+            part = slice(start, min(start + step, axes.shape[1]))
+            block = np.zeros((d, part.stop - start), dtype=rows.dtype)
+            block[columns] = axes[:, part]
+            found[:, part] = rows.matmat(block)
+        return found
+
+    @property
+    def _operator(self) -> Operator:
+        """The features as an operator, whose products are fast."""
+        features = self.features
+        return features.operator if isinstance(features, JoinedRows) else as_operator(features)
 
     @cached_property
     def gram(self) -> Array:
@@ -237,7 +254,16 @@ class FeatureRows:
     @cached_property
     def coordinate_sums(self) -> Array:
         """For each feature the sum of the coordinates of the rows that have it."""
-        return np.asarray(self.turned @ self.own, dtype=np.float32)
+        (n, d), own, rows = self.features.shape, self.own, self._operator
+        found = np.zeros((d, own.shape[1]), dtype=np.float32)
+        step = max(1, _AT_ONCE // max(1, d, min(n, _ROWS)))
+        for first in range(0, n, _ROWS):
+            some = slice(first, min(first + _ROWS, n))
+            there = rows if n <= _ROWS else rows.rows(np.arange(first, some.stop))
+            for start in range(0, own.shape[1], step):
+                part = slice(start, start + step)
+                found[:, part] += there.rmatmat(own[some, part])
+        return found
 
     @cached_property
     def _precise(self) -> Directions:
