@@ -160,10 +160,10 @@ def test_pictures_of_the_map_are_saved(open_page, scheme):
     picture = imread(saved.value.path())
     assert picture.shape[:2] == (800, 1200)
     assert len(np.unique(picture.reshape(-1, picture.shape[2]), axis=0)) > 3, "it is not empty"
+    page.emulate_media(color_scheme=scheme)
     ground = page.evaluate("getComputedStyle(document.querySelector('#map')).backgroundColor")
-    if scheme == "light":
-        wanted = [int(part) / 255 for part in re.findall(r"\d+", ground)]
-        np.testing.assert_allclose(picture[0, 0, :3], wanted, atol=1e-6)
+    wanted = [int(part) / 255 for part in re.findall(r"\d+", ground)]
+    np.testing.assert_allclose(picture[0, 0, :3], wanted, atol=1e-6)
     assert (picture[0, 0, :3].mean() > 0.5) == (scheme == "light")
     with page.expect_download() as saved:
         page.get_by_role("button", name="Save SVG").click()
