@@ -251,3 +251,14 @@ def test_words_need_no_smaller_penalties():
     assert learning._lower_penalties(X, 0.1, learning._mean_square(X)) == []
     X[:, [3]] = 300 * X[:, [3]]
     assert len(learning._lower_penalties(X, 0.1, learning._mean_square(X))) > 1
+
+
+def test_what_is_forgotten_is_computed_again():
+    tagger = learned()[1]
+    before, other = tagger.leave_out(), tagger.items
+    expected = tagger.probabilities(tagger.features[:4], np.arange(4))
+    tagger.forget()
+    assert tagger.items is not other
+    np.testing.assert_array_equal(tagger.items.gram, other.gram)
+    np.testing.assert_array_equal(tagger.probabilities(tagger.features[:4], np.arange(4)), expected)
+    np.testing.assert_array_equal(tagger.leave_out().chances, before.chances)

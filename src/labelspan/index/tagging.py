@@ -221,9 +221,13 @@ class ItemTagger:
             return tagger
         features = self.of_rows(rows[fresh]) if fresh.size else None
         changed = np.union1d(relabelled, fresh)
-        return tagger.updated(
+        made = tagger.updated(
             tuple(table.names), rows[changed], targets[changed], features, gone.tolist()
         )
+        if made.items is not tagger.items and self._model.tagger is not None:
+            # What was computed of the items before is of no use any more.
+            self._model.tagger.forget()
+        return made
 
     def _moved(self, rows: Array) -> Array:
         """Return the labelled items whose neighbours have changed since they were learned."""

@@ -209,6 +209,12 @@ class Tagger:
             vars(self)["voters"] = voters
         return self
 
+    def forget(self) -> None:
+        """Drop what takes much memory and is computed again when it is needed."""
+        self.with_items(FeatureRows(self.features, self.directions, self.items.gram))
+        for name in ("voters", "regression", "left_out", "record"):
+            vars(self).pop(name, None)
+
     @cached_property
     def support(self) -> Array:
         """Number of items of each label."""
