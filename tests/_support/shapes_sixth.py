@@ -307,7 +307,7 @@ SIXTH = {
                     "Library Catalog": "DOI.org (Crossref)",
                     "Notes": "",
                     "File Attachments": [
-                        f"/home/a/Zotero/storage/{hexes(n, 8)}/a.pdf" for n in ROWS
+                        f"/media/a/Zotero/storage/{hexes(n, 8)}/a.pdf" for n in ROWS
                     ],
                     "Manual Tags": joined("; "),
                     "Automatic Tags": "",

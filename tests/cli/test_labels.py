@@ -66,7 +66,10 @@ def test_a_relabel_is_a_decision_that_can_be_undone(saved):
 def test_many_items_are_relabelled_at_once(saved, tmp_path):
     table = tmp_path / "changes.csv"
     table.write_text('id,labels\nitem0,game|sound\nitem1,\n"item2","image"\n')
-    assert "3 items, of which" in run("relabel", "--from", table, "-i", saved).stdout
+    assert (
+        "3 items; the labels of 3 have changed"
+        in run("relabel", "--from", table, "-i", saved).stdout
+    )
     with SemanticIndex.load(saved) as index:
         assert index.item("item0").labels == ("game", "sound")
         assert index.item("item1").labels == ()

@@ -82,7 +82,8 @@ def test_two_stage_on_wide_sparse_data_stays_thin(method):
     finally:
         tracemalloc.stop()
     data = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
-    blocks = 8 * sum(X.shape) * (Y.shape[1] + method.n_components_)
+    # A few random columns next to the labels estimate leverages.
+    blocks = 8 * sum(X.shape) * (Y.shape[1] + 4 + method.n_components_)
     assert method.solver_ == "krylov"
     assert "conjugate gradients" in method.status_
     assert peak < 3 * (data + blocks)

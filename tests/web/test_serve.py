@@ -45,7 +45,7 @@ def items_at(port):
 
 
 def test_an_index_that_another_process_writes_to_is_read(folder, tmp_path):
-    for options, told in (((), "Another process writes"), (("--read-only",), "")):
+    for options, told in (((), "Another process is writing"), (("--read-only",), "")):
         with SemanticIndex.load(folder, write=True), command(folder, *options) as process:
             line = process.stderr.readline()
             assert "token" not in line
