@@ -1,6 +1,7 @@
 """Tags of an index: predicted, left out, brought up to date, explained, and kept in a folder."""
 
 import shutil
+import warnings
 from contextlib import suppress
 from dataclasses import replace
 from functools import partialmethod
@@ -204,14 +205,17 @@ def test_an_index_of_vectors_to_which_many_were_added_predicts_as_many_labels_as
     assert found == pytest.approx(truth.sum(), rel=0.1)
 
 
-def killed_after(tagger, number, learned):
-    """End a process that learns from what it has changed."""
+def failing_after(tagger, number, learned, error):
+    """End a process that learns from what it has changed, or let that fail."""
     if tagger._store.number > number:
-        raise KeyboardInterrupt
+        raise error
     return learned(tagger)
 
 
-@pytest.mark.parametrize("how", ["saved", "late", "read", "killed", "killed before"])
+FAILURES = {"killed before": KeyboardInterrupt(), "no room": OSError(28, "full")}
+
+
+@pytest.mark.parametrize("how", ["saved", "late", "read", "killed", *FAILURES])
 def test_settings_follow_from_the_changes(tmp_path, how, monkeypatch):
     """Not from saves, from reads, from when a server finds the time to learn, or from kills."""
     texts, labels, ids, metadata = corpus(120)
@@ -229,17 +233,24 @@ def test_settings_follow_from_the_changes(tmp_path, how, monkeypatch):
         else:
             index.relabel(*steps[step])
 
+    told = []
+
     def changed(folder, how=""):
         index = SemanticIndex.load(shutil.copytree(first, tmp_path / folder), write=True)
         if how == "late":
             index.after_change = lambda: None
         for step in range(17):
             with monkeypatch.context() as patch:
-                killed = partialmethod(killed_after, index.store.number, ItemTagger.learned)
-                if how == "killed before":
-                    patch.setattr(ItemTagger, "learned", killed)
-                with suppress(KeyboardInterrupt):
+                error = {"killed before": KeyboardInterrupt(), "no room": OSError(28, "full")}.get(
+                    how
+                )
+                given = index.store.number, ItemTagger.learned, error
+                if error is not None:
+                    patch.setattr(ItemTagger, "learned", partialmethod(failing_after, *given))
+                with suppress(KeyboardInterrupt), warnings.catch_warnings(record=True) as caught:
+                    warnings.simplefilter("always")
                     change(index, step)
+                told.extend("before the next change" in str(one.message) for one in caught)
             if how == "saved" and step % 3 == 1:
                 index.save()
             elif how == "read":
@@ -247,11 +258,13 @@ def test_settings_follow_from_the_changes(tmp_path, how, monkeypatch):
             elif how.startswith("killed"):
                 index.close()
                 index = SemanticIndex.load(tmp_path / folder, write=True)
-        if how in ("late", "killed before"):
+        if how in ("late", "killed before", "no room"):
             index.learn()
         return index
 
     with changed("one") as index, changed("other", how) as other:
+        assert told == [True] * len(told)
+        assert bool(told) == (how == "no room")
         assert index.tagger.learned > 0
         assert index.tagger.learned == other.tagger.learned
         with SemanticIndex.load(index.path) as read:

@@ -16,7 +16,14 @@ from .._typing import Array
 from ..corpus import LabelVocabulary
 from ..corpus.label_writing import check_labels
 from ..corpus.link_names import LINK_MARK, LINKS, link_text
-from ..errors import InvalidFile, InvalidInput, Mismatch
+from ..errors import (
+    InvalidFile,
+    InvalidInput,
+    LabelspanError,
+    LabelspanWarning,
+    Mismatch,
+    warn_caller,
+)
 from ..text import parse_query
 from .browsing import ItemList, browse
 from .database import read_history
@@ -537,10 +544,18 @@ class SemanticIndex:
             self._plan_learning()
             self._replace(model, make(store))
             self._plan_learning()
-        if self.after_change is None:
-            self.learn()
-        else:
+        if self.after_change is not None:
             self.after_change()
+            return self
+        try:
+            self.learn()
+        except (LabelspanError, OSError, MemoryError) as error:
+            # The change is on disk; what is due is learned before the next one.
+            warn_caller(
+                f"{what}: the change was saved, but the tagger could not be learned again "
+                f"({str(error) or 'not enough memory'}); this is repeated before the next change.",
+                LabelspanWarning,
+            )
         return self
 
     def learn(self) -> bool:
