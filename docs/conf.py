@@ -27,10 +27,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
-    "command",
-    "data_sets",
-    "formats",
-    "http_api",
+    "generated",
     "mathml",
 ]
 root_doc = "index"

@@ -1,6 +1,6 @@
 """The reference of the command, written from the command itself.
 
-``reference/command.md`` holds a comment that is replaced by :func:`page` when it is read.
+``reference/command.md`` holds a comment that ``generated`` replaces by :func:`page`.
 """
 
 from __future__ import annotations
@@ -10,22 +10,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import typer
-from sphinx.application import Sphinx
 
 from labelspan.cli import app as labelspan
 
 MARK = "<!-- the commands -->"
 BAR = r"\|"  # in a cell of a table
-
-
-def setup(app: Sphinx) -> dict[str, bool]:
-    app.connect("source-read", _fill)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
-
-
-def _fill(app: Sphinx, name: str, source: list[str]) -> None:
-    if MARK in source[0]:
-        source[0] = source[0].replace(MARK, page())
 
 
 def page() -> str:

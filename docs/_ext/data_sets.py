@@ -1,28 +1,13 @@
 """The table of data sets, written from their cards.
 
-``reference/datasets.md`` holds a comment that is replaced by :func:`table` when it is read.
+``reference/datasets.md`` holds a comment that ``generated`` replaces by :func:`table`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from labelspan import datasets
 
-if TYPE_CHECKING:
-    from sphinx.application import Sphinx
-
 MARK = "<!-- the data sets -->"
-
-
-def setup(app: Sphinx) -> dict[str, bool]:
-    app.connect("source-read", _fill)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
-
-
-def _fill(app: Sphinx, name: str, source: list[str]) -> None:
-    if MARK in source[0]:
-        source[0] = source[0].replace(MARK, table())
 
 
 def table() -> str:

@@ -1,6 +1,6 @@
 """The reference of the HTTP endpoints, written from their OpenAPI description.
 
-``reference/http.md`` holds a comment that is replaced by :func:`page` when it is read.
+``reference/http.md`` holds a comment that ``generated`` replaces by :func:`page`.
 """
 
 from __future__ import annotations
@@ -8,21 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sphinx.application import Sphinx
-
 from labelspan.web.openapi import describe
 
 MARK = "<!-- the endpoints -->"
-
-
-def setup(app: Sphinx) -> dict[str, bool]:
-    app.connect("source-read", _fill)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
-
-
-def _fill(app: Sphinx, name: str, source: list[str]) -> None:
-    if MARK in source[0]:
-        source[0] = source[0].replace(MARK, page())
 
 
 def page() -> str:
